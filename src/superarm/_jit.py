@@ -1,0 +1,200 @@
+"""All that the library knows of numba.
+
+``kernel`` compiles a function, ``component`` compiles the methods of a NamedTuple, and ``verb`` is how
+one kernel calls a component's method: ``score(index, ...)`` is ``index.score(...)``, resolved by the
+type of ``index``, so that a composition specialises fully and its cache survives the process.
+"""
+
+import functools
+import hashlib
+import inspect
+import operator
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
+
+import numba
+import numpy as np
+from numba.extending import overload
+
+from superarm.errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_config: Any = numba.config
+_package = Path(__file__).parent
+_sources = {str(path) for path in _package.rglob("*.py")}
+_compiled: list[Any] = []
+_KEPT = 4  # digests whose compiled code stays on disk: a few branches or versions side by side
+
+components: dict[str, type] = {}
+"""Every component class by ``module:name``, so that a plain description can be turned back into one."""
+
+_config.SLP_VECTORIZE = 1  # sums in fixed lanes become vector instructions only with it; numba's default is off
+
+if _config.DISABLE_JIT:  # compiled uint64 arithmetic wraps silently; plain NumPy scalars must do the same
+    np.seterr(over="ignore")
+
+
+def kernel(fn: F) -> F:
+    """Compile ``fn``; it stays callable from Python, and is plain Python under NUMBA_DISABLE_JIT=1."""
+    return _compile(fn)
+
+
+def inlined(fn: F) -> F:
+    """A kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
+    return _compile(fn, forceinline=True)
+
+
+def _compile(fn: F, **options: Any) -> F:
+    if _config.DISABLE_JIT:
+        return fn
+    compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
+    _compiled.append(compiled)
+    source = inspect.getfile(fn)
+    if source in _sources:
+        _cache([compiled])
+    elif Path(source).is_file():  # a component of the user's own, which any cached composition may now call
+        _sources.add(source)
+        _cache(_compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def interpreted(fn: F) -> F:
+    """Mark a component's method as plain Python, never to be called from a kernel."""
+    fn.__dict__["interpreted"] = True
+    return fn
+
+
+def component(cls: type[T]) -> type[T]:
+    """Compile the public methods of a NamedTuple, and make its constructor coerce and validate.
+
+    Fields annotated ``float`` or ``int`` are coerced, so that ``Bernstein(3)`` and ``Bernstein(3.0)`` are one
+    compiled type; a field annotated ``Annotated[..., f]`` becomes ``f(value, name)``. ``_check(self)`` raises on
+    values that make no sense. A class that derives its fields from something else is a subclass of the
+    NamedTuple that holds them, with a ``__new__`` of its own.
+    """
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_") and "interpreted" not in vars(method):
+            setattr(cls, name, kernel(method))
+    if "__new__" not in vars(cls) or tuple in cls.__bases__:
+        _validate_on_construction(cls)
+    cls.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
+    components[f"{cls.__module__}:{cls.__qualname__}"] = cls
+    return cls
+
+
+def _reduce(self: Any) -> Any:
+    return type(self)._make, (tuple(self),)
+
+
+def _validate_on_construction(cls: Any) -> None:
+    signature = inspect.signature(cls.__new__)
+    hints = get_type_hints(cls, include_extras=True)
+    coerce = [_coercion(hints[field]) for field in cls._fields]
+    check = getattr(cls, "_check", _as_is)
+
+    def new(subclass: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(subclass, *args, **kwargs)
+        bound.apply_defaults()
+        values = [f(v, n) for f, v, n in zip(coerce, bound.args[1:], cls._fields, strict=True)]
+        made = tuple.__new__(subclass, values)
+        check(made)
+        return made
+
+    new.__signature__ = signature  # type: ignore[attr-defined]
+    cls.__new__ = new
+
+
+def _coercion(hint: Any) -> Callable[[Any, str], Any]:
+    found: Callable[[Any, str], Any] = getattr(hint, "__metadata__", (_COERCIONS.get(hint, _as_is),))[0]
+    return found
+
+
+def _as_is(value: Any, *_: Any) -> Any:
+    return value
+
+
+def _float(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, f"{value!r} is not a number", "give a float") from None
+
+
+def _int(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidArgument(name, f"{value!r} is not an integer", "give an int") from None
+
+
+_COERCIONS: dict[Any, Callable[[Any, str], Any]] = {float: _float, int: _int}
+
+
+class verb(Generic[P, R]):
+    """A method of a family of components, as a function that kernels can call.
+
+    ``default`` serves the components that do not define the method.
+    """
+
+    def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None:
+        functools.update_wrapper(self, method)
+        self._name = method.__name__
+        self._default = default
+        overload(self, strict=False)(self._resolve)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._method(type(args[0]))(*args)
+
+    def _method(self, cls: type) -> Callable[..., R]:
+        method: Callable[..., R] = getattr(cls, self._name, None) or self._default  # type: ignore[assignment]
+        return method
+
+    def _resolve(self, component: Any, *args: Any) -> Callable[..., Any]:
+        method = self._method(component.instance_class)
+        return lambda component, *args: method(component, *args)  # noqa: PLW0108 (numba wants a Python function)
+
+
+def _cache(kernels: Iterable[Any]) -> None:
+    """Cache on disk under a digest of all sources; numba alone notices a kernel's own file only."""
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources)))
+    for compiled in kernels:
+        compiled.enable_caching()
+    _config.CACHE_DIR = before
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: ``NUMBA_CACHE_DIR``, or the user's cache directory."""
+    if _config.CACHE_DIR:
+        return Path(_config.CACHE_DIR)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "superarm"
+
+
+@functools.cache
+def _digest(sources: frozenset[str]) -> str:
+    digest = hashlib.sha256(b"".join(Path(s).read_bytes() for s in sorted(sources))).hexdigest()[:16]
+    _discard_old(cache_directory(), digest)
+    return digest
+
+
+def _discard_old(directory: Path, digest: str) -> None:
+    if not directory.is_dir() or (directory / digest).is_dir():
+        return
+    caches = sorted((d for d in directory.iterdir() if d.is_dir() and len(d.name) == 16), key=_age)
+    for old in caches[: max(0, len(caches) - _KEPT + 1)]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _age(directory: Path) -> float:
+    try:
+        return directory.stat().st_mtime
+    except FileNotFoundError:  # another process discarded it first
+        return 0.0

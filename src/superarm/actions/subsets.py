@@ -1,0 +1,50 @@
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.arrays import Ints
+from superarm.errors import InvalidArgument
+
+
+@component
+class Subsets(NamedTuple):
+    """Any ``k`` arms: the uniform matroid.
+
+    >>> list(Subsets(2).batches(3))
+    [(0, 1), (0, 2), (1, 2)]
+    """
+
+    k: int
+
+    def _check(self) -> None:
+        if self.k < 1:
+            raise InvalidArgument("k", f"{self.k} is below 1", "a batch has at least one arm", "Subsets")
+
+    @property
+    def matroid(self) -> bool:
+        return True
+
+    def capacity(self, n_arms: int) -> int:
+        return self.k
+
+    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
+        return size < self.k
+
+    @interpreted
+    def includes(self, action: Ints) -> bool:
+        return 0 < len(action) <= self.k
+
+    @interpreted
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        return itertools.combinations(range(n_arms), self.k)
+
+    @interpreted
+    def n_batches(self, n_arms: int) -> float:
+        return float(math.comb(n_arms, self.k))
+
+    @interpreted
+    def validate(self, n_arms: int) -> None:
+        if self.k > n_arms:
+            raise InvalidArgument("k", f"{self.k} arms of {n_arms}", f"choose k <= n_arms = {n_arms}", "Subsets")

@@ -1,0 +1,54 @@
+"""The array types of the library, and the one place that turns what users give into them."""
+
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from superarm.errors import InvalidArgument
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
+    """``value`` as a float64 array whose entries all lie in ``[low, high]``; the caller's array is not kept."""
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, f"{type(value).__name__} is not an array of numbers", "give numbers") from None
+    if np.isnan(array).any():
+        raise InvalidArgument(name, "contains NaN", "mark what was not observed with seen=False, not with NaN")
+    if array.size and (array.min() < low or array.max() > high):
+        raise InvalidArgument(
+            name, f"values range over [{array.min():g}, {array.max():g}]", f"give values in [{low:g}, {high:g}]"
+        )
+    return array
+
+
+def probabilities(value: Any, name: str) -> Floats:
+    """Parameters in [0, 1]: dense ``(n_arms, n_items)``, or the stored entries of a SciPy sparse matrix."""
+    if hasattr(value, "tocsr"):
+        matrix = value.tocsr()
+        matrix.sort_indices()
+        value = matrix.data
+    return floats(value, name, low=0.0, high=1.0)
+
+
+Probabilities = Annotated[Any, probabilities]
+"""A component's field of parameters: takes anything array-like or sparse, holds a float64 array."""
+
+
+def arms(value: Any, name: str, n_arms: int) -> Ints:
+    """``value`` as distinct arm numbers below ``n_arms``."""
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidArgument(name, f"{value!r} is not a flat list of arms", "give integers, one an arm")
+    array = array.astype(np.int64)
+    if array.size and (array.min() < 0 or array.max() >= n_arms):
+        unknown = array[(array < 0) | (array >= n_arms)][0]
+        raise InvalidArgument(name, f"unknown arm {unknown}", f"arms are 0 to {n_arms - 1}")
+    if np.unique(array).size < array.size:
+        raise InvalidArgument(name, "the same arm stands twice", "give each arm once")
+    return array

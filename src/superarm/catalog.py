@@ -1,0 +1,74 @@
+"""The policies by their names in the papers: each an assembly of index, oracle and intake."""
+
+from superarm.indices import KL, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
+from superarm.intake import Coin
+from superarm.oracles import Default, Oracle
+from superarm.policies import EpsilonGreedy, IndexPolicy, Uniform
+
+_DEFAULT = Default()
+
+
+def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""BC-UCB, exactly as in the paper: the empirical-Bernstein index with :math:`\rho = 3`.
+
+    .. math:: q_{ij} = \min\{1, \hat p + \sqrt{6\hat V\log t/N} + 9\log t/N\}
+
+    Implements [MerlisMannor2019]_ (Algorithm 1). With these constants it explores for long; a smaller ``rho``
+    scales exploration openly, outside of the theorem.
+
+    >>> bc_ucb().confidence
+    Bernstein(rho=3.0)
+    """
+    return IndexPolicy(Bernstein(rho), oracle)
+
+
+def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""KL-UCB for semi-bandits, the recommended default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
+
+    Has a bound of the same form as BC-UCB's, with smaller constants and no :math:`\gamma_\infty` term, for
+    ``rho=3, c=0`` with explicit constants (``docs/theory``). Implements [GarivierCappe2011]_ for batches.
+    """
+    return IndexPolicy(KL(rho, c), oracle)
+
+
+def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` an entry. Implements [ChenWangYuan2013]_ (Algorithm 1)."""
+    return IndexPolicy(Hoeffding(rho), oracle)
+
+
+def ucb_v(zeta: float = 1.0, c: float = 1.0 / 6.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """UCB-V with the tuned constants that work in practice. After [AudibertMunosSzepesvari2009]_."""
+    return IndexPolicy(UCBV(zeta, c), oracle)
+
+
+def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Anytime KL-MOSS: strong in practice, also when items are fully dependent. After [MenardGarivier2017]_."""
+    return IndexPolicy(KLMoss(), oracle)
+
+
+def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are rounded by a coin.
+
+    Implements [WangChen2018]_ (CTS, Algorithm 1). Its analysis needs an exact oracle and independent arms.
+    """
+    return IndexPolicy(BetaPosterior(), oracle, Coin())
+
+
+def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Thompson sampling of the angle arcsin √p: best when the items of an arm are independent. superarm's own."""
+    return IndexPolicy(AnglePosterior(), oracle)
+
+
+def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _DEFAULT) -> EpsilonGreedy:
+    """A random batch with probability ``epsilon / t**decay``, otherwise the best for the empirical means."""
+    return EpsilonGreedy(IndexPolicy(Mean(), oracle), epsilon, decay)
+
+
+def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """The best batch for the empirical means, always: what happens without exploration."""
+    return IndexPolicy(Mean(), oracle)
+
+
+def uniform() -> Uniform:
+    """A batch at random every round."""
+    return Uniform()

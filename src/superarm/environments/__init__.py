@@ -1,0 +1,9 @@
+"""What the world answers: environments."""
+
+from superarm.environments.base import Environment, draw, means
+from superarm.environments.bernoulli import Bernoulli
+from superarm.environments.beta import Beta
+from superarm.environments.correlated import CommonShock, Comonotone, Copula
+from superarm.environments.replay import Replay
+
+__all__ = ["Bernoulli", "Beta", "CommonShock", "Comonotone", "Copula", "Environment", "Replay", "draw", "means"]

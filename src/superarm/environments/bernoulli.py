@@ -1,0 +1,29 @@
+from typing import NamedTuple
+
+from superarm._jit import component
+from superarm.arrays import Bools, Floats, Ints, Probabilities
+from superarm.noise import Noise, seek, uniform
+from superarm.support import Support, span
+
+
+@component
+class Bernoulli(NamedTuple):
+    """Independent binary outcomes: entry (j, i) is 1 with probability ``p[j, i]``.
+
+    ``p`` is (n_arms, n_items), or a SciPy sparse matrix whose stored entries match the problem's support.
+    """
+
+    p: Probabilities
+
+    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+        p = self.p.reshape(-1)
+        at = 0
+        for j in action:
+            seek(noise, t, j)
+            first, last = span(support, j)
+            for e in range(first, last):
+                outcome[at] = 1.0 if uniform(noise) < p[e] else 0.0
+                at += 1
+
+    def means(self, t: int) -> Floats:
+        return self.p  # type: ignore[no-any-return]

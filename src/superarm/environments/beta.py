@@ -1,0 +1,39 @@
+from typing import NamedTuple
+
+from superarm._jit import component
+from superarm.arrays import Bools, Floats, Ints, Probabilities
+from superarm.noise import Noise, beta, seek
+from superarm.parameters import positive
+from superarm.support import Support, span
+
+
+@component
+class Beta(NamedTuple):
+    r"""Independent outcomes inside [0, 1]: Beta with mean ``p`` and variance ``p (1 - p) / (strength + 1)``.
+
+    .. math:: X_{ij} \sim Beta(p_{ij}\,strength,\ (1 - p_{ij})\,strength)
+
+    Where the variance is far below p(1-p), variance-aware policies have the advantage.
+    """
+
+    p: Probabilities
+    strength: float = 10.0
+
+    def _check(self) -> None:
+        positive(self, "strength")
+
+    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+        p = self.p.reshape(-1)
+        at = 0
+        for j in action:
+            seek(noise, t, j)
+            first, last = span(support, j)
+            for e in range(first, last):
+                if 0.0 < p[e] < 1.0:
+                    outcome[at] = beta(noise, p[e] * self.strength, (1.0 - p[e]) * self.strength)
+                else:
+                    outcome[at] = p[e]
+                at += 1
+
+    def means(self, t: int) -> Floats:
+        return self.p  # type: ignore[no-any-return]

@@ -1,0 +1,42 @@
+"""The errors that superarm raises on purpose.
+
+``SuperarmError``
+    ``InvalidArgument`` (also a ``ValueError``): names the argument, what was wrong and what would be right.
+    ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is not open here.
+    ``ConflictingFeedback``: a decision was told twice, with different outcomes.
+    ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
+"""
+
+
+class SuperarmError(Exception):
+    """Any error that superarm raises on purpose."""
+
+
+class InvalidArgument(SuperarmError, ValueError):
+    """An argument is wrong: which, what was wrong with it, and what would be right."""
+
+    def __init__(self, argument: str, wrong: str, remedy: str, owner: str = "") -> None:
+        super().__init__(argument, wrong, remedy, owner)
+        self.argument, self.wrong, self.remedy, self.owner = argument, wrong, remedy, owner
+
+    def __str__(self) -> str:
+        name = f"{self.owner}.{self.argument}" if self.owner else self.argument
+        return f"{name}: {self.wrong}; {self.remedy}"
+
+
+class UnknownDecision(SuperarmError, KeyError):
+    """Feedback for a decision that was never asked for, or was forgotten."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ConflictingFeedback(SuperarmError):
+    """A decision that was told before is told again with another outcome; the first stands."""
+
+
+class MissingExtra(SuperarmError, ImportError):
+    """An optional dependency is needed; the message gives the command that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; run: pip install 'superarm[{extra}]'")

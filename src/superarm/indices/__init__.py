@@ -1,0 +1,23 @@
+"""How hopeful to be of one entry: indices."""
+
+from superarm.indices.base import Index, level, score
+from superarm.indices.bernstein import Bernstein
+from superarm.indices.hoeffding import Hoeffding
+from superarm.indices.kl import KL, KLMoss
+from superarm.indices.mean import Mean
+from superarm.indices.posterior import AnglePosterior, BetaPosterior
+from superarm.indices.ucb_v import UCBV
+
+__all__ = [
+    "KL",
+    "UCBV",
+    "AnglePosterior",
+    "Bernstein",
+    "BetaPosterior",
+    "Hoeffding",
+    "Index",
+    "KLMoss",
+    "Mean",
+    "level",
+    "score",
+]

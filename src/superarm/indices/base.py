@@ -1,0 +1,28 @@
+r"""How hopeful to be of one entry.
+
+An index is a *level* and a *score*. The level :math:`x = f(t) / N_j` says how much exploration an arm with
+:math:`N_j` pulls is still owed at time :math:`t`; it is computed once an arm. The score is the hopeful value
+of an entry with a given empirical mean and standard deviation at that level. Except for sampled indices,
+scores lie in [mean, 1] and increase with the level, and levels increase with :math:`t`.
+"""
+
+from typing import Protocol
+
+from superarm._jit import verb
+from superarm.noise import Noise
+
+
+class Index(Protocol):
+    """How hopeful to be of one entry."""
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        """The exploration owed at time ``t`` after ``pulls`` > 0 pulls; ``share`` is k / n_arms."""
+        ...
+
+    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+        """The hopeful value in [0, 1] of an entry."""
+        ...
+
+
+level = verb(Index.level)
+score = verb(Index.score)

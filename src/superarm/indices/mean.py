@@ -1,0 +1,18 @@
+from typing import NamedTuple
+
+from superarm._jit import component
+from superarm.noise import Noise
+
+
+@component
+class Mean(NamedTuple):
+    """The empirical mean, without hope: follow the leader, and the greedy part of epsilon-greedy.
+
+    The naive baseline of [AuerCesaBianchiFischer2002]_.
+    """
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        return 0.0
+
+    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+        return mean

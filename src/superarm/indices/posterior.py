@@ -1,0 +1,41 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component
+from superarm.noise import Noise, beta, normal
+
+
+@component
+class BetaPosterior(NamedTuple):
+    r"""A sample from the posterior of a Bernoulli parameter under a uniform prior: Thompson sampling.
+
+    .. math:: q \sim Beta(1 + S,\ 1 + N - S), \qquad S = mean \cdot N,\ N = pulls
+
+    Implements [WangChen2018]_ (CTS, Algorithm 1). Here the level of an arm is its number of pulls.
+    """
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        return pulls
+
+    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+        successes = mean * level
+        return beta(noise, 1.0 + successes, 1.0 + (level - successes))
+
+
+@component
+class AnglePosterior(NamedTuple):
+    r"""A Gaussian sample of the angle :math:`\arcsin\sqrt p`, whose variance 1/(4N) does not depend on p.
+
+    .. math:: q = \sin^2\Bigl(\arcsin\sqrt{\tfrac{S + 3/8}{N + 3/4}} + \tfrac{Z}{2\sqrt N}\Bigr), \qquad Z \sim N(0, 1)
+
+    with the angle clipped to :math:`[0, \pi/2]`. The transform is [Anscombe1948]_'s; as a sampled index it is
+    superarm's own, without a regret bound. Here the level of an arm is its number of pulls.
+    """
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        return pulls
+
+    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+        centre = math.asin(math.sqrt((mean * level + 0.375) / (level + 0.75)))
+        angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(noise) / math.sqrt(level)))
+        return math.sin(angle) ** 2

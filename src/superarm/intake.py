@@ -1,0 +1,36 @@
+"""What a learner writes down of an outcome: the outcome itself, or a coin flipped with that bias."""
+
+from typing import NamedTuple, Protocol
+
+from superarm._jit import component, verb
+from superarm.noise import Noise, uniform
+
+
+class Intake(Protocol):
+    """How an outcome of [0, 1] enters the tally."""
+
+    def take(self, outcome: float, noise: Noise) -> float:
+        """The number of [0, 1] that is recorded for ``outcome``."""
+        ...
+
+
+@component
+class Exact(NamedTuple):
+    """The outcome as it is."""
+
+    def take(self, outcome: float, noise: Noise) -> float:
+        return outcome
+
+
+@component
+class Coin(NamedTuple):
+    """1 with probability ``outcome``, else 0: how Beta-Bernoulli sampling takes outcomes inside [0, 1].
+
+    Implements [WangChen2018]_ (CTS, Algorithm 1, "update"), after [AgrawalGoyal2012]_.
+    """
+
+    def take(self, outcome: float, noise: Noise) -> float:
+        return 1.0 if uniform(noise) < outcome else 0.0
+
+
+take = verb(Intake.take)

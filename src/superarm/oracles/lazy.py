@@ -1,0 +1,107 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, admits, capacity
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise
+from superarm.oracles.base import Guarantee
+from superarm.oracles.greedy import greedy_guarantee
+from superarm.problem import Problem
+from superarm.rewards import absorb, fresh, gain
+
+_SLACK = 1.0 + 1e-9
+"""Gains shrink as a batch grows, up to rounding; a stale gain times this is a bound in floating point too."""
+
+
+@component
+class LazyGreedy(NamedTuple):
+    """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
+
+    Needs a submodular reward on a matroid. Implements [Minoux1978]_. Gains keep in a heap what they were when last
+    evaluated, an upper bound of what they are now.
+    """
+
+    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+        chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
+        memo = fresh(problem.reward, problem.terms)
+        bound = np.empty(problem.n_arms)
+        heap = np.empty(problem.n_arms, np.int64)
+        waiting = 0
+        for j in range(problem.n_arms):
+            if ranks.eligible[j]:
+                bound[j] = gain(problem.reward, problem.terms, memo, q, j) * _SLACK
+                heap[waiting] = j
+                waiting += 1
+        for place in range(waiting // 2 - 1, -1, -1):
+            _sink(heap, waiting, bound, place)
+        tried = np.empty(problem.n_arms, np.int64)
+        size = 0
+        while size < len(chosen):
+            best, most, n_tried = -1, -np.inf, 0
+            while waiting > 0 and bound[heap[0]] >= most:
+                j = heap[0]
+                waiting -= 1
+                heap[0] = heap[waiting]
+                _sink(heap, waiting, bound, 0)
+                if not admits(problem.actions, chosen, size, j):
+                    continue
+                g = gain(problem.reward, problem.terms, memo, q, j)
+                bound[j] = g * _SLACK
+                tried[n_tried] = j
+                n_tried += 1
+                if g > most or (g == most and _before(ranks, j, best)):
+                    best, most = j, g
+            if best < 0:
+                break
+            absorb(problem.reward, problem.terms, memo, q, best)
+            chosen[size] = best
+            size += 1
+            for n in range(n_tried):
+                if tried[n] != best:
+                    _rise(heap, waiting, bound, tried[n])
+                    waiting += 1
+        return chosen[:size]
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return greedy_guarantee(problem)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "LazyGreedy":
+        if not (problem.reward.submodular and problem.actions.matroid):
+            raise InvalidArgument(
+                "oracle", "LazyGreedy needs a submodular reward on a matroid", "take Greedy() or Exhaustive()"
+            )
+        return self
+
+
+@kernel
+def _before(ranks: Ranks, a: int, b: int) -> bool:
+    return ranks.pulls[a] < ranks.pulls[b] or (ranks.pulls[a] == ranks.pulls[b] and a < b)
+
+
+@kernel
+def _sink(heap: Ints, size: int, bound: Floats, place: int) -> None:
+    """Restore the heap (largest bound on top) below ``place``."""
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and bound[heap[child + 1]] > bound[heap[child]]:
+            child += 1
+        if bound[heap[child]] <= bound[heap[place]]:
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+@kernel
+def _rise(heap: Ints, size: int, bound: Floats, arm: int) -> None:
+    """Put ``arm`` into the heap."""
+    place = size
+    heap[place] = arm
+    while place > 0 and bound[heap[(place - 1) // 2]] < bound[heap[place]]:
+        above = (place - 1) // 2
+        heap[place], heap[above] = heap[above], heap[place]
+        place = above

@@ -1,0 +1,34 @@
+"""Checks of the parameters of components, in the words of ``InvalidArgument``."""
+
+import math
+from typing import Any
+
+from superarm.errors import InvalidArgument
+
+
+def positive(component: Any, *fields: str) -> None:
+    """Refuse a field that is not a finite number above 0."""
+    for field in fields:
+        value = getattr(component, field)
+        if not (0.0 < value < math.inf):
+            raise InvalidArgument(
+                field, f"{value} is not positive", "give a finite number > 0", type(component).__name__
+            )
+
+
+def nonnegative(component: Any, *fields: str) -> None:
+    """Refuse a field that is not a finite number of at least 0."""
+    for field in fields:
+        value = getattr(component, field)
+        if not (0.0 <= value < math.inf):
+            raise InvalidArgument(field, f"{value} is negative", "give a finite number >= 0", type(component).__name__)
+
+
+def fraction(component: Any, *fields: str) -> None:
+    """Refuse a field outside [0, 1]."""
+    for field in fields:
+        value = getattr(component, field)
+        if not (0.0 <= value <= 1.0):
+            raise InvalidArgument(
+                field, f"{value} is outside [0, 1]", "give a share in [0, 1]", type(component).__name__
+            )

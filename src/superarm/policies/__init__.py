@@ -1,0 +1,8 @@
+"""Which batch next: policies."""
+
+from superarm.policies.base import Moment, Policy, choose, learn, prepare
+from superarm.policies.epsilon_greedy import EpsilonGreedy
+from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.uniform import Uniform
+
+__all__ = ["EpsilonGreedy", "IndexPolicy", "Moment", "Policy", "Uniform", "choose", "learn", "prepare"]

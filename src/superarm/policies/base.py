@@ -1,0 +1,74 @@
+"""Which batch next.
+
+A policy sees the problem and the tally, never the environment. ``prepare`` makes its memory, which holds nothing
+that could not be computed anew from the tally; ``choose`` answers with a batch; ``learn`` takes feedback in.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from superarm._jit import kernel, verb
+from superarm.actions import Ranks
+from superarm.arrays import Ints
+from superarm.noise import Noise
+from superarm.oracles import Guarantee
+from superarm.problem import Problem
+from superarm.tally import Feedback, Tally
+
+
+class Moment(NamedTuple):
+    """What a policy knows when it chooses: round ``t`` >= 1, the tally, and who may play.
+
+    ``ranks.pulls`` are the tally's pulls plus those asked for but not told yet: they count in the radius, so that
+    many asks before any feedback spread out, while means rest on what was told.
+    """
+
+    t: int
+    tally: Tally
+    ranks: Ranks
+
+
+class Policy(Protocol):
+    """Which batch next."""
+
+    def prepare(self, problem: Problem, tally: Tally) -> Any:
+        """The policy's memory of ``tally``: a NamedTuple of arrays."""
+        ...
+
+    def choose(self, problem: Problem, moment: Moment, memory: Any, noise: Noise) -> Ints:
+        """The arms to play, in the order of picking."""
+        ...
+
+    def learn(self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, noise: Noise, sign: float) -> None:
+        """Record feedback (``sign=1.0``), or take it back (``sign=-1.0``), and bring the memory up to date."""
+        ...
+
+    def fit(self, problem: Problem) -> "Policy":
+        """The policy made ready for this problem."""
+        ...
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        """What the policy's oracle promises on this problem."""
+        ...
+
+
+prepare = verb(Policy.prepare)
+choose = verb(Policy.choose)
+learn = verb(Policy.learn)
+
+
+@kernel
+def any_unsampled(ranks: Ranks) -> bool:
+    """Whether an eligible arm was never pulled."""
+    for j in range(len(ranks.pulls)):
+        if ranks.pulls[j] == 0.0 and ranks.eligible[j]:
+            return True
+    return False
+
+
+@kernel
+def holds_unsampled(action: Ints, ranks: Ranks) -> bool:
+    """Whether ``action`` contains an arm that was never pulled."""
+    for j in action:
+        if ranks.pulls[j] == 0.0:
+            return True
+    return False

@@ -1,0 +1,50 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.actions import sample
+from superarm.arrays import Ints
+from superarm.noise import Noise, uniform
+from superarm.oracles import Guarantee
+from superarm.parameters import fraction, nonnegative
+from superarm.policies.base import Moment, choose, learn, prepare
+from superarm.policies.index_policy import Estimates, IndexPolicy
+from superarm.problem import Problem
+from superarm.tally import Feedback, Tally
+
+
+@component
+class EpsilonGreedy(NamedTuple):
+    r"""With probability :math:`\min\{1, \epsilon\, t^{-decay}\}` a batch at random, otherwise ``leader``'s.
+
+    The baseline of [AuerCesaBianchiFischer2002]_, for batches.
+    """
+
+    leader: IndexPolicy
+    epsilon: float = 0.1
+    decay: float = 0.0
+
+    def _check(self) -> None:
+        fraction(self, "epsilon")
+        nonnegative(self, "decay")
+
+    def prepare(self, problem: Problem, tally: Tally) -> Estimates:
+        return prepare(self.leader, problem, tally)  # type: ignore[no-any-return]
+
+    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
+        if uniform(noise) < self.epsilon * math.pow(moment.t, -self.decay):
+            return sample(problem.actions, moment.ranks, noise)
+        return choose(self.leader, problem, moment, memory, noise)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        learn(self.leader, problem, tally, memory, feedback, noise, sign)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "EpsilonGreedy":
+        return self._replace(leader=self.leader.fit(problem))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.leader.guarantee(problem)

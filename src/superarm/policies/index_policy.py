@@ -1,0 +1,98 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import capacity, cover
+from superarm.arrays import Floats, Ints
+from superarm.indices import Index, level, score
+from superarm.intake import Exact, Intake
+from superarm.noise import Noise
+from superarm.oracles import Default, Guarantee, Oracle, maximize
+from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.problem import Problem
+from superarm.support import span
+from superarm.tally import Feedback, Tally, estimate, record
+
+
+class Estimates(NamedTuple):
+    """Empirical mean and standard deviation of every entry, and room for the scores: (n_entries,) each."""
+
+    mean: Floats
+    deviation: Floats
+    q: Floats
+
+
+@component
+class IndexPolicy(NamedTuple):
+    r"""Score every entry, then maximise: BC-UCB, CUCB, KL-UCB, CTS and their kin.
+
+    While an arm has no pull, play a batch that contains one. Otherwise
+
+    .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
+
+    Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though
+    its arm was pulled, scores 1.
+    """
+
+    confidence: Index
+    oracle: Oracle = Default()
+    intake: Intake = Exact()
+
+    def prepare(self, problem: Problem, tally: Tally) -> Estimates:
+        entries = len(tally.total)
+        memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
+        for j in range(problem.n_arms):
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        return memory
+
+    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
+        if any_unsampled(moment.ranks):
+            action = cover(problem.actions, moment.ranks)
+            if holds_unsampled(action, moment.ranks):
+                return action
+        rate(self.confidence, problem, moment, memory, noise)
+        return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "IndexPolicy":
+        return self._replace(oracle=self.oracle.fit(problem))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+
+@kernel
+def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
+    """Write the score of every entry of every eligible arm into ``memory.q``."""
+    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+    partial = moment.tally.missed.size > 0
+    for j in range(problem.n_arms):
+        if not moment.ranks.eligible[j]:
+            continue
+        pulls = moment.ranks.pulls[j]
+        first, last = span(problem.terms.support, j)
+        if partial or pulls == 0.0:
+            for e in range(first, last):
+                unseen = moment.tally.missed[e] if partial else 0.0
+                memory.q[e] = _score_one(confidence, memory, e, pulls - unseen, moment.t, share, noise)
+        else:
+            x = level(confidence, pulls, moment.t, share)
+            mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
+            for o in range(last - first):
+                q[o] = score(confidence, mean[o], deviation[o], x, noise)
+
+
+@kernel
+def _score_one(confidence: Index, memory: Estimates, e: int, seen: float, t: int, share: float, noise: Noise) -> float:
+    if seen <= 0.0:
+        return 1.0
+    return score(confidence, memory.mean[e], memory.deviation[e], level(confidence, seen, t, share), noise)

@@ -1,0 +1,43 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted
+from superarm.actions import sample
+from superarm.arrays import Floats, Ints
+from superarm.intake import Exact
+from superarm.noise import Noise
+from superarm.oracles import Guarantee
+from superarm.policies.base import Moment
+from superarm.problem import Problem
+from superarm.tally import Feedback, Tally, record
+
+
+class Nothing(NamedTuple):
+    """The memory of a policy that needs none."""
+
+    empty: Floats
+
+
+@component
+class Uniform(NamedTuple):
+    """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
+
+    def prepare(self, problem: Problem, tally: Tally) -> Nothing:
+        return Nothing(np.zeros(0))
+
+    def choose(self, problem: Problem, moment: Moment, memory: Nothing, noise: Noise) -> Ints:
+        return sample(problem.actions, moment.ranks, noise)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Nothing, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "Uniform":
+        return self
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(0.0, 1.0)

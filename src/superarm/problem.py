@@ -1,0 +1,155 @@
+"""Problem: all that a learner may know of its task."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm.actions import Actions, Ranks
+from superarm.arrays import Floats, Ints, arms, floats, probabilities
+from superarm.errors import InvalidArgument
+from superarm.rewards import Reward, Terms, base
+from superarm.support import Dense, Sparse, Support, size
+
+LARGEST = 2**31
+"""No dimension of a problem may reach this: indices stay far from overflow."""
+
+
+class _Fields(NamedTuple):
+    n_arms: int
+    n_items: int
+    reward: Reward
+    actions: Actions
+    terms: Terms
+
+
+class Problem(_Fields):
+    """Arms, items, weights, reward and action set.
+
+    Parameters
+    ----------
+    n_arms, n_items
+        How many arms there are to choose from, and how many items they can touch.
+    reward
+        What a batch is worth: ``Coverage()``, ``Logistic(c)``, ``Linear()``, ``ClippedLinear(slope)``, or your own.
+    actions
+        Which batches may be played: ``Subsets(k)``, ``Explicit([...])``.
+    weights
+        The weight of each item, (n_items,), not negative; all 1 by default.
+    support
+        Which items an arm can touch at all: a SciPy sparse matrix of shape (n_arms, n_items) whose stored entries
+        are the support. By default every arm may touch every item.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=4, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2), weights=[1, 3])
+    >>> p = [[0.5, 0.0], [0.5, 0.5], [0.0, 1.0], [0.1, 0.1]]
+    >>> float(problem.value(p, [0, 1]))
+    2.25
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        n_arms: int,
+        n_items: int,
+        reward: Reward,
+        actions: Actions,
+        weights: Any = None,
+        support: Any = None,
+    ) -> "Problem":
+        for name, value in (("n_arms", n_arms), ("n_items", n_items)):
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value < LARGEST:
+                raise InvalidArgument(name, f"{value!r} is not a positive whole number", "give an int >= 1")
+        if not callable(getattr(reward, "join", None)) or isinstance(reward, type):
+            raise InvalidArgument("reward", f"{reward!r} is not a reward", "give e.g. Coverage()")
+        if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):
+            raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)")
+        actions.validate(int(n_arms))
+        terms = Terms(_weights(weights, int(n_items)), _support(support, int(n_arms), int(n_items)))
+        return super().__new__(cls, int(n_arms), int(n_items), reward, actions, terms)
+
+    def __reduce__(self) -> Any:
+        return type(self)._make, (tuple(self),)
+
+    @property
+    def k(self) -> int:
+        """The size of the largest batch, K."""
+        return int(self.actions.capacity(self.n_arms))
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each item, (n_items,)."""
+        return self.terms.weights
+
+    @property
+    def support(self) -> Support:
+        """Where the entries of each arm lie."""
+        return self.terms.support
+
+    @property
+    def n_entries(self) -> int:
+        """How many parameters there are: n_arms * n_items, or the stored entries of the support."""
+        return size(self.support)
+
+    def entries(self, p: Any, name: str = "p") -> Floats:
+        """Parameters as the flat array that kernels take, after checking their shape and range."""
+        values = probabilities(p, name)
+        dense = isinstance(self.support, Dense)
+        right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
+        if values.shape not in (right, (self.n_entries,)):
+            raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, a row an arm")
+        return values.reshape(-1)
+
+    def value(self, p: Any, action: Any) -> float:
+        """r(action; p), with p (n_arms, n_items)."""
+        return base.value(self.reward, self.terms, self.entries(p), self.action(action))
+
+    def gradient(self, p: Any, action: Any) -> Floats:
+        """The derivatives of r(action; p) in p, in the shape of p; zero for arms outside of ``action``."""
+        flat = base.gradient(self.reward, self.terms, self.entries(p), self.action(action))
+        return flat.reshape(self.n_arms, self.n_items) if isinstance(self.support, Dense) else flat
+
+    def gain(self, p: Any, action: Any, arm: int) -> float:
+        """r(action + arm; p) - r(action; p)."""
+        q = self.entries(p)
+        memo = base.fresh(self.reward, self.terms)
+        for j in arms(action, "action", self.n_arms):
+            base.absorb(self.reward, self.terms, memo, q, int(j))
+        return base.gain(self.reward, self.terms, memo, q, int(arms([arm], "arm", self.n_arms)[0]))
+
+    def action(self, action: Any) -> Ints:
+        """``action`` as an array of arms, after checking that it may be played."""
+        batch = arms(action, "action", self.n_arms)
+        if not self.actions.includes(batch):
+            raise InvalidArgument(
+                "action", f"{batch.tolist()} is outside the action set", f"play one of {self.actions}"
+            )
+        return batch
+
+    def ranks(self) -> Ranks:
+        """No arm pulled yet, all eligible."""
+        return Ranks(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
+
+
+def _weights(weights: Any, n_items: int) -> Floats:
+    if weights is None:
+        return np.ones(n_items)
+    values = floats(weights, "weights", low=0.0, high=np.finfo(float).max)
+    if values.shape != (n_items,):
+        raise InvalidArgument("weights", f"shape {values.shape}", f"give one weight an item, shape ({n_items},)")
+    if not values.any():
+        raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
+    return values
+
+
+def _support(support: Any, n_arms: int, n_items: int) -> Support:
+    if support is None:
+        return Dense(n_arms, n_items)
+    sparse = support if isinstance(support, Sparse) else Sparse(support)
+    if (sparse.n_arms, sparse.n_items) != (n_arms, n_items):
+        raise InvalidArgument(
+            "support", f"shape ({sparse.n_arms}, {sparse.n_items})", f"give shape ({n_arms}, {n_items})"
+        )
+    return sparse

@@ -1,0 +1,22 @@
+"""What a batch is worth: rewards."""
+
+from superarm.rewards.base import Reward, Smoothness, Terms, absorb, fresh, gain, gradient, total, value
+from superarm.rewards.coverage import Coverage
+from superarm.rewards.linear import ClippedLinear, Linear
+from superarm.rewards.logistic import Logistic
+
+__all__ = [
+    "ClippedLinear",
+    "Coverage",
+    "Linear",
+    "Logistic",
+    "Reward",
+    "Smoothness",
+    "Terms",
+    "absorb",
+    "fresh",
+    "gain",
+    "gradient",
+    "total",
+    "value",
+]

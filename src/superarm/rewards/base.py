@@ -1,0 +1,168 @@
+r"""What a batch is worth: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
+
+A reward tells the story of one item. Before any arm has joined, the item is in state ``start(weight)``; an arm with
+parameter ``q`` takes it from ``state`` to ``join(state, q)``; an item in ``state`` is worth ``worth(weight, state)``.
+The order in which arms join must not matter. The library sums over items, with weights, dense or sparse: the
+functions below are the only loops over items there are.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from superarm._jit import inlined, kernel, verb
+from superarm.arrays import Floats, Ints
+from superarm.support import Support, item, span
+
+_1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_5, _6, _7, _8 = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
+
+
+class Smoothness(NamedTuple):
+    r"""The smoothness of a reward: :math:`\gamma_\infty`, and :math:`\gamma_g` as it is and as the paper bounds it."""
+
+    gamma_inf: float
+    gamma_g: float
+    gamma_g_paper: float
+
+
+class Reward(Protocol):
+    """What a batch is worth, told for one item of the given weight."""
+
+    @property
+    def submodular(self) -> bool:
+        """Whether a later arm never adds more than an earlier one would have."""
+        ...
+
+    @property
+    def modular(self) -> bool:
+        """Whether an arm adds the same to every batch."""
+        ...
+
+    def start(self, weight: float) -> float:
+        """The state of an item that no arm has joined."""
+        ...
+
+    def join(self, state: float, q: float) -> float:
+        """The state after an arm with parameter ``q`` has joined."""
+        ...
+
+    def worth(self, weight: float, state: float) -> float:
+        """w_i r_i of an item in ``state``."""
+        ...
+
+    def derivative(self, weight: float, state: float, q: float) -> float:
+        """The derivative of ``worth(weight, join(state, q))`` in ``q``."""
+        ...
+
+    def smoothness(self, k: int) -> Smoothness:
+        """The smoothness parameters of r_i for batches of at most ``k`` arms."""
+        ...
+
+
+class Optional(Protocol):
+    """What a reward may define if it can do better than subtracting worths."""
+
+    def lift(self, weight: float, state: float, q: float) -> float:
+        """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation."""
+        ...
+
+
+@kernel
+def _lift_by_difference(reward: Any, weight: float, state: float, q: float) -> float:
+    return worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
+
+
+start = verb(Reward.start)
+join = verb(Reward.join)
+worth = verb(Reward.worth)
+lift: verb[..., float] = verb(Optional.lift, default=_lift_by_difference)
+derivative = verb(Reward.derivative)
+
+
+class Terms(NamedTuple):
+    """The numbers of a reward: ``weights`` (n_items,) and the ``support`` of its parameters."""
+
+    weights: Floats
+    support: Support
+
+
+@kernel
+def fresh(reward: Reward, terms: Terms) -> Floats:
+    """The state of every item before any arm has joined, (n_items,)."""
+    memo = np.empty(len(terms.weights))
+    for i in range(len(memo)):
+        memo[i] = start(reward, terms.weights[i])
+    return memo
+
+
+@inlined
+def gain(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> float:
+    """r(A + arm; q) - r(A; q), where ``memo`` is the state of A and ``q`` (n_entries,) the parameters."""
+    first, last = span(terms.support, arm)
+    row = q[first:last]
+    a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+    a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0
+    blocks = len(row) // 8
+    for block in range(blocks):  # eight lanes in a fixed order: vectorised, and the same bits everywhere
+        o = np.uint64(block) * _8  # unsigned, so that no test for negative indices breaks the vectors
+        a0 += _term(reward, terms, memo, row, first, o)
+        a1 += _term(reward, terms, memo, row, first, o + _1)
+        a2 += _term(reward, terms, memo, row, first, o + _2)
+        a3 += _term(reward, terms, memo, row, first, o + _3)
+        a4 += _term(reward, terms, memo, row, first, o + _4)
+        a5 += _term(reward, terms, memo, row, first, o + _5)
+        a6 += _term(reward, terms, memo, row, first, o + _6)
+        a7 += _term(reward, terms, memo, row, first, o + _7)
+    for rest in range(8 * blocks, len(row)):
+        a0 += _term(reward, terms, memo, row, first, np.uint64(rest))
+    return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
+
+
+@inlined
+def _term(reward: Reward, terms: Terms, memo: Floats, row: Floats, first: int, offset: Any) -> float:
+    i = item(terms.support, first, offset)
+    return lift(reward, terms.weights[i], memo[i], row[offset])
+
+
+@kernel
+def absorb(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> None:
+    """Turn the state of A into the state of A + arm."""
+    first, last = span(terms.support, arm)
+    for o in range(last - first):
+        i = item(terms.support, first, o)
+        memo[i] = join(reward, memo[i], q[first + o])
+
+
+@kernel
+def total(reward: Reward, terms: Terms, memo: Floats) -> float:
+    """r(A; q), read off the state of A."""
+    r = 0.0
+    for i in range(len(memo)):
+        r += worth(reward, terms.weights[i], memo[i])
+    return r
+
+
+@kernel
+def value(reward: Reward, terms: Terms, q: Floats, action: Ints) -> float:
+    """r(action; q)."""
+    memo = fresh(reward, terms)
+    for j in action:
+        absorb(reward, terms, memo, q, j)
+    return total(reward, terms, memo)
+
+
+@kernel
+def gradient(reward: Reward, terms: Terms, q: Floats, action: Ints) -> Floats:
+    """The derivatives of r(action; q), in ``q``'s layout (n_entries,); zero outside of ``action``."""
+    result = np.zeros(len(q))
+    for j in action:
+        memo = fresh(reward, terms)
+        for other in action:
+            if other != j:
+                absorb(reward, terms, memo, q, other)
+        first, last = span(terms.support, j)
+        for o in range(last - first):
+            i = item(terms.support, first, o)
+            result[first + o] = derivative(reward, terms.weights[i], memo[i], q[first + o])
+    return result

@@ -1,0 +1,45 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.rewards.base import Smoothness
+
+
+@component
+class Coverage(NamedTuple):
+    r"""Probabilistic maximum coverage (PMC): an item counts once some arm of the batch covers it.
+
+    .. math:: r_i(A; q) = 1 - \prod_{j \in A}(1 - q_{ij})
+
+    The state of an item is its weight times the probability that it is still uncovered. Monotone and
+    submodular. :math:`\gamma_\infty = 1` and :math:`\gamma_g = 1/2` exactly, for every batch size.
+    Implements [MerlisMannor2019]_ (section Preliminaries). Differs: the paper's
+    :math:`\gamma_g = 1/\sqrt e` is an upper bound of the exact value.
+    """
+
+    @property
+    def submodular(self) -> bool:
+        return True
+
+    @property
+    def modular(self) -> bool:
+        return False
+
+    def start(self, weight: float) -> float:
+        return weight
+
+    def join(self, state: float, q: float) -> float:
+        return state * (1.0 - q)
+
+    def worth(self, weight: float, state: float) -> float:
+        return weight - state
+
+    def lift(self, weight: float, state: float, q: float) -> float:
+        return state * q
+
+    def derivative(self, weight: float, state: float, q: float) -> float:
+        return state
+
+    @interpreted
+    def smoothness(self, k: int) -> Smoothness:
+        return Smoothness(1.0, 0.5, 1.0 / math.sqrt(math.e))

@@ -1,0 +1,111 @@
+"""Instance: a problem and the world that answers it; and the named instances of the literature."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from superarm.actions import Explicit, Subsets
+from superarm.arrays import Floats
+from superarm.environments import Bernoulli, Comonotone, Environment
+from superarm.errors import InvalidArgument
+from superarm.problem import Problem
+from superarm.rewards import Coverage
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem and the environment that answers it; only the simulation holds both.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
+    >>> instance = sa.Instance(problem, sa.environments.Bernoulli([[0.1], [0.2], [0.3]]))
+    >>> float(instance.value([1, 2]))
+    0.44
+    """
+
+    problem: Problem
+    environment: Environment
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem):
+            raise InvalidArgument("problem", f"{self.problem!r} is not a Problem", "give superarm.Problem(...)")
+        if not callable(getattr(self.environment, "draw", None)):
+            raise InvalidArgument(
+                "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
+            )
+        self.problem.entries(self.environment.means(1), "environment")
+
+    @property
+    def p(self) -> Floats:
+        """The true parameters, flat (n_entries,), of the first round."""
+        return self.problem.entries(self.environment.means(1))
+
+    def value(self, action: object) -> float:
+        """r(action; p) at the true parameters."""
+        return self.problem.value(self.p, action)
+
+
+def random_coverage(
+    n_arms: int = 100, n_items: int = 50, k: int = 10, low: float = 0.0, high: float = 0.3, seed: int = 0
+) -> Instance:
+    """Probabilistic maximum coverage with parameters drawn uniformly from [low, high], independent outcomes.
+
+    >>> random_coverage(n_arms=6, n_items=4, k=2).problem.k
+    2
+    """
+    p = np.random.default_rng(seed).uniform(low, high, (n_arms, n_items))
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
+
+
+def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arms: int = 128) -> Instance:
+    r"""The family on which batch size shows: disjoint batches of ``k`` arms, one item, one best batch.
+
+    Arms of the best batch (the last) have :math:`p = c_{best}/k`, all others :math:`p = c/k`, so that the expected
+    number of hits in a batch, the gap and the sum over suboptimal arms in the regret bound hardly change with
+    ``k``. ``k`` must divide ``suboptimal_arms``.
+
+    >>> disjoint_batches(4).problem.n_arms
+    132
+    """
+    if k < 1 or suboptimal_arms % k:
+        raise InvalidArgument("k", f"{k} does not divide {suboptimal_arms}", "give a divisor of suboptimal_arms")
+    n_arms = suboptimal_arms + k
+    p = np.full((n_arms, 1), c / k)
+    p[-k:] = c_best / k
+    batches = np.arange(n_arms).reshape(-1, k)
+    return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
+
+
+def rare_hits(k: int, n_arms: int = 100, seed: int = 0) -> Instance:
+    r"""All ``k``-subsets of ``n_arms`` arms, one item, hits as rare as 1/k.
+
+    :math:`p \sim U[2/(3k), 1/k]` for the ``k`` good arms, :math:`U[0, 1/(3k)]` for the others.
+
+    >>> rare_hits(5).problem.n_items
+    1
+    """
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.0, 1.0 / (3.0 * k), n_arms)
+    p[:k] = rng.uniform(2.0 / (3.0 * k), 1.0 / k, k)
+    return Instance(Problem(n_arms, 1, Coverage(), Subsets(k)), Bernoulli(p[:, None]))
+
+
+def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:
+    r"""The instance behind the paper's lower bound: a Bernoulli bandit in the clothes of coverage.
+
+    Arms 0 to k-2 are empty sets; batch :math:`A_j` holds all of them and one further arm, whose items are
+    identical. The last arm has :math:`p = 1/2`, the others :math:`1/2 - \epsilon`. Implements
+    [MerlisMannor2019]_ (section Lower Bounds).
+
+    >>> lower_bound(5, 3).problem.actions.table.tolist()
+    [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
+    """
+    if not 1 <= k < n_arms:
+        raise InvalidArgument("k", f"{k} of {n_arms} arms", "give 1 <= k < n_arms")
+    if not 0.0 < epsilon <= 0.5:
+        raise InvalidArgument("epsilon", f"{epsilon}", "give a number in (0, 1/2]")
+    p = np.full((n_arms, n_items), 0.5 - epsilon)
+    p[: k - 1] = 0.0
+    p[-1] = 0.5
+    batches = [[*range(k - 1), j] for j in range(k - 1, n_arms)]
+    return Instance(Problem(n_arms, n_items, Coverage(), Explicit(batches)), Comonotone(p))

@@ -1,0 +1,194 @@
+"""Many runs at once: policies times replications, on threads over kernels that hold no lock."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.policies import Policy
+from superarm.simulation.engine import advance, begin
+from superarm.simulation.instances import Instance
+from superarm.simulation.progress import Progress, bar
+from superarm.simulation.regret import Kind, Target, regret
+from superarm.simulation.regret import target as regret_target
+from superarm.simulation.results import Results
+
+_BREATH = 0.2
+"""Seconds that a thread computes before it looks up: for the progress bar, and for Ctrl-C."""
+
+
+def seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
+    """The seed of each replication; give one to ``Agent(seed=…)`` and it plays as that replication did.
+
+    >>> [child.spawn_key for child in seeds(7, 2)]
+    [(0,), (1,)]
+    """
+    return np.random.SeedSequence(seed).spawn(replications)
+
+
+def checkpoints(horizon: int, n: int = 200) -> Ints:
+    """At most ``n`` rounds from 1 to ``horizon``, evenly spaced on a log scale.
+
+    >>> checkpoints(1000, 4).tolist()
+    [1, 10, 100, 1000]
+    """
+    return np.unique(np.rint(np.geomspace(1, horizon, min(n, horizon))).astype(np.int64))
+
+
+@dataclass
+class _Run:
+    """One policy's trajectory in one replication."""
+
+    policy: str
+    replication: int
+    earned: Floats
+    pulls: Floats = field(default_factory=lambda: np.zeros(0))
+    seconds: float = 0.0
+    done: bool = False
+
+
+def simulate(
+    instance: Instance,
+    policies: Mapping[str, Policy],
+    horizon: int,
+    replications: int = 20,
+    seed: int = 0,
+    target: Kind = "oracle",
+    rounds: Any = None,
+    threads: int | None = None,
+    progress: bool = True,
+) -> Results:
+    """Play every policy on the instance, ``replications`` times, and measure its regret.
+
+    Parameters
+    ----------
+    instance, policies
+        The problem with its world, and the policies by the names they shall have in tables and figures.
+    horizon, replications, seed
+        Rounds a run, runs a policy, and the root of all randomness. In a replication all policies see the same
+        world: an arm played in the same round answers the same.
+    target
+        What regret is measured against: ``oracle`` (default), ``approximation`` (the paper's) or ``optimal``.
+    rounds
+        Where to record regret: increasing rounds up to ``horizon``; by default 200 on a log scale.
+    threads
+        How many runs at once; all cores by default. Results do not depend on it.
+    progress
+        Whether to show a progress bar on a terminal.
+
+    Ctrl-C ends the run early with the replications that were finished by every policy.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
+    >>> results = sa.simulate(instance, {"KL-UCB": sa.kl_ucb()}, horizon=200, replications=3, progress=False)
+    >>> results.regret["KL-UCB"].shape == (3, len(results.rounds))
+    True
+    """
+    marks = _validated(policies, horizon, replications, rounds, threads)
+    fitted = {name: policy.fit(instance.problem) for name, policy in policies.items()}
+    targets = {name: regret_target(instance, policy, target) for name, policy in fitted.items()}
+    runs = [_Run(name, r, np.zeros(len(marks) - 1)) for r in range(replications) for name in policies]
+    children = seeds(seed, replications)
+    stop = threading.Event()
+    with bar(len(runs) * horizon, progress) as shown:
+        for name, policy in fitted.items():
+            shown.say(f"compiling {name}")
+            _compile(instance, policy, children[0])
+        shown.say("")
+
+        def play(run: _Run) -> None:
+            _play(run, instance, fitted[run.policy], children[run.replication], marks, stop, shown)
+
+        _on_threads(play, runs, threads or os.cpu_count() or 1, stop)
+    return _results(runs, marks[1:], targets, replications, policies)
+
+
+def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, rounds: Any, threads: Any) -> Ints:
+    if not isinstance(policies, Mapping) or not policies:
+        raise InvalidArgument("policies", "not a mapping of names to policies", 'give e.g. {"BC-UCB": bc_ucb()}')
+    for name, policy in policies.items():
+        if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
+            raise InvalidArgument("policies", f"{name!r} is not a policy", "give e.g. bc_ucb(), with the parentheses")
+    for argument, number in (("horizon", horizon), ("replications", replications), ("threads", threads or 1)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise InvalidArgument(argument, f"{number!r} is not a positive whole number", "give an int >= 1")
+    marks = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
+    if marks.ndim != 1 or not marks.size or marks[0] < 1 or marks[-1] > horizon or (np.diff(marks) <= 0).any():
+        raise InvalidArgument("rounds", "not increasing rounds", f"give increasing numbers from 1 to {horizon}")
+    return np.concatenate([[0], marks, [horizon][: int(marks[-1] < horizon)]]).astype(np.int64)
+
+
+def _compile(instance: Instance, policy: Policy, seed: np.random.SeedSequence) -> None:
+    game = begin(instance.problem, instance.environment, policy, seed)
+    advance(instance.problem, instance.environment, policy, game, np.array([0, 1]), np.zeros(1))
+
+
+def _play(
+    run: _Run,
+    instance: Instance,
+    policy: Policy,
+    seed: np.random.SeedSequence,
+    marks: Ints,
+    stop: threading.Event,
+    shown: Progress,
+) -> None:
+    """Play one run in strides of about ``_BREATH`` seconds."""
+    game = begin(instance.problem, instance.environment, policy, seed)
+    at, stride, recorded = 0, 1, 0
+    while at < marks[-1] and not stop.is_set():
+        until = min(at + stride, int(marks[-1]))
+        passed = marks[recorded + 1 : np.searchsorted(marks, until, side="right")]
+        legs = np.unique(np.concatenate([[at], passed, [until]]))
+        earned = np.zeros(len(legs) - 1)
+        started = time.thread_time()
+        advance(instance.problem, instance.environment, policy, game, legs, earned)
+        spent = time.thread_time() - started
+        run.earned[recorded : recorded + len(passed)] = earned[: len(passed)]
+        run.seconds += spent
+        shown.advance(until - at)
+        stride = max(1, min(4 * stride, int(stride * _BREATH / max(spent, 1e-9))))
+        at, recorded = until, recorded + len(passed)
+    run.pulls, run.done = game.tally.pulls, at == marks[-1]
+
+
+def _on_threads(play: Callable[[_Run], None], runs: list[_Run], threads: int, stop: threading.Event) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(play, run) for run in runs]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException as error:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+
+
+def _results(
+    runs: list[_Run], rounds: Ints, targets: Mapping[str, Target], replications: int, policies: Mapping[str, Policy]
+) -> Results:
+    finished = [r for r in range(replications) if all(run.done for run in runs if run.replication == r)]
+    if not finished:
+        raise KeyboardInterrupt("no replication was finished by every policy")
+    kept = {name: [run for run in runs if run.policy == name and run.replication in finished] for name in policies}
+    return Results(
+        rounds=rounds,
+        regret={
+            name: np.array([regret(targets[name], rounds, run.earned) for run in played])
+            for name, played in kept.items()
+        },
+        pulls={name: np.array([run.pulls for run in played]) for name, played in kept.items()},
+        targets=targets,
+        seconds={name: sum(run.seconds for run in played) for name, played in kept.items()},
+        complete=len(finished) == replications,
+    )

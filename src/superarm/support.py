@@ -1,0 +1,117 @@
+"""Which items an arm can touch at all, and where its parameters lie in memory.
+
+Every array of parameters or statistics is flat: the *entries* of arm 0, then those of arm 1, and so on.
+In a ``Dense`` support an arm has an entry for every item; in a ``Sparse`` one it has only those listed, and
+all others are zero and cost nothing. Kernels ask for ``span`` and ``item`` and never which of the two it is.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from superarm._jit import component, verb
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+
+
+class Support(Protocol):
+    """Where the entries of each arm lie, and which item each belongs to."""
+
+    @property
+    def n_arms(self) -> int: ...
+
+    @property
+    def n_items(self) -> int: ...
+
+    def span(self, arm: int) -> tuple[int, int]:
+        """First and one past the last entry of ``arm``."""
+        ...
+
+    def item(self, first: int, offset: int) -> int:
+        """The item of entry ``first + offset``, where ``first`` begins the span of an arm."""
+        ...
+
+    def size(self) -> int:
+        """How many entries there are."""
+        ...
+
+
+@component
+class Dense(NamedTuple):
+    """Every arm has an entry for every item: entry ``arm * n_items + item``.
+
+    >>> Dense(3, 4).span(1)
+    (4, 8)
+    """
+
+    n_arms: int
+    n_items: int
+
+    def span(self, arm: int) -> tuple[int, int]:
+        return arm * self.n_items, (arm + 1) * self.n_items
+
+    def item(self, first: int, offset: int) -> int:
+        return offset
+
+    def size(self) -> int:
+        return self.n_arms * self.n_items
+
+
+class _Rows(NamedTuple):
+    start: Ints
+    items: Ints
+    n_items: int
+
+
+@component
+class Sparse(_Rows):
+    """Arm ``j`` has the entries ``start[j]:start[j + 1]``, which belong to ``items[start[j]:start[j + 1]]``.
+
+    Give a SciPy sparse matrix or array of shape ``(n_arms, n_items)``: its stored entries are the support.
+
+    >>> from scipy.sparse import csr_array
+    >>> Sparse(csr_array([[1, 0, 1], [0, 1, 0]])).span(0)
+    (0, 2)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, matrix: Any) -> "Sparse":
+        if not hasattr(matrix, "tocsr"):
+            raise InvalidArgument("support", f"{type(matrix).__name__} is not sparse", "give a SciPy sparse matrix")
+        csr = matrix.tocsr()
+        csr.sum_duplicates()
+        csr.sort_indices()
+        return super().__new__(cls, csr.indptr.astype(np.int64), csr.indices.astype(np.int64), int(csr.shape[1]))
+
+    @property
+    def n_arms(self) -> int:
+        return len(self.start) - 1
+
+    def span(self, arm: int) -> tuple[int, int]:
+        return self.start[arm], self.start[arm + 1]
+
+    def item(self, first: int, offset: int) -> int:
+        return self.items[first + int(offset)]  # type: ignore[no-any-return]
+
+    def size(self) -> int:
+        return len(self.items)
+
+
+span = verb(Support.span)
+item = verb(Support.item)
+size = verb(Support.size)
+
+
+def length(support: Support, action: Ints) -> int:
+    """How many entries the arms of ``action`` have together: the length of an outcome laid flat."""
+    return sum(last - first for first, last in (span(support, int(j)) for j in action))
+
+
+def rows(support: Support, values: Floats, action: Ints) -> Floats:
+    """The entries of ``action``'s arms, laid flat in its order.
+
+    >>> rows(Dense(3, 2), np.arange(6.0), np.array([2, 0]))
+    array([4., 5., 0., 1.])
+    """
+    return np.concatenate([values[slice(*span(support, int(j)))] for j in action])

@@ -1,0 +1,175 @@
+r"""The sufficient statistics: pulls, sums and sums of squares, additive and exact.
+
+Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact
+up to :math:`2^{29}` observations. So a tally does not depend on the order of its observations, ``merge`` is +,
+undoing is -, and live state, replay and any merge of workers agree bit for bit.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm import arrays
+from superarm._jit import inlined, kernel
+from superarm.arrays import Bools, Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.intake import Exact, Intake, take
+from superarm.noise import Noise, noise, seek
+from superarm.support import Support, size, span
+
+GRID = 16777216.0
+"""Outcomes are recorded as multiples of 1 / GRID = 2**-24."""
+
+
+class Tally(NamedTuple):
+    r"""What was observed so far.
+
+    ``pulls`` (n_arms,) is :math:`N_j`; ``total`` and ``square`` (n_entries,) are :math:`\sum X_{ij}` and
+    :math:`\sum X_{ij}^2`; ``missed`` (n_entries,) counts the pulls of which this entry was not seen, and is
+    empty while everything was seen, as in the paper.
+    """
+
+    pulls: Floats
+    total: Floats
+    square: Floats
+    missed: Floats
+
+
+class Feedback(NamedTuple):
+    """The answer to one action: outcome and seen lie flat, row after row in the order of ``action``."""
+
+    t: int
+    action: Ints
+    outcome: Floats
+    seen: Bools
+
+
+def empty(support: Support) -> Tally:
+    """A tally of nothing.
+
+    >>> from superarm.support import Dense
+    >>> empty(Dense(2, 3)).total.shape
+    (6,)
+    """
+    entries = size(support)
+    return Tally(np.zeros(support.n_arms), np.zeros(entries), np.zeros(entries), np.zeros(0))
+
+
+def allow_missing(tally: Tally) -> Tally:
+    """The same tally, ready to record feedback of which some entries were not seen."""
+    return tally if tally.missed.size else tally._replace(missed=np.zeros_like(tally.total))
+
+
+@kernel
+def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, noise: Noise, sign: float) -> None:
+    """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
+
+    A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not.
+    """
+    partial = tally.missed.size > 0
+    at = 0
+    for j in feedback.action:
+        seek(noise, feedback.t, j)
+        tally.pulls[j] += sign
+        first, last = span(support, j)
+        total, square = tally.total[first:last], tally.square[first:last]
+        outcome = feedback.outcome[at : at + last - first]
+        for o in range(last - first):
+            x = _on_grid(take(intake, outcome[o], noise))
+            if partial and not feedback.seen[at + o]:
+                tally.missed[first + o] += sign
+            else:
+                total[o] += sign * x
+                square[o] += sign * _on_grid(x * x)
+        at += last - first
+
+
+@inlined
+def _on_grid(x: float) -> float:
+    return math.floor(x * GRID + 0.5) / GRID
+
+
+@kernel
+def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: Floats) -> None:
+    r"""Write :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries; 0 where nothing was seen.
+
+    .. math:: \hat p = \frac{1}{N}\sum X, \qquad \hat V = \max\{0,\ \frac{1}{N}\sum X^2 - \hat p^2\}
+
+    Implements [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation.
+    """
+    first, last = span(support, arm)
+    total, square = tally.total[first:last], tally.square[first:last]
+    mean, deviation = mean[first:last], deviation[first:last]
+    partial = tally.missed.size > 0
+    for o in range(last - first):
+        n = tally.pulls[arm] - tally.missed[first + o] if partial else tally.pulls[arm]
+        n = max(n, 1.0)  # where nothing was seen, both sums are 0
+        m = total[o] / n
+        mean[o] = m
+        deviation[o] = math.sqrt(max(0.0, square[o] / n - m * m))
+
+
+def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
+    """Mean and variance of every entry, flat.
+
+    >>> from superarm.support import Dense
+    >>> data = from_data(Dense(1, 1), [0, 0, 0, 0], [[1], [0], [0], [1]])
+    >>> [float(x[0]) for x in estimates(data, Dense(1, 1))]
+    [0.5, 0.25]
+    """
+    mean, deviation = np.empty_like(tally.total), np.empty_like(tally.total)
+    for j in range(support.n_arms):
+        estimate(tally, support, j, mean, deviation)
+    return mean, deviation**2
+
+
+def merge(a: Tally, b: Tally) -> Tally:
+    """The tally of both: exact, commutative and associative."""
+    if a.missed.size or b.missed.size:
+        a, b = allow_missing(a), allow_missing(b)
+    return Tally(*(x + y for x, y in zip(a, b, strict=True)))
+
+
+def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
+    """The tally of past observations, one row an observation of one arm, for a warm start.
+
+    ``arms`` is (n,), ``outcomes`` (n, n_items) in [0, 1] and ``seen`` likewise, boolean; with a sparse support a
+    row holds the arm's entries, so ``outcomes`` is a list of rows.
+    """
+    tally = allow_missing(empty(support)) if seen is not None else empty(support)
+    rows = list(outcomes)
+    marks = [np.ones(np.shape(row), bool) for row in rows] if seen is None else list(seen)
+    if not len(rows) == len(marks) == len(arms):
+        raise InvalidArgument("outcomes", f"{len(rows)} rows for {len(arms)} arms", "give one row an arm")
+    unused = noise(np.random.SeedSequence(0))
+    for j, row, mark in zip(arms, rows, marks, strict=True):
+        action = _arm(j, support.n_arms)
+        outcome = arrays.floats(row, "outcomes", low=0.0, high=1.0)
+        first, last = span(support, int(action[0]))
+        if outcome.shape != (last - first,) or np.shape(mark) != outcome.shape:
+            raise InvalidArgument("outcomes", f"a row has shape {outcome.shape}", f"arm {j} has {last - first} entries")
+        record(tally, support, Feedback(0, action, outcome, np.asarray(mark, bool)), Exact(), unused, 1.0)
+    return tally
+
+
+def _arm(j: Any, n_arms: int) -> Ints:
+    return arrays.arms([j], "arms", n_arms)
+
+
+def from_prior(support: Support, mean: Any, strength: float) -> Tally:
+    """The tally of ``strength`` imagined binary observations of each arm with the given means.
+
+    ``mean`` is (n_arms, n_items), or the flat entries of a sparse support.
+
+    >>> from superarm.support import Dense
+    >>> from_prior(Dense(1, 2), [[0.5, 0.25]], 8).total
+    array([4., 2.])
+    """
+    p = arrays.probabilities(mean, "mean").reshape(-1)
+    if p.size != size(support):
+        raise InvalidArgument("mean", f"{p.size} values", f"the problem has {size(support)} entries")
+    if not 0 < strength < 2**29 or strength != int(strength):
+        raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
+    total = np.floor(p * strength * GRID + 0.5) / GRID
+    return Tally(np.full(support.n_arms, float(strength)), total, total.copy(), np.zeros(0))
