@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from superarm import environments, indices, testing
+    from superarm import environments as environments
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import Explicit, Subsets
     from superarm.catalog import (

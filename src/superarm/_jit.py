@@ -85,7 +85,7 @@ def component(cls: type[T]) -> type[T]:
             setattr(cls, name, kernel(method))
     if "__new__" not in vars(cls) or tuple in cls.__bases__:
         _validate_on_construction(cls)
-    cls.__reduce__ = _reduce  # type: ignore[method-assign, assignment]
+    cls.__reduce__ = _reduce  # type: ignore[method-assign]
     components[f"{cls.__module__}:{cls.__qualname__}"] = cls
     return cls
 

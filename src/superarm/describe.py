@@ -26,8 +26,9 @@ def describe(thing: Any) -> Any:
     {'type': 'superarm.actions.subsets:Subsets', 'k': 3}
     """
     if isinstance(thing, np.ndarray):
-        data = base64.b64encode(np.ascontiguousarray(thing).tobytes()).decode("ascii")
-        return {_ARRAY: thing.dtype.newbyteorder("<").str, "shape": list(thing.shape), "data": data}
+        little = np.ascontiguousarray(thing, thing.dtype.newbyteorder("<"))
+        data = base64.b64encode(little.tobytes()).decode("ascii")
+        return {_ARRAY: little.dtype.str, "shape": list(thing.shape), "data": data}
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         return {_TYPE: _name(type(thing))} | {f: describe(v) for f, v in zip(thing._fields, thing, strict=True)}
     if isinstance(thing, np.generic):
@@ -43,7 +44,7 @@ def build(description: Any) -> Any:
     """
     if isinstance(description, dict) and _ARRAY in description:
         flat = np.frombuffer(base64.b64decode(description["data"]), dtype=np.dtype(description[_ARRAY]))
-        return flat.reshape(description["shape"]).copy()
+        return flat.reshape(description["shape"]).astype(flat.dtype.newbyteorder("="))
     if isinstance(description, dict) and _TYPE in description:
         cls = _class(description[_TYPE])
         try:

@@ -16,7 +16,7 @@ class Bernstein(NamedTuple):
     :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`. A smaller ``rho`` explores less and leaves the theorem.
 
     >>> round(Bernstein().score(0.1, 0.3, Bernstein().level(1000.0, 100, 0.1), None), 6)
-    0.191316
+    0.191314
     """
 
     rho: float = 3.0

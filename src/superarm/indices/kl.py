@@ -57,7 +57,7 @@ def upper_confidence(p: float, x: float) -> float:
         if not low <= q - step <= high:
             step = q - middle
         q -= step
-        if (abs(step) <= 1e-6 * d and abs(step) <= 1e-6 * (1.0 - q)) or middle == low or middle == high:
+        if (abs(step) <= 1e-6 * d and abs(step) <= 1e-6 * (1.0 - q)) or not low < middle < high:
             break  # the iteration is cubic: a relative step of 1e-6 leaves an error of 1e-18
     return min(1.0, q)
 
@@ -110,7 +110,8 @@ class KL(NamedTuple):
 class KLMoss(NamedTuple):
     r"""The anytime minimax KL bound: exploration ends once an arm has had its fair share of the pulls.
 
-    .. math:: q = \max\{q : kl(mean, q) \le x\}, \qquad x = \log^+\Bigl(\frac{t}{pulls}\cdot\frac{k}{n\_arms}\Bigr) / pulls
+    .. math:: q = \max\{q : kl(mean, q) \le x\}, \qquad
+              x = \log^+\Bigl(\frac{t}{pulls}\cdot\frac{k}{n\_arms}\Bigr) / pulls
 
     After [AudibertBubeck2009]_ (MOSS) and [MenardGarivier2017]_ (kl-UCB++), with k arms a round.
     Differs: no regret bound is known for it on semi-bandits; the width keeps the form

@@ -11,7 +11,8 @@ from superarm.rewards import absorb, fresh, gain, total
 def upper_bound(problem: Problem, p: Any, action: Any) -> float:
     r"""An upper bound of the optimum from the gains that are left, at every stage of building ``action``.
 
-    .. math:: r_{\max} \le \min_n \Bigl\{ r(A_n; p) + \sum_{j \in \text{the } k \text{ largest}} [r(A_n + j; p) - r(A_n; p)] \Bigr\}
+    .. math:: r_{\max} \le \min_n \Bigl\{ r(A_n; p)
+              + \sum_{\text{the } k \text{ largest}} [r(A_n + j; p) - r(A_n; p)] \Bigr\}
 
     for a monotone submodular reward, :math:`A_n` being the first n arms of ``action`` and k the largest batch size,
     [NemhauserWolseyFisher1978]_ (section 4); infinite for other rewards.
