@@ -15,6 +15,7 @@ from superarm.actions.base import (
     joins,
     pins,
     playable,
+    remnant,
     sample,
 )
 from superarm.actions.explicit import Explicit
@@ -55,5 +56,6 @@ __all__ = [
     "joins",
     "pins",
     "playable",
+    "remnant",
     "sample",
 ]

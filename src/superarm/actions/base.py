@@ -66,6 +66,10 @@ class Optional(Protocol):
         """Write the arms that every batch contains into ``chosen``; how many, or -1 if one is not eligible."""
         ...
 
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        """What may be played of ``batch`` when only eligible arms may: those of it, or nothing if it must be whole."""
+        ...
+
     def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
         """A batch of large total weight (n_arms,), not negative; the largest if the set is ``tractable``."""
         ...
@@ -198,6 +202,17 @@ def _sample(actions: Any, ranks: Ranks, noise: Noise) -> Ints:
 
 
 @kernel
+def _eligible_part(actions: Any, batch: Ints, ranks: Ranks) -> Ints:
+    return batch[ranks.eligible[batch]]
+
+
+@kernel
+def whole(batch: Ints, ranks: Ranks) -> Ints:
+    """``batch`` if all its arms are eligible, nothing otherwise: the remnant where batches must be whole."""
+    return batch.copy() if playable(batch, ranks) else np.empty(0, np.int64)
+
+
+@kernel
 def playable(action: Ints, ranks: Ranks) -> bool:
     """Whether all arms of ``action`` are eligible."""
     for j in action:
@@ -210,6 +225,7 @@ admits = verb(Actions.admits)
 capacity = verb(Actions.capacity)
 joins: verb[..., bool] = verb(Optional.joins, default=_admits)
 pins: verb[..., int] = verb(Optional.pins, default=_no_pins)
+remnant: verb[..., Ints] = verb(Optional.remnant, default=_eligible_part)
 heaviest: verb[..., Ints] = verb(Optional.heaviest, default=greedily)
 ceiling: verb[..., float] = verb(Optional.ceiling, default=_top)
 cost = verb(Optional.cost)

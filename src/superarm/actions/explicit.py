@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, heaviest, playable, weight
+from superarm.actions.base import Ranks, heaviest, playable, weight, whole
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise, integer
@@ -69,6 +69,9 @@ class Explicit(_Table):
             if playable(batch, ranks) and _contains(batch, chosen, size, arm):
                 return True
         return False
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        return whole(batch, ranks)
 
     def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
         best, most, fewest = -1, -np.inf, np.inf

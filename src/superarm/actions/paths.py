@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Ranks, heaviest, weight, whole
 from superarm.actions.enumeration import tally_up
 from superarm.actions.graph import ends_of, nodes_of
 from superarm.arrays import Bools, Floats, Ints
@@ -70,6 +70,9 @@ class Paths(_Network):
 
     def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
         return _threads(self, ranks.eligible, chosen, size, arm)
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        return whole(batch, ranks)
 
     def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
         return _longest(self, weights, ranks)

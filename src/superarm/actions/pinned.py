@@ -17,6 +17,7 @@ from superarm.actions.base import (
     heaviest,
     holds,
     joins,
+    remnant,
 )
 from superarm.arrays import Floats, Ints, arms
 from superarm.errors import InvalidArgument
@@ -96,6 +97,10 @@ class Pinned(_Pins):
             chosen[n] = self.arms[n]
         first = self.arms[0]  # under exclusions the pinned arms may have no batch at all
         return len(self.arms) if joins(self.actions, ranks, chosen[1:], len(self.arms) - 1, first) else -1
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        left = remnant(self.actions, batch, ranks)
+        return left if _all_eligible(self.arms, ranks) else left[:0]
 
     def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
         batch = heaviest(self.actions, _raised(self.arms, weights), ranks)

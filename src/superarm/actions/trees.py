@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Ranks, heaviest, weight, whole
 from superarm.actions.graph import (
     closes_no_circle,
     components,
@@ -58,6 +58,9 @@ class SpanningTrees(_Graph):
         return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm) and connects(
             self.ends, self.n_nodes, ranks.eligible
         )
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        return whole(batch, ranks)
 
     def ceiling(self, weights: Floats, ranks: Ranks) -> float:
         return weight(weights, heaviest(self, weights, ranks))
