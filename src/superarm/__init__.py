@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm import environments as environments
+    from superarm import indices as indices
+    from superarm import testing as testing
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import Explicit, Subsets
+    from superarm.agent import Agent, Decision
+    from superarm.arrays import Probabilities
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
@@ -23,11 +27,13 @@ if TYPE_CHECKING:
         ucb_v,
         uniform,
     )
+    from superarm.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
     from superarm.oracles import Exhaustive, Failing, Greedy, Guarantee, LazyGreedy, Modular, solve
     from superarm.policies import EpsilonGreedy, IndexPolicy
     from superarm.problem import Problem
-    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic
-    from superarm.simulation import Instance, Results, instances, simulate
+    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Smoothness
+    from superarm.simulation import Instance, Results, simulate
+    from superarm.simulation import instances as instances
     from superarm.tally import Tally
 
 _HOMES = {
@@ -35,11 +41,12 @@ _HOMES = {
     "superarm.actions": "Explicit Subsets",
     "superarm.agent": "Agent Decision",
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.arrays": "Probabilities",
     "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
     "superarm.oracles": "Exhaustive Failing Greedy Guarantee LazyGreedy Modular solve",
     "superarm.policies": "EpsilonGreedy IndexPolicy",
     "superarm.problem": "Problem",
-    "superarm.rewards": "ClippedLinear Coverage Linear Logistic",
+    "superarm.rewards": "ClippedLinear Coverage Linear Logistic Smoothness",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",
 }
