@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm import environments as environments
+    from superarm import indices as indices
+    from superarm import testing as testing
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import (
         Explicit,
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
         SpanningTrees,
         Subsets,
     )
+    from superarm.agent import Agent, Decision
+    from superarm.arrays import Probabilities
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
         ucb_v,
         uniform,
     )
+    from superarm.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
     from superarm.oracles import (
         Certificate,
         ContinuousGreedy,
@@ -61,8 +66,9 @@ if TYPE_CHECKING:
     )
     from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
     from superarm.problem import Problem
-    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic
-    from superarm.simulation import Instance, Results, instances, simulate
+    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Smoothness
+    from superarm.simulation import Instance, Results, simulate
+    from superarm.simulation import instances as instances
     from superarm.tally import Tally
 
 _HOMES = {
@@ -72,6 +78,7 @@ _HOMES = {
     ),
     "superarm.agent": "Agent Decision",
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.arrays": "Probabilities",
     "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
     "superarm.oracles": (
         "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee KnapsackScheme "
@@ -80,7 +87,7 @@ _HOMES = {
     ),
     "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
-    "superarm.rewards": "ClippedLinear Coverage Linear Logistic",
+    "superarm.rewards": "ClippedLinear Coverage Linear Logistic Smoothness",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",
 }

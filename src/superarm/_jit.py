@@ -60,7 +60,9 @@ def _compile(fn: F, **options: Any) -> F:
     source = inspect.getfile(fn)
     if source in _sources:
         _cache([compiled])
-    elif Path(source).is_file():  # a component of the user's own, which any cached composition may now call
+    elif fn.__module__ != "__main__" and Path(source).is_file():
+        # A component of the user's own, which any cached composition may now call. One of a script's or notebook's
+        # __main__ is another type in every process, so that no cached composition can be taken for one with it.
         _sources.add(source)
         _cache(_compiled)
     return compiled  # type: ignore[no-any-return]

@@ -43,6 +43,25 @@ def noise(seed: np.random.SeedSequence) -> Noise:
     return Noise(key, key.copy())
 
 
+class Streams(NamedTuple):
+    """The three sources of chance of a run: the world's, the policy's, and the coins flipped for its tally."""
+
+    world: Noise
+    mind: Noise
+    coin: Noise
+
+
+def streams(seed: np.random.SeedSequence) -> Streams:
+    """Independent streams from one seed; the same seed gives an ``Agent`` the same mind and coin.
+
+    Children are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
+    """
+    children = (
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, n), pool_size=seed.pool_size) for n in range(3)
+    )
+    return Streams(*(noise(child) for child in children))
+
+
 @kernel
 def mix(z: Any) -> Any:
     """A bijection of 64-bit words that scatters neighbours: SplitMix64's finaliser."""

@@ -9,6 +9,7 @@ from superarm.arrays import Floats, Ints, arms, floats, probabilities
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
 from superarm.support import Dense, Sparse, Support, size
+from superarm.tally import Tally, from_data, from_prior
 
 LARGEST = 2**31
 """No dimension of a problem may reach this: indices stay far from overflow."""
@@ -127,6 +128,17 @@ class Problem(_Fields):
                 "action", f"{batch.tolist()} is outside the action set", f"play one of {self.actions}"
             )
         return batch
+
+    def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
+        """The tally of past observations, one row an observation of one arm: for a warm start.
+
+        ``arms`` is (n,), ``outcomes`` and ``seen`` are (n, n_items); in a sparse problem a row holds the arm's entries.
+        """
+        return from_data(self.support, arms, outcomes, seen)
+
+    def prior(self, mean: Any, strength: int) -> Tally:
+        """The tally of ``strength`` imagined binary observations of each arm with means ``mean`` (n_arms, n_items)."""
+        return from_prior(self.support, self.entries(mean, "mean"), strength)
 
     def ranks(self) -> Ranks:
         """No arm pulled yet, all eligible."""

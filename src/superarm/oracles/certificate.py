@@ -13,7 +13,7 @@ from superarm.oracles.gains import gains, state
 from superarm.problem import Problem
 from superarm.rewards import absorb, total
 
-STAGES = 16
+STAGES = 8
 """At how many stages of building a batch the gains that are left are looked at."""
 
 
