@@ -1,42 +1,85 @@
-"""Small action sets of every kind, and the slow, obvious way to list their batches."""
+"""Random small action sets of every kind, and the slow, obvious way to list their batches."""
 
 import itertools
+import os
 
 import numpy as np
 
-from superarm.actions import (
-    Explicit,
-    GraphicMatroid,
-    Knapsack,
-    Laminar,
-    Matching,
-    PartitionMatroid,
-    Paths,
-    Pinned,
-    Slots,
-    SpanningTrees,
-    Subsets,
-)
+import superarm as sa
+from superarm.actions import Ranks
 
-K4 = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
-HEXAGON = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]
-WAYS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+"""Compiled, every kind of action set costs seconds; ``test_plain.py`` runs all of them in plain Python."""
 
-PLAIN = {
-    "subsets": (Subsets(3), 6),
-    "explicit": (Explicit([[0, 1], [2], [3, 4, 5], [1, 3]]), 6),
-    "partition": (PartitionMatroid([0, 0, 1, 1, 1, 2], [1, 2, 1]), 6),
-    "laminar": (Laminar([([0, 1], 1), ([0, 1, 2, 3], 2)]), 6),
-    "graphic": (GraphicMatroid(5, K4), 6),
-    "trees": (SpanningTrees(4, K4), 6),
-    "matching": (Matching(3, 3, HEXAGON), 6),
-    "paths": (Paths(5, WAYS, 0, 4), 7),
-    "knapsack": (Knapsack([1.0, 2.0, 3.0, 2.5, 0.5, 1.7], 4.0), 6),
-    "off-grid": (Knapsack([1.00003, 2.0, 3.1, 2.5, 0.5, 1.7], 4.0), 6),
-    "slots": (Slots([[0, 1, 2], [2, 3], [3, 4, 5]]), 6),
+
+def _explicit(n, rng):
+    batches = [rng.choice(n, rng.integers(1, min(n, 4)), replace=False).tolist() for _ in range(4)]
+    return sa.Explicit([*batches, *([j] for j in range(n))])
+
+
+def _laminar(n, rng):
+    cut = int(rng.integers(1, n))
+    return sa.Laminar([(range(cut), int(rng.integers(1, 3))), (range(min(n, cut + 2)), int(rng.integers(1, 4)))])
+
+
+def _edges(n_nodes, n, rng):
+    return [tuple(rng.choice(n_nodes, 2, replace=False).tolist()) for _ in range(n)]
+
+
+def _matching(n, rng):
+    cells = rng.choice(9, n, replace=False)
+    return sa.Matching(3, 3, [(int(c) // 3, int(c) % 3) for c in cells])
+
+
+def _paths(n, rng):
+    """Three stages between four nodes, with short cuts, as many edges as asked for."""
+    spare = [(0, 1), (1, 2), (2, 3), (0, 2), (1, 3), (0, 3)]
+    more = [spare[int(rng.integers(6))] for _ in range(n - 3)]
+    return sa.Paths(4, [*spare[:3], *more], 0, 3)
+
+
+def _knapsack(n, rng):
+    costs = rng.integers(1, 6, n) / 2.0
+    return sa.Knapsack(costs, costs.max() + float(rng.integers(0, 7)) / 2.0)
+
+
+def _off_grid(n, rng):
+    costs = rng.uniform(0.1, 1.0, n)
+    return sa.Knapsack(costs, costs.max() + rng.random())
+
+
+def _slots(n, rng):
+    allowed = rng.random((3, n)) < 0.5
+    allowed[rng.integers(0, 3, n), np.arange(n)] = True
+    return sa.Slots(allowed[allowed.any(axis=1)])
+
+
+KINDS = {
+    "subsets": lambda n, rng: sa.Subsets(int(rng.integers(1, n))),
+    "explicit": _explicit,
+    "partition": lambda n, rng: sa.PartitionMatroid([0, 1, 2, *rng.integers(0, 3, n - 3)], rng.integers(1, 3, 3)),
+    "laminar": _laminar,
+    "graphic": lambda n, rng: sa.GraphicMatroid(5, _edges(5, n, rng)),
+    "trees": lambda n, rng: sa.SpanningTrees(4, [(0, 1), (1, 2), (2, 3), *_edges(4, n - 3, rng)]),
+    "matching": _matching,
+    "paths": _paths,
+    "knapsack": _knapsack,
+    "off-grid": _off_grid,
+    "slots": _slots,
 }
-PINNED = {f"pinned {name}": (Pinned(PLAIN[name][0], [2]), PLAIN[name][1]) for name in PLAIN}
-SETS = PLAIN | PINNED
+PINNED = [f"pinned {kind}" for kind in KINDS]
+ALL = [*KINDS, *([] if COMPILED else PINNED)]
+
+
+def random_set(kind, rng):
+    """A random action set of the kind, and how many arms it has."""
+    n = int(rng.integers(5, 8))
+    plain = KINDS[kind.removeprefix("pinned ")](n, rng)
+    if not kind.startswith("pinned "):
+        return plain, n
+    batches = list(plain.batches(n))
+    batch = batches[rng.integers(len(batches))]
+    return sa.Pinned(plain, batch[: rng.integers(1, max(2, len(batch)))]), n
 
 
 def playable(actions, n_arms, eligible=None):
@@ -44,3 +87,9 @@ def playable(actions, n_arms, eligible=None):
     arms = range(n_arms) if eligible is None else np.flatnonzero(eligible)
     sets = itertools.chain(*(itertools.combinations(arms, size) for size in range(1, n_arms + 1)))
     return [batch for batch in sets if actions.includes(np.array(batch))]
+
+
+def random_ranks(n, rng):
+    """Everyone eligible, or nearly everyone; few pulls, so that ties are common."""
+    eligible = rng.random(n) < rng.choice([0.8, 1.0])
+    return Ranks(rng.integers(0, 3, n).astype(float), eligible)

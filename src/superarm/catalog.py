@@ -60,7 +60,7 @@ def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
 
 
 def escb(c: float = 4.0) -> SetBonus:
-    r"""ESCB-2: one bonus :math:`\sqrt{f(t)/2\,\sum_{j \in A} 1/N_j}` for the whole batch; modular rewards, independent arms.
+    r"""ESCB-2: one bonus :math:`\sqrt{f(t)/2\,\sum_{j \in A} 1/N_j}` a batch: modular rewards, independent arms.
 
     Implements [CombesEtAl2015]_ (section 3) with :math:`f = \log t + c\,k\log\log t`; their theorem has ``c=4``. Exact
     while the batches are few, an approximation beyond: the policy's ``fit`` says which.

@@ -31,9 +31,7 @@ class PartitionMatroid(_Groups):
 
     __slots__ = ()
 
-    def __new__(
-        cls, groups: Sequence[Hashable], limits: Sequence[int] | Mapping[Hashable, int]
-    ) -> "PartitionMatroid":
+    def __new__(cls, groups: Sequence[Hashable], limits: Sequence[int] | Mapping[Hashable, int]) -> "PartitionMatroid":
         named = dict(limits) if isinstance(limits, Mapping) else dict(enumerate(limits))
         members = [g.item() if isinstance(g, np.generic) else g for g in groups]
         if not members:

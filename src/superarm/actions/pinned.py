@@ -112,7 +112,8 @@ class Pinned(_Pins):
     def ceiling(self, weights: Floats, ranks: Ranks) -> float:
         raised = _raised(self.arms, weights)
         bonus = raised[self.arms[0]] - weights[self.arms[0]]
-        return ceiling(self.actions, raised, ranks) - len(self.arms) * bonus
+        total: float = ceiling(self.actions, raised, ranks) - len(self.arms) * bonus
+        return total
 
     @interpreted
     def includes(self, action: Ints) -> bool:

@@ -41,7 +41,9 @@ class SpanningTrees(_Graph):
         nodes = nodes_of(n_nodes, "n_nodes", "SpanningTrees")
         ends = without_loops(ends_of(edges, nodes, nodes, "SpanningTrees"), "SpanningTrees")
         if components(ends, nodes) > 1:
-            raise InvalidArgument("edges", "the graph is not connected", "add edges, or GraphicMatroid", "SpanningTrees")
+            raise InvalidArgument(
+                "edges", "the graph is not connected", "add edges, or GraphicMatroid", "SpanningTrees"
+            )
         return super().__new__(cls, nodes, ends)
 
     @property

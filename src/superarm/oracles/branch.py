@@ -32,10 +32,10 @@ class _Node(NamedTuple):
 def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> Solution:
     """The best batch at ``p`` (n_arms, n_items), for any monotone submodular reward on any action set.
 
-    Branch and bound, best bound first: a node is completed greedily, bounded by the certificate of that batch, and split
-    on the first arm that greedy added. Stops when the optimum is known to a relative ``gap``, or after ``seconds``; then
-    ``certificate`` tells how much is left, and ``guarantee`` is 1 only if the batch was proved best. Implements
-    [NemhauserWolsey1981]_ with the bounds of [NemhauserWolseyFisher1978]_.
+    Branch and bound, best bound first: a node is completed greedily, bounded by the certificate of that batch, and
+    split on the first arm that greedy added. Stops when the optimum is known to a relative ``gap``, or after
+    ``seconds``; then ``certificate`` tells how much is left, and ``guarantee`` is 1 only if the batch was proved
+    best. Implements [NemhauserWolsey1981]_ with the bounds of [NemhauserWolseyFisher1978]_.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -70,9 +70,7 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
     return Solution(best, Guarantee(1.0 if proved else 0.0, 1.0), Certificate(most, most if proved else high))
 
 
-def _look(
-    problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[int, ...]
-) -> tuple[Ints, float, float]:
+def _look(problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[int, ...]) -> tuple[Ints, float, float]:
     """A batch with and without the given arms, its value, and a bound of all such; (…, -inf, -inf) if there is none."""
     ranks = problem.ranks()
     ranks.eligible[list(without)] = False

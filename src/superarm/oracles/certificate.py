@@ -46,7 +46,7 @@ class Solution(NamedTuple):
 
 
 def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, seed: int = 0) -> Solution:
-    """The batch that ``oracle`` finds for the parameters ``p`` (n_arms, n_items) among the ``eligible`` arms, certified.
+    """The batch that ``oracle`` finds for the parameters ``p`` (n_arms, n_items) among ``eligible`` arms, certified.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -76,9 +76,9 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
     .. math:: r_{\max} \le \min_n \Bigl\{ r(A_n; p)
               + \max_{B} \sum_{j \in B \setminus A_n} [r(A_n + j; p) - r(A_n; p)] \Bigr\}
 
-    for a monotone submodular reward, :math:`A_n` being the first n arms of ``action`` and B any batch of the action set,
-    or of a relaxation where the heaviest batch is hard to find, [NemhauserWolseyFisher1978]_ (section 4). For every
-    monotone reward, also the value of all arms together.
+    for a monotone submodular reward, :math:`A_n` being the first n arms of ``action`` and B any batch of the action
+    set, or of a relaxation where the heaviest batch is hard to find, [NemhauserWolseyFisher1978]_ (section 4). For
+    every monotone reward, also the value of all arms together.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -114,8 +114,9 @@ def everything(problem: Problem, q: Floats, ranks: Ranks) -> float:
 def bound(problem: Problem, q: Floats, ranks: Ranks, action: Ints, held: int) -> float:
     """An upper bound of what any batch of eligible arms that contains the first ``held`` of ``action`` is worth.
 
-    Submodular rewards only. Such a batch B is worth at most r(C) plus the gains at C of its arms outside of C, for every
-    stage C of building ``action``. Raising the weight of what is held keeps batches without it out of the maximum.
+    Submodular rewards only. Such a batch B is worth at most r(C) plus the gains at C of its arms outside of C, for
+    every stage C of building ``action``. Raising the weight of what is held keeps batches without it out of the
+    maximum.
     """
     stride = max(1, (len(action) - held) // STAGES)
     memo = state(problem, q, action[:held])

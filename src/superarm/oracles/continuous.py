@@ -22,11 +22,12 @@ class ContinuousGreedy(NamedTuple):
 
     .. math:: F(y) = \sum_i w_i \Bigl[1 - \prod_j (1 - y_j q_{ij})\Bigr]
 
-    In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, each arm that joins raising
-    its share by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
-    :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_ (Claim 4.2, without thresholds). The T batches are merged
-    by exchanging arms, each time in the direction in which F does not fall, which exists since F is convex along it,
-    [ChekuriVondrakZenklusen2010]_ (swap rounding). Differs: rounding chooses the better direction instead of a random one.
+    In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, each arm that joins
+    raising its share by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
+    :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_ (section on matroids, without thresholds). The T batches are
+    merged by exchanging arms, each time in the direction in which F does not fall, which exists since F is convex
+    along it, [ChekuriVondrakZenklusen2010]_ (swap rounding). Differs: rounding chooses the better direction instead
+    of a random one.
 
     >>> round(1 - (1 + 1 / 10) ** -10, 3)
     0.614

@@ -20,10 +20,10 @@ class CostBenefit(NamedTuple):
 
     .. math:: j_n \in \arg\max_{j \text{ that fits}} \frac{r(A_{n-1} + j; q) - r(A_{n-1}; q)}{cost_j}
 
-    For a monotone submodular reward under a budget :math:`\alpha = 0.405`, [TangEtAl2021]_ (Theorem 1). The often quoted
-    :math:`1 - 1/\sqrt e \approx 0.393` of [KhullerMossNaor1999]_ rests on a proof with a gap, which the same paper
-    closes; no analysis can give more than 0.42945, [KulikSchwartzShachnai2021]_. ``GreedyMax`` does better for twice
-    the work.
+    For a monotone submodular reward under a budget :math:`\alpha = 0.405`, [TangEtAl2021]_. The often
+    quoted :math:`1 - 1/\sqrt e \approx 0.393` of [KhullerMossNaor1999]_ rests on a proof with a gap, which the same
+    paper closes; no analysis can give more than 0.42945, [KulikSchwartzShachnai2021]_. ``GreedyMax`` does better for
+    twice the work.
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
@@ -61,9 +61,7 @@ def closed(problem: Problem, ranks: Ranks, chosen: Ints, size: int) -> Bools:
 
 
 @kernel
-def best_fit(
-    problem: Problem, q: Floats, memo: Floats, ranks: Ranks, chosen: Ints, size: int
-) -> tuple[int, float]:
+def best_fit(problem: Problem, q: Floats, memo: Floats, ranks: Ranks, chosen: Ints, size: int) -> tuple[int, float]:
     """The arm that adds most to the first ``size`` of ``chosen``, whose state is ``memo``; (-1, -inf) if none fits."""
     taken = closed(problem, ranks, chosen, size)
     best, most = -1, -np.inf

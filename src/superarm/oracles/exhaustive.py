@@ -19,8 +19,9 @@ MOST = 2_000_000
 class Exhaustive(NamedTuple):
     """Try every batch: exact, for explicit action sets and small problems.
 
-    Where arms are excluded, what is left of each batch is tried. Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. The plain
-    definition of Oracle(q) in [MerlisMannor2019]_ (section Algorithm) with alpha = beta = 1.
+    Where arms are excluded, what is left of each batch is tried. Equal values go to the batch whose least-pulled arm
+    has the fewest pulls, then to the first. The plain definition of Oracle(q) in [MerlisMannor2019]_ (section
+    Algorithm) with alpha = beta = 1.
     """
 
     table: Ints = np.zeros((0, 0), np.int64)

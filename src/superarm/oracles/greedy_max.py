@@ -19,8 +19,8 @@ from superarm.rewards import absorb, total
 class GreedyMax(NamedTuple):
     r"""Arms by gain for money, every stage of it completed by the one arm that adds most; the best of these.
 
-    For a monotone submodular reward under a budget :math:`\alpha = 1/2`, [YaroslavtsevZhouAvdiukhin2020]_ (Greedy+Max,
-    Theorem 3.1). What else fits joins at the end. Twice the work of plain greedy.
+    For a monotone submodular reward under a budget :math:`\alpha = 1/2`, [YaroslavtsevZhouAvdiukhin2020]_
+    (Greedy+Max). What else fits joins at the end. Twice the work of plain greedy.
 
     >>> import superarm as sa
     >>> bag = sa.Knapsack([1.0, 4.0, 1.0], budget=4.0)

@@ -1,4 +1,4 @@
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
-from superarm.oracles.gains import gains
 from superarm.oracles.budgets import needs_budget, on_grid
+from superarm.oracles.gains import gains
 from superarm.problem import Problem
 from superarm.rewards import fresh
 
@@ -63,7 +63,7 @@ class KnapsackTable(NamedTuple):
 
 
 @kernel
-def _table(units: Ints, room: int, weights: Floats, ranks: Ranks, pinned: Ints) -> Ints:
+def _table(units: Ints, room: int, weights: Floats, ranks: Ranks, pinned: Ints) -> Any:
     """Whether the best choice among arms 0..j that spends at most s contains j: (n_arms, room + 1)."""
     most, pulls = np.zeros(room + 1), np.zeros(room + 1)
     taken = np.zeros((len(units), room + 1), np.uint8)

@@ -71,9 +71,7 @@ class LazyGreedy(NamedTuple):
 
 
 @kernel
-def _heap(
-    problem: Problem, memo: Floats, q: Floats, ranks: Ranks, chosen: Ints
-) -> tuple[Ints, Floats, int]:
+def _heap(problem: Problem, memo: Floats, q: Floats, ranks: Ranks, chosen: Ints) -> tuple[Ints, Floats, int]:
     """The eligible arms that are not chosen as a heap, a bound of each one's gain, and how many they are."""
     bound = gains(problem, memo, q, ranks) * _SLACK
     heap = np.empty(problem.n_arms, np.int64)

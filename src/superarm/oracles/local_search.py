@@ -24,7 +24,7 @@ class LocalSearch(NamedTuple):
 
     Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - 1/e` on
     ``Subsets`` and 1/2 on a matroid. Exchanging alone promises no more than 1/2 on a matroid, and that is tight,
-    [FisherNemhauserWolsey1978]_ (section 4); ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. The gain over
+    [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. The gain over
     greedy shows in the certificate. At most ``rounds`` exchanges are made.
 
     >>> import superarm as sa
@@ -87,4 +87,3 @@ def _exchange(problem: Problem, q: Floats, ranks: Ranks, action: Ints, step: flo
         return False
     action[place] = arm
     return True
-

@@ -18,7 +18,7 @@ from superarm.rewards import value
 class PartialEnumeration(NamedTuple):
     r"""Every pair of arms, completed by gain for money; the best of all: :math:`\alpha = 1 - 1/e` under a budget.
 
-    For a monotone submodular reward. [Sviridenko2004]_ proves it for triples; [KulikSchwartzShachnai2021]_ (Theorem 1)
+    For a monotone submodular reward. [Sviridenko2004]_ proves it for triples; [KulikSchwartzShachnai2021]_
     show that pairs suffice. Takes n_arms² / 2 runs of the greedy algorithm: for some dozens of arms.
     """
 

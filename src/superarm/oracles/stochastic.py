@@ -19,14 +19,14 @@ from superarm.rewards import absorb, fresh, gain
 class StochasticGreedy(NamedTuple):
     r"""Greedy that looks at :math:`\lceil (n/k)\log(1/\epsilon)\rceil` arms a step, drawn without replacement.
 
-    For a monotone submodular reward on ``Subsets(k)``, [MirzasoleimanEtAl2015]_ (Theorem 1), with
+    For a monotone submodular reward on ``Subsets(k)``, [MirzasoleimanEtAl2015]_, with
     :math:`a = 1 - 1/e - \epsilon`:
 
     .. math:: E[r(A; q)] \ge a \max_{A'} r(A'; q)
 
     This holds in expectation, not with certainty. As r is at most the optimum, Markov's inequality turns it into
-    :math:`P(r \ge \alpha\,r_{\max}) \ge (a - \alpha)/(1 - \alpha)` for every :math:`\alpha < a`; ``guarantee`` states the
-    pair with the largest product, :math:`\alpha = \beta = 1 - \sqrt{1 - a}`, and ``expected_alpha`` states a.
+    :math:`P(r \ge \alpha\,r_{\max}) \ge (a - \alpha)/(1 - \alpha)` for every :math:`\alpha < a`; ``guarantee`` states
+    the pair with the largest product, :math:`\alpha = \beta = 1 - \sqrt{1 - a}`, and ``expected_alpha`` states a.
     Draws from the stream it is handed and from nothing else.
 
     >>> StochasticGreedy(0.1).expected_alpha()

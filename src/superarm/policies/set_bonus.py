@@ -36,10 +36,10 @@ class SetBonus(NamedTuple):
     .. math:: A_t \in \arg\max_A \sum_{j \in A} \hat r_j + \sqrt{\frac{f(t)}{2} \sum_{j \in A} \frac{b_j^2}{N_j}},
               \qquad f(t) = \log t + c\,k \log\log t
 
-    where :math:`\hat r_j` is what arm j is worth at its empirical means and :math:`b_j` the most it can be worth (1 with one
-    item of weight 1). Implements ESCB-2 of [CombesEtAl2015]_ (section 3), their ``c = 4``. ``fit`` chooses the search:
-    ``EveryBatch``, exact, while there are at most 5,000 batches, and ``Ascent``, an approximation, beyond. An arm with
-    entries that were not seen counts the pulls of the entry seen least.
+    where :math:`\hat r_j` is what arm j is worth at its empirical means and :math:`b_j` the most it can be worth (1
+    with one item of weight 1). Implements ESCB-2 of [CombesEtAl2015]_ (section 3), their ``c = 4``. ``fit`` chooses
+    the search: ``EveryBatch``, exact, while there are at most 5,000 batches, and ``Ascent``, an approximation,
+    beyond. An arm with entries that were not seen counts the pulls of the entry seen least.
     """
 
     c: float = 4.0

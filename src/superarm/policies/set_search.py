@@ -65,8 +65,9 @@ class Ascent(NamedTuple):
 
     .. math:: v(j) = worth_j + \frac{spread_j}{2\sqrt{\sum_{i \in A} spread_i}}
 
-    The sum plus a root of a sum is monotone submodular, so greedy reaches :math:`1 - 1/e` on ``Subsets``, 1/2 on a matroid
-    and 1/(p + 1) on a p-system of the greatest value, [PerraultPerchetValko2019]_ (section 4); elsewhere nothing is promised.
+    The sum plus a root of a sum is monotone submodular, so greedy reaches :math:`1 - 1/e` on ``Subsets``, 1/2 on a
+    matroid and 1/(p + 1) on a p-system of the greatest value, [PerraultPerchetValko2019]_; elsewhere
+    nothing is promised.
     """
 
     rounds: int = 3
