@@ -1,4 +1,4 @@
-"""What the oracles for budgets share."""
+"""What the oracles for budgets share: who has one, and the grid that [Bellman1957]_'s table needs."""
 
 import math
 

@@ -24,7 +24,7 @@ class ContinuousGreedy(NamedTuple):
 
     In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, each arm that joins
     raising its share by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
-    :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_ (section on matroids, without thresholds). The T batches are
+    :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_, without its thresholds. The T batches are
     merged by exchanging arms, each time in the direction in which F does not fall, which exists since F is convex
     along it, [ChekuriVondrakZenklusen2010]_ (swap rounding). Differs: rounding chooses the better direction instead
     of a random one.

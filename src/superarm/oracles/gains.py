@@ -1,4 +1,7 @@
-"""What each arm would add to a batch: the one loop over arms that oracles and certificates share."""
+r"""What each arm would add to a batch: the one loop over arms that oracles and certificates share.
+
+:math:`r(A + j; q) - r(A; q)`, the marginal gain of [NemhauserWolseyFisher1978]_.
+"""
 
 import numpy as np
 
