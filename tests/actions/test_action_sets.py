@@ -11,7 +11,7 @@ from superarm.actions.traits import tractable
 from superarm.noise import noise
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=40 if COMPILED else 12)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -77,11 +77,7 @@ RUNS = [
     for reward in (sa.Linear(), sa.Coverage())
     if reward.modular or name != "escb"
 ]
-COMPILED_RUNS = [
-    ("paths", "escb", sa.Linear()),
-    ("slots", "kl_ucb", sa.Coverage()),
-    ("pinned trees", "cts", sa.Linear()),
-]
+COMPILED_RUNS = [("paths", "bc_ucb", sa.Linear()), ("slots", "kl_ucb", sa.Coverage())]
 
 
 @pytest.mark.parametrize(("kind", "name", "reward"), COMPILED_RUNS if COMPILED else RUNS)

@@ -93,7 +93,7 @@ def _certificate(problem: Problem, q: Floats, ranks: Ranks, action: Ints) -> Cer
     high = everything(problem, q, ranks)
     if problem.reward.submodular:
         high = min(high, bound(problem, q, ranks, action, 0))
-    return Certificate(value, max(value, high))
+    return Certificate(float(value), float(max(value, high)))
 
 
 def _ranks(problem: Problem, eligible: Any) -> Ranks:
