@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import math
 import time
 from typing import Any, NamedTuple
 
@@ -34,8 +35,8 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
 
     Branch and bound, best bound first: a node is completed greedily, bounded by the certificate of that batch, and
     split on the first arm that greedy added. Stops when the optimum is known to a relative ``gap``, or after
-    ``seconds``; then ``certificate`` tells how much is left, and ``guarantee`` is 1 only if the batch was proved
-    best. Implements [NemhauserWolsey1981]_ with the bounds of [NemhauserWolseyFisher1978]_.
+    ``seconds``, compiling not counted; then ``certificate`` tells how much is left, and ``guarantee`` is 1 only if
+    the batch was proved best. Implements [NemhauserWolsey1981]_ with the bounds of [NemhauserWolseyFisher1978]_.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -47,27 +48,44 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
         raise InvalidArgument("problem", "its reward is not submodular", "take Exhaustive()")
     if not seconds > 0.0 or not 0.0 <= gap < 1.0:
         raise InvalidArgument("seconds", f"{seconds} seconds, gap {gap}", "give seconds > 0 and 0 <= gap < 1")
-    q, deadline, births = problem.entries(p), time.monotonic() + seconds, itertools.count()
-    best, most = np.empty(0, np.int64), -np.inf
-    nodes: list[_Node] = []
-    left: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())]
-    while left or nodes:
-        for within, without in left:
-            action, r, high = _look(problem, q, within, without)
-            if r > most:
-                best, most = action, r
-            if high > most + _ROUNDING * abs(most) and len(action) > len(within):
-                heapq.heappush(nodes, _Node(-high, next(births), within, without, int(action[len(within)])))
-        left = []
-        if not nodes or -nodes[0].minus_bound <= max(most * (1.0 + _ROUNDING), most / (1.0 - gap)):
-            break
-        if time.monotonic() > deadline:
-            break
-        node = heapq.heappop(nodes)
-        left = [((*node.within, node.branch), node.without), (node.within, (*node.without, node.branch))]
-    high = max([most] + [-node.minus_bound for node in nodes[:1]])
-    proved = high <= most * (1.0 + _ROUNDING)
-    return Solution(best, Guarantee(1.0 if proved else 0.0, 1.0), Certificate(most, most if proved else high))
+    q = problem.entries(p)
+    search = _Search(problem, q)
+    search.open((), ())  # compiles, before the clock starts
+    deadline = time.monotonic() + seconds
+    while search.bound > search.most / (1.0 - gap) and not search.proved and time.monotonic() < deadline:
+        node = heapq.heappop(search.nodes)
+        search.open((*node.within, node.branch), node.without)
+        search.open(node.within, (*node.without, node.branch))
+    proved = Guarantee(1.0 if search.proved else 0.0, 1.0)
+    return Solution(search.best, proved, Certificate(search.most, search.most if search.proved else search.bound))
+
+
+class _Search:
+    """The best batch so far, its value, and the nodes where better ones may still be, best bound first."""
+
+    def __init__(self, problem: Problem, q: Floats) -> None:
+        self.problem, self.q = problem, q
+        self.best, self.most = np.empty(0, np.int64), -math.inf
+        self.nodes: list[_Node] = []
+        self._births = itertools.count()
+
+    @property
+    def bound(self) -> float:
+        """No batch is worth more than this."""
+        return max(self.most, -self.nodes[0].minus_bound) if self.nodes else self.most
+
+    @property
+    def proved(self) -> bool:
+        """Whether the best batch so far is the best there is, up to rounding."""
+        return self.bound <= self.most + _ROUNDING * abs(self.most)
+
+    def open(self, within: tuple[int, ...], without: tuple[int, ...]) -> None:
+        """Look at the batches with and without the given arms; keep them as a node if a better one may be there."""
+        action, r, high = _look(self.problem, self.q, within, without)
+        if r > self.most:
+            self.best, self.most = action, r
+        if high > self.most + _ROUNDING * abs(self.most) and len(action) > len(within):
+            heapq.heappush(self.nodes, _Node(-high, next(self._births), within, without, int(action[len(within)])))
 
 
 def _look(problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[int, ...]) -> tuple[Ints, float, float]:
