@@ -124,13 +124,13 @@ def _as_is(value: Any, *_: Any) -> Any:
 def _float(value: Any, name: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, f"{value!r} is not a number", "give a float") from None
 
 
 def _int(value: Any, name: str) -> int:
     try:
-        return operator.index(value)
+        return int(operator.index(value))  # True is an index, too
     except TypeError:
         raise InvalidArgument(name, f"{value!r} is not an integer", "give an int") from None
 

@@ -169,7 +169,8 @@ def from_prior(support: Support, mean: Any, strength: float) -> Tally:
     p = arrays.probabilities(mean, "mean").reshape(-1)
     if p.size != size(support):
         raise InvalidArgument("mean", f"{p.size} values", f"the problem has {size(support)} entries")
-    if not 0 < strength < 2**29 or strength != int(strength):
+    whole = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
+    if not whole:
         raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
     total = np.floor(p * strength * GRID + 0.5) / GRID
     return Tally(np.full(support.n_arms, float(strength)), total, total.copy(), np.zeros(0))
