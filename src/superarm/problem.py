@@ -113,12 +113,15 @@ class Problem(_Fields):
         return flat.reshape(self.n_arms, self.n_items) if isinstance(self.support, Dense) else flat
 
     def gain(self, p: Any, action: Any, arm: int) -> float:
-        """r(action + arm; p) - r(action; p)."""
+        """r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""
         q = self.entries(p)
+        batch, new = arms(action, "action", self.n_arms), int(arms([arm], "arm", self.n_arms)[0])
+        if new in batch:
+            return 0.0
         memo = base.fresh(self.reward, self.terms)
-        for j in arms(action, "action", self.n_arms):
+        for j in batch:
             base.absorb(self.reward, self.terms, memo, q, int(j))
-        return base.gain(self.reward, self.terms, memo, q, int(arms([arm], "arm", self.n_arms)[0]))
+        return base.gain(self.reward, self.terms, memo, q, new)
 
     def action(self, action: Any) -> Ints:
         """``action`` as an array of arms, after checking that it may be played."""
