@@ -101,6 +101,8 @@ class Problem(_Fields):
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
         if values.shape not in (right, (self.n_entries,)):
             raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, a row an arm")
+        if hasattr(p, "tocsr") and not dense and not _same(Sparse(p), self.support):
+            raise InvalidArgument(name, "stores other entries than the support", "give the support's entries, zeros too")
         return values.reshape(-1)
 
     def value(self, p: Any, action: Any) -> float:
@@ -157,6 +159,10 @@ def _weights(weights: Any, n_items: int) -> Floats:
     if not values.any():
         raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
     return values
+
+
+def _same(a: Any, b: Any) -> bool:
+    return np.array_equal(a.start, b.start) and np.array_equal(a.items, b.items) and a.n_items == b.n_items
 
 
 def _support(support: Any, n_arms: int, n_items: int) -> Support:
