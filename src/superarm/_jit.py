@@ -154,7 +154,9 @@ class verb(Generic[P, R]):
         return self._method(type(args[0]))(*args)
 
     def _method(self, cls: type) -> Callable[..., R]:
-        method: Callable[..., R] = getattr(cls, self._name, None) or self._default  # type: ignore[assignment]
+        method: Callable[..., R] | None = getattr(cls, self._name, None) or self._default
+        if method is None:
+            raise TypeError(f"{cls.__name__} has no method {self._name!r}")
         return method
 
     def _resolve(self, component: Any, *args: Any) -> Callable[..., Any]:
