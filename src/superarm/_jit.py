@@ -110,6 +110,12 @@ def _validate_on_construction(cls: Any) -> None:
 
     new.__signature__ = signature  # type: ignore[attr-defined]
     cls.__new__ = new
+    cls._make = classmethod(_make)
+
+
+def _make(cls: Any, values: Iterable[Any]) -> Any:
+    """In place of NamedTuple's own, so that what is replaced, unpickled or built anew is validated, too."""
+    return cls(*values)
 
 
 def _coercion(hint: Any) -> Callable[[Any, str], Any]:
