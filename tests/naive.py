@@ -110,12 +110,12 @@ def is_submodular(item, qs, tolerance=1e-12):
     """Whether r(A + j) - r(A) >= r(B + j) - r(B) for all A in B, j outside of B, arms having parameters qs."""
     arms = range(len(qs))
     values = {a: item([qs[j] for j in a]) for n in range(len(qs) + 1) for a in itertools.combinations(arms, n)}
-    for big in values:
+    for big, worth in values.items():
         for n in range(len(big) + 1):
             for small in itertools.combinations(big, n):
                 for j in set(arms) - set(big):
                     early = values[tuple(sorted((*small, j)))] - values[small]
-                    late = values[tuple(sorted((*big, j)))] - values[big]
+                    late = values[tuple(sorted((*big, j)))] - worth
                     if late > early + tolerance:
                         return False
     return True

@@ -102,7 +102,9 @@ class Problem(_Fields):
         if values.shape not in (right, (self.n_entries,)):
             raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, a row an arm")
         if hasattr(p, "tocsr") and not dense and not _same(Sparse(p), self.support):
-            raise InvalidArgument(name, "stores other entries than the support", "give the support's entries, zeros too")
+            raise InvalidArgument(
+                name, "stores other entries than the support", "give the support's entries, zeros too"
+            )
         return values.reshape(-1)
 
     def value(self, p: Any, action: Any) -> float:
