@@ -145,3 +145,21 @@ def _unshift(z, by):
     for _ in range(64 // by + 1):
         x = z ^ (x >> by)
     return x
+
+
+# ---- smoothness
+
+
+def logistic_gamma_g(c, k):
+    """sup of f(1-f) sqrt(s(1-s/k)) over 0 < s < k, from its stationarity (1-2f) + (1/s - 1/(k-s))/2 = 0 by bisection.
+
+    The left side decreases in s: the function is log-concave.
+    """
+    low, high = mpmath.mpf(0), mpmath.mpf(k)
+    for _ in range(150):
+        s = (low + high) / 2
+        f = 1 / (1 + c * mpmath.exp(-s))
+        rising = (1 - 2 * f) + (1 / s - 1 / (k - s)) / 2 > 0
+        low, high = (s, high) if rising else (low, s)
+    f = 1 / (1 + c * mpmath.exp(-low))
+    return float(f * (1 - f) * mpmath.sqrt(low * (1 - low / k)))
