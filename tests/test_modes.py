@@ -18,8 +18,8 @@ from scipy import sparse
 import superarm as sa
 from superarm.environments import Bernoulli, Beta, CommonShock, Copula
 from superarm.indices.kl import upper_confidence
-from superarm.noise import noise, normal, seek, uniform
 from superarm.noise import beta as beta_number
+from superarm.noise import noise, normal, seek, uniform
 from superarm.simulation import advance, begin
 
 N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60

@@ -33,7 +33,7 @@ def test_ucb_v_is_its_formula(mean, share, n, t, zeta, c):
 
 
 def test_by_hand():
-    # With log t = 2 and N = 300 the level is 3 * 2 / 300: 6 V log t / N = 6 * 0.25 * 2 / 300 = 0.01, 9 * 2 / 300 = 0.06.
+    # With log t = 2, N = 300, V = 1/4: 6 V log t / N = 6 * 0.25 * 2 / 300 = 0.01, and 9 log t / N = 0.06.
     assert Bernstein().score(0.5, 0.5, 3.0 * 2.0 / 300.0, None) == pytest.approx(0.5 + 0.1 + 0.06, rel=1e-15)
     # After 100 pulls at t = 100 the last term alone is 9 * 4.605170186 / 100.
     assert score(Bernstein(), 0.0, 0.0, 100, 100) == pytest.approx(0.4144653167, rel=1e-9)

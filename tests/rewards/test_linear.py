@@ -18,7 +18,8 @@ def test_by_hand():
 
 
 def test_the_two_examples_of_the_introduction():
-    # c = 4: sum min{4 mu, 1} over (0.125, 0.2, 0.7) is 0.5 + 0.8 + 1; its translate over (0.4, 0.625, 0.9) is 0 + 0.5 + 1.
+    # c = 4: the sum of min{4 mu, 1} over (0.125, 0.2, 0.7) is 0.5 + 0.8 + 1;
+    # that of max{min{4 (mu - 1/2), 1}, 0} over (0.4, 0.625, 0.9) is 0 + 0.5 + 1.
     problem = sa.Problem(3, 1, sa.ClippedLinear(4), sa.Subsets(3))
     assert problem.value([[0.125], [0.2], [0.7]], [0, 1, 2]) == pytest.approx(2.3, rel=1e-15)
     shifted = sa.Problem(3, 1, sa.ClippedLinear(4, 0.5), sa.Subsets(3))
