@@ -30,6 +30,7 @@ R = TypeVar("R")
 _config: Any = numba.config
 _package = Path(__file__).parent
 _sources = {str(path) for path in _package.rglob("*.py")}
+_constants: set[bytes] = set()
 _compiled: list[Any] = []
 _KEPT = 4  # digests whose compiled code stays on disk: a few branches or versions side by side
 
@@ -58,12 +59,26 @@ def _compile(fn: F, **options: Any) -> F:
     compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
     _compiled.append(compiled)
     source = inspect.getfile(fn)
-    if source in _sources:
+    if _package in Path(source).parents:
         _cache([compiled])
     elif Path(source).is_file():  # a component of the user's own, which any cached composition may now call
+        known = len(_sources), len(_constants)
         _sources.add(source)
-        _cache(_compiled)
+        _watch(fn)
+        _cache([compiled] if known == (len(_sources), len(_constants)) else _compiled)
     return compiled  # type: ignore[no-any-return]
+
+
+def _watch(fn: Any) -> None:
+    """Note what machine code freezes besides a function's own file: constants from elsewhere, modules it names."""
+    names = inspect.getclosurevars(fn)
+    for value in (*names.globals.values(), *names.nonlocals.values()):
+        if isinstance(value, np.ndarray):
+            _constants.add(value.tobytes())
+        elif isinstance(value, int | float | str | tuple):
+            _constants.add(repr(value).encode())
+        elif inspect.ismodule(value) and getattr(value, "__file__", None):
+            _sources.add(str(value.__file__))
 
 
 def interpreted(fn: F) -> F:
@@ -173,7 +188,7 @@ class verb(Generic[P, R]):
 def _cache(kernels: Iterable[Any]) -> None:
     """Cache on disk under a digest of all sources; numba alone notices a kernel's own file only."""
     before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources)))
+    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources), frozenset(_constants)))
     for compiled in kernels:
         compiled.enable_caching()
     _config.CACHE_DIR = before
@@ -187,8 +202,9 @@ def cache_directory() -> Path:
 
 
 @functools.cache
-def _digest(sources: frozenset[str]) -> str:
-    digest = hashlib.sha256(b"".join(Path(s).read_bytes() for s in sorted(sources))).hexdigest()[:16]
+def _digest(sources: frozenset[str], constants: frozenset[bytes]) -> str:
+    parts = [*(Path(s).read_bytes() for s in sorted(sources)), *sorted(constants)]
+    digest = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     _discard_old(cache_directory(), digest)
     return digest
 
