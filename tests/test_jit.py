@@ -216,6 +216,7 @@ def test_equal_types_compile_once():
 MINE = """
     from typing import NamedTuple
     import superarm as sa
+    from settings import POWER
 
     @sa.component
     class Mine(NamedTuple):
@@ -223,7 +224,7 @@ MINE = """
             return weight
 
         def join(self, state: float, q: float) -> float:
-            return state * (1.0 - q)
+            return state * (1.0 - POWER * q)
 
         def worth(self, weight: float, state: float) -> float:
             return weight - state
@@ -250,6 +251,7 @@ class Sandbox:
         self.root = root
         shutil.copytree(Path(superarm.__file__).parent, root / "superarm", ignore=shutil.ignore_patterns("__pycache__"))
         (root / "mine.py").write_text(dedent(MINE))
+        (root / "settings.py").write_text("POWER = 1.0")
 
     def edit(self, file, old, new):
         text = (self.root / file).read_text()
@@ -284,7 +286,12 @@ def test_the_cache_is_used_until_a_source_changes(sandbox):
     assert second["hits"] > 0
     assert second["misses"] == 0
 
-    sandbox.edit("mine.py", "state * (1.0 - q)", "state * (1.0 - q * q)")
+    # A constant that machine code holds frozen, from a file without any kernel.
+    sandbox.edit("settings.py", "1.0", "0.5")
+    constant = sandbox.run()  # 1 - 0.75^2 + 10 (1 - 0.95 * 0.9) = 0.4375 + 1.45
+    assert constant["found"] == 1.8875
+
+    sandbox.edit("mine.py", "POWER * q", "q * q")
     mine = sandbox.run()  # 1 - 0.75^2 + 10 (1 - 0.99 * 0.96) = 0.4375 + 0.496
     assert mine["found"] == 0.9335
     assert mine["misses"] > 0
@@ -302,7 +309,7 @@ def test_components_typed_at_the_prompt_are_never_stale(sandbox):
     """Without a file to watch, a second definition of the same name must not get the first one's machine code."""
     typed = dedent(MINE) + dedent(PROBE)
     gentle = sandbox.run(typed)["found"]
-    harsh = sandbox.run(typed.replace("state * (1.0 - q)", "0.0 * state"))["found"]
+    harsh = sandbox.run(typed.replace("state * (1.0 - POWER * q)", "0.0 * state"))["found"]
     assert harsh == 11.0  # everything is covered at once
     assert gentle != harsh
 
