@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from superarm import testing as testing
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import Explicit, Subsets
-    from superarm.agent import Agent, Decision
+    from superarm.agent import Agent
     from superarm.arrays import Probabilities
+    from superarm.book import Decision
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
@@ -39,9 +40,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "superarm._jit": "component interpreted kernel verb",
     "superarm.actions": "Explicit Subsets",
-    "superarm.agent": "Agent Decision",
+    "superarm.agent": "Agent",
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy follow_the_leader kl_moss kl_ucb ucb_v uniform",
     "superarm.arrays": "Probabilities",
+    "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
     "superarm.oracles": "Exhaustive Failing Greedy Guarantee LazyGreedy Modular solve",
     "superarm.policies": "EpsilonGreedy IndexPolicy",
