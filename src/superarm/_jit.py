@@ -32,7 +32,7 @@ _package = Path(__file__).parent
 _sources = {str(path) for path in _package.rglob("*.py")}
 _constants: set[bytes] = set()
 _compiled: list[Any] = []
-_KEPT = 4  # digests whose compiled code stays on disk: a few branches or versions side by side
+_KEPT = 12  # digests whose compiled code stays on disk: versions and files of components side by side
 
 components: dict[str, type] = {}
 """Every component class by ``module:name``, so that a plain description can be turned back into one."""
@@ -61,7 +61,9 @@ def _compile(fn: F, **options: Any) -> F:
     source = inspect.getfile(fn)
     if _package in Path(source).parents:
         _cache([compiled])
-    elif Path(source).is_file():  # a component of the user's own, which any cached composition may now call
+    elif fn.__module__ != "__main__" and Path(source).is_file():
+        # A component of the user's own, which any cached composition may now call. One of a script's or notebook's
+        # __main__ is another type in every process, so that no cached composition can be taken for one with it.
         known = len(_sources), len(_constants)
         _sources.add(source)
         _watch(fn)

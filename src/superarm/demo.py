@@ -11,7 +11,7 @@ from superarm.simulation.instances import disjoint_batches, random_coverage
 from superarm.simulation.plots import COLOURS, draw_curves, new_figure
 
 SIZES = (2, 8, 32)
-HORIZON, REPLICATIONS = 60_000, 6
+HORIZON, COVERAGE_HORIZON, REPLICATIONS = 60_000, 20_000, 6
 WHY = """\
 Left: one item, disjoint batches of K arms, each hit as rare as 1/K, so that problems with small and large K are
 equally hard. CUCB's radius does not know that rare hits vary little, and its regret grows with K; the variance in
@@ -32,7 +32,7 @@ def run(out: Path, seed: int, threads: int | None, echo: Callable[[str], Any]) -
     echo("\nRandom coverage: 40 arms, 20 items, K = 5, probabilities below 0.15")
     coverage = random_coverage(40, 20, 5, high=0.15, seed=seed)
     rivals: dict[str, Policy] = {**policies, "KL-MOSS": kl_moss(), "uniform": uniform()}
-    learning = simulate(coverage, rivals, 20_000, REPLICATIONS, seed, threads=threads)
+    learning = simulate(coverage, rivals, COVERAGE_HORIZON, REPLICATIONS, seed, threads=threads)
     echo(str(learning))
     echo(f"\n{WHY}")
     path = out / "demo.png"

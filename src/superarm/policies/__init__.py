@@ -3,6 +3,20 @@
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.set_bonus import SetBonus
+from superarm.policies.set_search import Ascent, EveryBatch
 from superarm.policies.uniform import Uniform
 
-__all__ = ["EpsilonGreedy", "IndexPolicy", "Moment", "Policy", "Uniform", "choose", "learn", "prepare"]
+__all__ = [
+    "Ascent",
+    "EpsilonGreedy",
+    "EveryBatch",
+    "IndexPolicy",
+    "Moment",
+    "Policy",
+    "SetBonus",
+    "Uniform",
+    "choose",
+    "learn",
+    "prepare",
+]
