@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from superarm.actions import admits, ceiling, cover, heaviest, joins, sample
 from superarm.actions.traits import tractable
 from superarm.noise import noise
+from superarm.testing import check_plain
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=40 if COMPILED else 12)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -20,6 +21,7 @@ FEW = settings(max_examples=15)
 def test_batches_are_the_largest_of_what_may_be_played(kind, seed):
     actions, n = random_set(kind, np.random.default_rng(seed))
     actions.validate(n)
+    check_plain(actions)
     allowed = [frozenset(batch) for batch in playable(actions, n)]
     listed = [frozenset(batch) for batch in actions.batches(n)]
     assert {batch for batch in allowed if not any(batch < other for other in allowed)} <= set(listed) <= set(allowed)

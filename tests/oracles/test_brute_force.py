@@ -55,7 +55,7 @@ def fitted(oracle, problem):
 
 @pytest.mark.parametrize(("reward", "kind", "oracles"), PAIRS, ids=lambda x: x if isinstance(x, str) else "")
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60 if COMPILED else 20)
+@settings(max_examples=60 if COMPILED else 15)
 def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
@@ -78,7 +78,8 @@ def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, se
         assert proof.measured_alpha <= value / best + 1e-9 if best > 0.0 else proof.measured_alpha == 1.0
 
 
-@pytest.mark.parametrize("kind", [] if COMPILED else ALL)
+@pytest.mark.skipif(COMPILED, reason="every kind with a sparse support would compile anew")
+@pytest.mark.parametrize("kind", ALL)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6)
 def test_lazy_greedy_picks_as_greedy_does_and_search_is_exact(kind, seed):

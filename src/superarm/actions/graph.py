@@ -80,7 +80,7 @@ def components(ends: Ints, n_nodes: int) -> int:
     parent = np.arange(n_nodes)
     for a, b in ends:
         parent[_root(parent, int(a))] = _root(parent, int(b))
-    return sum(_root(parent, v) == v for v in range(n_nodes))
+    return sum(1 for v in range(n_nodes) if _root(parent, v) == v)
 
 
 def forests(ends: Ints, n_nodes: int, k: int) -> Iterator[tuple[int, ...]]:

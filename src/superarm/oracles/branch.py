@@ -79,5 +79,5 @@ def _look(problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[i
     action = chosen[: grow(problem, q, ranks, chosen, len(within))].copy()
     if not problem.actions.includes(action):
         return action, -np.inf, -np.inf
-    r = value(problem.reward, problem.terms, q, action)
-    return action, r, bound(problem, q, Ranks(ranks.pulls, ranks.eligible), action, len(within))
+    r = float(value(problem.reward, problem.terms, q, action))
+    return action, r, float(bound(problem, q, Ranks(ranks.pulls, ranks.eligible), action, len(within)))

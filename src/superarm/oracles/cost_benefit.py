@@ -24,6 +24,12 @@ class CostBenefit(NamedTuple):
     quoted :math:`1 - 1/\sqrt e \approx 0.393` of [KhullerMossNaor1999]_ rests on a proof with a gap, which the same
     paper closes; no analysis can give more than 0.42945, [KulikSchwartzShachnai2021]_. ``GreedyMax`` does better for
     twice the work.
+
+    >>> import superarm as sa
+    >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
+    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=bag)
+    >>> CostBenefit().guarantee(problem)
+    Guarantee(alpha=0.405, beta=1.0)
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Explicit, Ranks, remnant
+from superarm.actions import Explicit, Ranks, playable, remnant
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
@@ -30,16 +30,18 @@ class Exhaustive(NamedTuple):
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
         best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
         for row in range(len(self.sizes)):
-            action = remnant(problem.actions, self.table[row, : self.sizes[row]], ranks)
-            if len(action) == 0:
-                continue
+            action = self.table[row, : self.sizes[row]]
+            if not playable(action, ranks):
+                action = remnant(problem.actions, action, ranks)
+                if len(action) == 0:
+                    continue
             r = value(problem.reward, problem.terms, q, action)
             pulls = np.inf
             for j in action:
                 pulls = min(pulls, ranks.pulls[j])
             if r > most or (r == most and pulls < fewest):
                 best, most, fewest = action, r, pulls
-        return best
+        return best.copy()
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

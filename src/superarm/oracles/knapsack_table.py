@@ -24,6 +24,12 @@ class KnapsackTable(NamedTuple):
     with ``units`` (n_arms,) the costs and ``room`` the budget in steps of the grid, which ``fit`` finds: whole numbers,
     or decimals of up to three places. Equal values go to the fewest pulls in total. O(n_arms · room). Implements
     [Bellman1957]_ (dynamic programming for the knapsack).
+
+    >>> import superarm as sa
+    >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
+    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Linear(), actions=bag)
+    >>> KnapsackTable().fit(problem)
+    KnapsackTable(units=array([1, 2, 3]), room=4)
     """
 
     units: Ints = np.zeros(0, np.int64)

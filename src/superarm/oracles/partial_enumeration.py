@@ -20,6 +20,12 @@ class PartialEnumeration(NamedTuple):
 
     For a monotone submodular reward. [Sviridenko2004]_ proves it for triples; [KulikSchwartzShachnai2021]_
     show that pairs suffice. Takes n_arms² / 2 runs of the greedy algorithm: for some dozens of arms.
+
+    >>> import superarm as sa
+    >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
+    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=bag)
+    >>> round(PartialEnumeration().guarantee(problem).alpha, 4)
+    0.6321
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
-from superarm.actions import Explicit, Ranks, capacity, heaviest, joins, pins, remnant
+from superarm.actions import Explicit, Ranks, capacity, heaviest, joins, pins, playable, remnant
 from superarm.actions.base import weight
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
@@ -44,15 +44,17 @@ class EveryBatch(NamedTuple):
     def search(self, problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
         best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
         for row in range(len(self.sizes)):
-            action = remnant(problem.actions, self.table[row, : self.sizes[row]], ranks)
-            if len(action) == 0:
-                continue
+            action = self.table[row, : self.sizes[row]]
+            if not playable(action, ranks):
+                action = remnant(problem.actions, action, ranks)
+                if len(action) == 0:
+                    continue
             h, pulls = hope(worth, spread, action), np.inf
             for j in action:
                 pulls = min(pulls, ranks.pulls[j])
             if h > most or (h == most and pulls < fewest):
                 best, most, fewest = action, h, pulls
-        return best
+        return best.copy()
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -84,7 +86,7 @@ class Ascent(NamedTuple):
             if hope(worth, spread, action) <= most:
                 break
             best, most = action, hope(worth, spread, action)
-        return best
+        return best.copy()
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

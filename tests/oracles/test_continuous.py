@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+from action_sets import COMPILED, random_set
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import superarm as sa
+from superarm.oracles.continuous import _climb, _left
+
+
+@pytest.mark.parametrize("kind", ["partition"] if COMPILED else ["partition", "laminar", "slots", "trees", "subsets"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_rounding_loses_nothing(kind, seed):
+    rng = np.random.default_rng(seed)
+    actions, n = random_set(kind, rng)
+    problem = sa.Problem(n, 3, sa.Coverage(), actions)
+    p, steps, ranks = rng.random((n, 3)), 4, problem.ranks()
+    share, chosen = np.zeros(n), np.empty(problem.k, np.int64)
+    for _ in range(steps):
+        size = _climb(problem, problem.entries(p), ranks, share, 1.0 / steps, chosen)
+        assert actions.includes(chosen[:size])
+    covered = 3.0 - _left(problem, problem.entries(p), share)
+    by_hand = (1.0 - np.prod(1.0 - share[:, None] * p, axis=0)).sum()
+    assert covered == pytest.approx(by_hand)
+    assert problem.value(p, sa.solve(problem, p, sa.ContinuousGreedy(steps))) >= covered - 1e-9
