@@ -141,6 +141,14 @@ def test_pulls_under_way_spread_the_batches_out():
     assert len(repeated) < len(actions)
 
 
+def test_arms_that_nothing_was_told_of_stay_hopeful_however_many_pulls_are_under_way():
+    agent = make(sa.follow_the_leader())
+    told = agent.ask(eligible=[0, 1])
+    agent.tell(told, [[1, 0, 0], [1, 0, 0]])
+    waiting = [agent.ask().action.tolist() for _ in range(20)]
+    assert all(action[0] in {2, 3, 4, 5, 6} for action in waiting)
+
+
 def test_pulls_under_way_leave_the_means_alone():
     agent = make()
     play(agent, 10, np.random.default_rng(3))

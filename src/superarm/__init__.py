@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         SpanningTrees,
         Subsets,
     )
-    from superarm.agent import Agent, Decision
+    from superarm.agent import Agent
     from superarm.arrays import Probabilities
+    from superarm.book import Decision
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
@@ -76,9 +77,10 @@ _HOMES = {
     "superarm.actions": (
         "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
     ),
-    "superarm.agent": "Agent Decision",
+    "superarm.agent": "Agent",
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
     "superarm.arrays": "Probabilities",
+    "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
     "superarm.oracles": (
         "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee KnapsackScheme "

@@ -1,15 +1,14 @@
 """Agent: ask and tell around a policy."""
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from superarm.actions import Actions, Ranks
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Bools, Floats
+from superarm.book import Book, Decision, entry
 from superarm.describe import build, describe
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_items
@@ -22,23 +21,6 @@ from superarm.support import Dense
 from superarm.tally import Feedback, Tally, allow_missing, empty, estimates, merge
 
 STATE_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A batch to play: ``action`` holds arm numbers in the order of picking, ``arms`` their names."""
-
-    id: str
-    t: int
-    action: Ints
-    arms: tuple[str, ...]
-
-
-class _Open(NamedTuple):
-    """A decision that waits for its outcome, as long as ``n_items`` was when it was made."""
-
-    decision: Decision
-    n_items: int
 
 
 class Agent:
@@ -84,13 +66,12 @@ class Agent:
             raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         _, self._mind, self._coin = streams(root)
-        self.policy, self.remember = policy, remember
+        self.policy = policy
         self._arms = _named(arms, problem.n_arms, "arms")
         self._items = _named(items, problem.n_items, "items")
         self._retired = np.zeros(problem.n_arms, bool)
         self._asked = 0
-        self._open: dict[str, _Open] = {}
-        self._told: OrderedDict[str, tuple[str, _Open]] = OrderedDict()
+        self._book = Book(remember)
         self._settle(problem, empty(problem.support))
         if tally is not None:
             self.warm_start(tally)
@@ -101,7 +82,7 @@ class Agent:
         memory = prepare(fitted, problem, tally)
         self.problem, self.tally, self._fitted, self._memory = problem, tally, fitted, memory
         self._pulls = tally.pulls.copy()
-        for waiting in self._open.values():
+        for waiting in self._book.open.values():
             self._pulls[waiting.decision.action] += 1.0
 
     @property
@@ -122,7 +103,7 @@ class Agent:
     @property
     def pending(self) -> tuple[Decision, ...]:
         """The decisions that wait for their outcome, oldest first."""
-        return tuple(waiting.decision for waiting in self._open.values())
+        return tuple(waiting.decision for waiting in self._book.open.values())
 
     def estimates(self) -> tuple[Floats, Floats]:
         """Empirical mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse."""
@@ -140,23 +121,18 @@ class Agent:
         name = str(t) if id is None else id
         if not isinstance(name, str) or not name:
             raise InvalidArgument("id", f"{id!r} is not a name", "give a non-empty string")
-        if name in self._open:
-            return self._open[name].decision
-        if name in self._told:
-            return self._told[name][1].decision
+        made = self._book.find(name)
+        if made is not None:
+            return made.decision
         ranks = Ranks(self._pulls, self._eligible(eligible))
         seek(self._mind, t, 0)
         action = choose(self._fitted, self.problem, Moment(t, self.tally, ranks), self._memory, self._mind)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
         self._asked = t
-        self._open[name] = self._opened(name, t, action, self.problem.n_items)
         self._pulls[action] += 1.0
-        return self._open[name].decision
-
-    def _opened(self, name: str, t: int, action: Ints, n_items: int) -> _Open:
-        action.flags.writeable = False
-        return _Open(Decision(name, t, action, tuple(self._arms.all[j] for j in action)), n_items)
+        self._book.open[name] = entry(name, t, action, self.problem.n_items, self._arms.all)
+        return self._book.open[name].decision
 
     def _eligible(self, eligible: Sequence[int | str] | None) -> Bools:
         if eligible is None:
@@ -175,41 +151,34 @@ class Agent:
         ``ConflictingFeedback``. Any error leaves the agent as it was.
         """
         name = _id(decision)
-        waiting = self._open[name] if name in self._open else self._told.get(name, ("", None))[1]
-        if waiting is None:
-            raise UnknownDecision(f"decision {name!r} was never asked for, was cancelled, or is long forgotten")
-        values, mask = laid_flat(self.problem, waiting.decision.action, waiting.n_items, outcome, seen)
+        made = self._book.known(name)
+        values, mask = laid_flat(self.problem, made.decision.action, made.n_items, outcome, seen)
         digest = _digest(values, mask)
-        if name in self._told:
-            if self._told[name][0] != digest:
+        if name in self._book.told:
+            if self._book.told[name][0] != digest:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
-        self._record(waiting.decision, values, mask, 1.0)
-        del self._open[name]
-        self._told[name] = digest, waiting
-        while len(self._told) > self.remember:
-            self._told.popitem(last=False)
+        self._record(made.decision, values, mask, 1.0)
+        self._book.close(name, digest)
         return True
 
     def untell(self, decision: Decision | str, outcome: Any, seen: Any = None) -> None:
         """Take back, exactly, what was told of a decision; it waits for its outcome again."""
         name = _id(decision)
-        if name not in self._told:
+        if name not in self._book.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
-        digest, waiting = self._told[name]
-        values, mask = laid_flat(self.problem, waiting.decision.action, waiting.n_items, outcome, seen)
+        digest, made = self._book.told[name]
+        values, mask = laid_flat(self.problem, made.decision.action, made.n_items, outcome, seen)
         if _digest(values, mask) != digest:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        self._record(waiting.decision, values, mask, -1.0)
-        del self._told[name]
-        self._open[name] = waiting
+        self._record(made.decision, values, mask, -1.0)
+        self._book.reopen(name)
 
     def cancel(self, decision: Decision | str) -> None:
         """Forget a decision that was never played; it counts no longer as under way."""
         name = _id(decision)
-        if name not in self._open:
-            raise UnknownDecision(f"decision {name!r} does not wait for an outcome")
-        self._pulls[self._open.pop(name).decision.action] -= 1.0
+        self._pulls[self._book.waiting(name).decision.action] -= 1.0
+        del self._book.open[name]
 
     def _record(self, decision: Decision, values: Floats, mask: Bools, sign: float) -> None:
         if not mask.all():
@@ -268,9 +237,7 @@ class Agent:
             "arms": list(self._arms.all),
             "items": list(self._items.all),
             "retired": np.flatnonzero(self._retired).tolist(),
-            "open": [_plain(waiting) for waiting in self._open.values()],
-            "told": [[digest, _plain(waiting)] for digest, waiting in self._told.values()],
-            "remember": self.remember,
+            "book": self._book.to_plain(),
         }
 
     @classmethod
@@ -279,18 +246,13 @@ class Agent:
         if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
             version = state.get("version") if isinstance(state, dict) else None
             raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
-        names = {"arms": state["arms"], "items": state["items"], "remember": state["remember"]}
-        agent = cls(build(state["problem"]), build(state["policy"]), **names)
+        agent = cls(build(state["problem"]), build(state["policy"]), arms=state["arms"], items=state["items"])
         agent._mind, agent._coin = _stream(state["mind"]), _stream(state["coin"])
         agent._asked = state["asked"]
         agent._retired[state["retired"]] = True
-        agent._open = {plain["id"]: agent._reopened(plain) for plain in state["open"]}
-        agent._told = OrderedDict((plain["id"], (digest, agent._reopened(plain))) for digest, plain in state["told"])
+        agent._book = Book.from_plain(state["book"], agent._arms.all)
         agent._settle(agent.problem, Tally(**{field: build(values) for field, values in state["tally"].items()}))
         return agent
-
-    def _reopened(self, plain: dict[str, Any]) -> _Open:
-        return self._opened(plain["id"], plain["t"], np.array(plain["action"], np.int64), plain["n_items"])
 
 
 def _named(names: Sequence[str] | None, n: int, what: str) -> Names:
@@ -305,11 +267,6 @@ def _id(decision: Decision | str) -> str:
 
 def _digest(values: Floats, mask: Bools) -> str:
     return hashlib.sha256(values.tobytes() + mask.tobytes()).hexdigest()[:32]
-
-
-def _plain(waiting: _Open) -> dict[str, Any]:
-    decision = waiting.decision
-    return {"id": decision.id, "t": decision.t, "action": decision.action.tolist(), "n_items": waiting.n_items}
 
 
 def _stream(key: str) -> Noise:

@@ -229,9 +229,11 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
         square += np.where(seen, outcome**2, 0.0)
         count += seen
     alone, part = np.empty(size), everyone[-1:]
-    draw(environment, task.support, part, rounds, world, alone, np.ones(size, bool))
     last = length(task.support, part)
-    _require(np.array_equal(alone[:last], outcome[-last:]), "an arm's outcome does not hang on the others", t=rounds)
+    for t in range(1, 31):  # one round would let one entry of two values pass half of the time
+        draw(environment, task.support, everyone, t, world, outcome, np.ones(size, bool))
+        draw(environment, task.support, part, t, world, alone, np.ones(size, bool))
+        _require(np.array_equal(alone[:last], outcome[-last:]), "an arm's outcome does not hang on the others", t=t)
     mean = total / np.maximum(count, 1.0)
     error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))
     _require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())

@@ -42,6 +42,8 @@ def upper_confidence(p: float, x: float) -> float:
     low, high = p, upper_relaxation(p, x)
     if high >= 1.0:
         return 1.0
+    if high <= p:  # the radius is below the spacing of floats
+        return p
     q = high
     for _ in range(80):
         d = q - p

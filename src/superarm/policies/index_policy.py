@@ -1,3 +1,4 @@
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -72,27 +73,23 @@ class IndexPolicy(NamedTuple):
 
 @kernel
 def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
-    """Write the score of every entry of every eligible arm into ``memory.q``."""
+    """Write the score of every entry of every eligible arm into ``memory.q``; 1 where nothing was told yet."""
     share = capacity(problem.actions, problem.n_arms) / problem.n_arms
     partial = moment.tally.missed.size > 0
     for j in range(problem.n_arms):
         if not moment.ranks.eligible[j]:
             continue
-        pulls = moment.ranks.pulls[j]
+        pulls, told = moment.ranks.pulls[j], moment.tally.pulls[j]
         first, last = span(problem.terms.support, j)
-        if partial or pulls == 0.0:
-            for e in range(first, last):
-                unseen = moment.tally.missed[e] if partial else 0.0
-                memory.q[e] = _score_one(confidence, memory, e, pulls - unseen, moment.t, share, noise)
+        mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
+        if told == 0.0:
+            q[:] = 1.0
+        elif partial:
+            for o in range(last - first):
+                missed = moment.tally.missed[first + o]
+                x = level(confidence, pulls - missed, moment.t, share) if told > missed else math.inf
+                q[o] = score(confidence, mean[o], deviation[o], x, noise) if told > missed else 1.0
         else:
             x = level(confidence, pulls, moment.t, share)
-            mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
             for o in range(last - first):
                 q[o] = score(confidence, mean[o], deviation[o], x, noise)
-
-
-@kernel
-def _score_one(confidence: Index, memory: Estimates, e: int, seen: float, t: int, share: float, noise: Noise) -> float:
-    if seen <= 0.0:
-        return 1.0
-    return score(confidence, memory.mean[e], memory.deviation[e], level(confidence, seen, t, share), noise)
