@@ -106,3 +106,14 @@ def test_escb_finds_the_best_matching():
     results = sa.simulate(instance, {"ESCB": sa.escb(c=0.0)}, horizon=3000, replications=2, seed=1, progress=False)
     late = np.diff(results.regret["ESCB"][:, [-20, -1]], axis=1) / np.diff(results.rounds[[-20, -1]])
     assert late.max() < 0.1 * (2.1 - 0.9)
+
+
+def test_an_arm_of_which_nothing_was_told_yet_is_worth_all_it_can_be():
+    problem = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
+    policy = sa.escb(c=0.0).fit(problem)
+    tally = Tally(np.array([50.0, 0.0]), np.array([40.0, 0.0]), np.array([40.0, 0.0]), np.zeros(0))
+    asked = Ranks(np.array([50.0, 50.0]), np.ones(2, bool))  # arm 1 is under way fifty times
+    action = choose(
+        policy, problem, Moment(60, tally, asked), prepare(policy, problem, tally), noise(np.random.SeedSequence(0))
+    )
+    assert action.tolist() == [1]

@@ -39,7 +39,8 @@ class SetBonus(NamedTuple):
     where :math:`\hat r_j` is what arm j is worth at its empirical means and :math:`b_j` the most it can be worth (1
     with one item of weight 1). Implements ESCB-2 of [CombesEtAl2015]_ (section 3), their ``c = 4``. ``fit`` chooses
     the search: ``EveryBatch``, exact, while there are at most 5,000 batches, and ``Ascent``, an approximation,
-    beyond. An arm with entries that were not seen counts the pulls of the entry seen least.
+    beyond. An arm counts the pulls of its entry that was seen least, and is worth all it can be while an entry was
+    never seen.
     """
 
     c: float = 4.0
@@ -68,7 +69,11 @@ class SetBonus(NamedTuple):
             f += self.c * capacity(problem.actions, problem.n_arms) * math.log(f)
         spread = np.zeros(problem.n_arms)
         for j in range(problem.n_arms):
-            spread[j] = 0.5 * f * memory.reach[j] * memory.reach[j] / max(1.0, _seen(problem, moment, j))
+            missed = _missed(problem, moment, j)
+            if moment.tally.pulls[j] <= missed:
+                worth[j] = memory.reach[j]
+            seen = max(1.0, moment.ranks.pulls[j] - missed)
+            spread[j] = 0.5 * f * memory.reach[j] * memory.reach[j] / seen
         return search(self.finder, problem, worth, spread, moment.ranks)
 
     def learn(
@@ -95,11 +100,11 @@ def _everyone(n_arms: int) -> Ranks:
 
 
 @kernel
-def _seen(problem: Problem, moment: Moment, arm: int) -> float:
-    """How often the least seen entry of ``arm`` was seen."""
+def _missed(problem: Problem, moment: Moment, arm: int) -> float:
+    """Of how many pulls of ``arm`` its least seen entry was not seen."""
     most = 0.0
     if moment.tally.missed.size > 0:
         first, last = span(problem.terms.support, arm)
         for e in range(first, last):
             most = max(most, moment.tally.missed[e])
-    return moment.ranks.pulls[arm] - most  # type: ignore[no-any-return]
+    return most
