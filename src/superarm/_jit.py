@@ -39,9 +39,6 @@ components: dict[str, type] = {}
 
 _config.SLP_VECTORIZE = 1  # sums in fixed lanes become vector instructions only with it; numba's default is off
 
-if _config.DISABLE_JIT:  # compiled uint64 arithmetic wraps silently; plain NumPy scalars must do the same
-    np.seterr(over="ignore")
-
 
 def kernel(fn: F) -> F:
     """Compile ``fn``; it stays callable from Python, and is plain Python under NUMBA_DISABLE_JIT=1."""
@@ -51,6 +48,11 @@ def kernel(fn: F) -> F:
 def inlined(fn: F) -> F:
     """A kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
     return _compile(fn, forceinline=True)
+
+
+def wrapping(fn: F) -> F:
+    """A kernel whose uint64 arithmetic wraps silently, as plain Python too: NumPy's scalars would warn."""
+    return np.errstate(over="ignore")(fn) if _config.DISABLE_JIT else _compile(fn)
 
 
 def _compile(fn: F, **options: Any) -> F:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
+from superarm._jit import kernel, wrapping
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ROUND = np.uint64(0xD1342543DE82EF95)
@@ -63,7 +63,7 @@ def streams(seed: np.random.SeedSequence) -> Streams:
     return Streams(*(noise(child) for child in children))
 
 
-@kernel
+@wrapping
 def mix(z: Any) -> Any:
     """A bijection of 64-bit words that scatters neighbours: SplitMix64's finaliser."""
     z = (z ^ (z >> _30)) * _MIX_1
@@ -71,13 +71,13 @@ def mix(z: Any) -> Any:
     return z ^ (z >> _31)
 
 
-@kernel
+@wrapping
 def seek(noise: Noise, t: int, place: int) -> None:
     """Put the stream at round ``t``, place ``place`` (an arm, an item, any small integer)."""
     noise.state[0] = mix(mix(noise.key[0] ^ np.uint64(t) * _ROUND) + np.uint64(place) * _PLACE)
 
 
-@kernel
+@wrapping
 def uniform(noise: Noise) -> float:
     """A number of [0, 1), a multiple of 2**-53."""
     state = noise.state[0] + _STEP
