@@ -1,0 +1,1 @@
+"""The theory of the paper, computable on a concrete instance."""
