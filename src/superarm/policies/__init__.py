@@ -3,6 +3,18 @@
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.screened import Screened, screened
 from superarm.policies.uniform import Uniform
 
-__all__ = ["EpsilonGreedy", "IndexPolicy", "Moment", "Policy", "Uniform", "choose", "learn", "prepare"]
+__all__ = [
+    "EpsilonGreedy",
+    "IndexPolicy",
+    "Moment",
+    "Policy",
+    "Screened",
+    "Uniform",
+    "choose",
+    "learn",
+    "prepare",
+    "screened",
+]
