@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm import environments as environments
+    from superarm import theory as theory
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import Explicit, Subsets
     from superarm.catalog import (
@@ -48,6 +49,7 @@ _MODULES = {
     "environments": "superarm.environments",
     "indices": "superarm.indices",
     "testing": "superarm.testing",
+    "theory": "superarm.theory",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -116,9 +116,7 @@ class Screened(NamedTuple):
         if not isinstance(problem.actions, Explicit):
             raise InvalidArgument("policy", "batches are not listed", "Screened needs Explicit actions", "Screened")
         if isinstance(self.confidence, BetaPosterior | AnglePosterior):
-            raise InvalidArgument(
-                "confidence", "a sampled index bounds nothing", "take the plain policy", "Screened"
-            )
+            raise InvalidArgument("confidence", "a sampled index bounds nothing", "take the plain policy", "Screened")
         return self._replace(table=problem.actions.table, sizes=problem.actions.sizes)
 
     @interpreted

@@ -130,7 +130,7 @@ def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> flo
     for n in range(boxes):
         _, _, box = heap[0]
         widest = max(range(k), key=lambda i: box[i].high - box[i].low)
-        low, high = box[widest]
+        low, high = box[widest].low, box[widest].high
         middle = 0.5 * (low + high)
         heapq.heappop(heap)
         for number, half in enumerate((Interval(low, middle), Interval(middle, high))):

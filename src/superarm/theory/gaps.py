@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Bools, Floats
+from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default
 from superarm.simulation.instances import Instance
@@ -176,7 +176,7 @@ def _searched(field: Field, alpha: float, nodes: int) -> Gaps:
     return Gaps(alpha, Bracket(r_max, r_max), least, most, least, "search", int(work[0]))
 
 
-def _bracketed(field: Field, alpha: float, found: float, work: Floats) -> Gaps:
+def _bracketed(field: Field, alpha: float, found: float, work: Ints) -> Gaps:
     """What is certain without a finished search: nothing of the smallest gaps, and relaxations of the rest."""
     n_arms = len(field.order)
     high = max(found, relaxation(field, -1, field.large[0]))

@@ -57,7 +57,7 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     >>> import superarm as sa
     >>> rate = graves_lai(sa.instances.lower_bound(12, 3, epsilon=0.1))
     >>> round(rate.low, 3), round(rate.high, 3)
-    (44.698, 44.698)
+    (44.697, 44.697)
     """
     case = _case(instance)
     poor = np.flatnonzero(case.gap > 0.0)
@@ -69,7 +69,7 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     low, high = 0.0, np.inf
     for _ in range(rounds):
         pulls = case.holds.T @ eta
-        found = [_separate(case, a, pulls) for a in poor]
+        found = [_separate(case, int(a), pulls) for a in poor]
         worst = min(information for information, _ in found)
         if worst > 0.0:
             high = min(high, float(eta @ case.gap) / worst)
@@ -168,4 +168,4 @@ def _spill(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
 def _kl(p: Floats, lam: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(p > 0.0, p * np.log(p / lam), 0.0)
-    return np.maximum(0.0, first + (1.0 - p) * (np.log1p(-p) - np.log1p(-lam)))
+    return np.asarray(np.maximum(0.0, first + (1.0 - p) * (np.log1p(-p) - np.log1p(-lam))))

@@ -5,20 +5,22 @@ Every result is widened by a few units in the last place, so that rounding canno
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 _WIDEN = 4.0 * 2.0**-52
 _TINY = 1e-300
 
 
-class Interval(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Interval:
     """All numbers from ``low`` to ``high``."""
 
     low: float
     high: float
 
-    def __add__(self, other: Any) -> "Interval":  # type: ignore[override]
+    def __add__(self, other: Any) -> "Interval":
         o = interval(other)
         return _out(self.low + o.low, self.high + o.high)
 
@@ -31,11 +33,11 @@ class Interval(NamedTuple):
         return self + -interval(other)
 
     def __rsub__(self, other: Any) -> "Interval":
-        return -self + other
+        return interval(other) - self
 
-    def __mul__(self, other: Any) -> "Interval":  # type: ignore[override]
+    def __mul__(self, other: Any) -> "Interval":
         o = interval(other)
-        ends = [x * y for x in self for y in o]
+        ends = [x * y for x in (self.low, self.high) for y in (o.low, o.high)]
         return _out(min(ends), max(ends))
 
     __rmul__ = __mul__
@@ -95,13 +97,13 @@ _MATH = SimpleNamespace(
 
 
 def _smallest(*values: Any) -> Interval:
-    low, high = zip(*map(interval, values), strict=True)
-    return Interval(min(low), min(high))
+    ends = [interval(value) for value in values]
+    return Interval(min(end.low for end in ends), min(end.high for end in ends))
 
 
 def _largest(*values: Any) -> Interval:
-    low, high = zip(*map(interval, values), strict=True)
-    return Interval(max(low), max(high))
+    ends = [interval(value) for value in values]
+    return Interval(max(end.low for end in ends), max(end.high for end in ends))
 
 
 def on_intervals(method: Any) -> Callable[..., Any]:
@@ -109,8 +111,8 @@ def on_intervals(method: Any) -> Callable[..., Any]:
 
     >>> import superarm as sa
     >>> join = on_intervals(sa.Logistic.join)
-    >>> low, high = join(sa.Logistic(), 1.0, Interval(0.0, 1.0))
-    >>> low <= 1 / 2.718281828459045 < 1 <= high
+    >>> state = join(sa.Logistic(), 1.0, Interval(0.0, 1.0))
+    >>> state.low <= 1 / 2.718281828459045 < 1 <= state.high
     True
     """
     plain = getattr(method, "py_func", method)

@@ -56,7 +56,7 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     >>> import superarm as sa
     >>> bound = lower_bound(sa.instances.lower_bound(12, 3, epsilon=0.1), 1000)
     >>> round(bound.stated, 3), round(bound.exact, 3)
-    (22.5, 44.698)
+    (22.5, 44.697)
     """
     problem = instance.problem
     g = gaps(instance, alpha=1.0) if known is None else known

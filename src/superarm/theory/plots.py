@@ -53,7 +53,9 @@ def _line(axes: Any, curve: "Curve", n: int, values: Floats, slope: "Slope") -> 
     mean = values.mean(axis=0)
     exponent = int(np.log10(curve.horizon))
     when = f"$T=10^{exponent}$" if curve.horizon == 10**exponent else f"T={curve.horizon:,}"
-    axes.plot(curve.k, mean, MARKS[n % len(MARKS)], color=colour, markersize=6, label=f"{curve.policy}, {when}: {slope}")
+    axes.plot(
+        curve.k, mean, MARKS[n % len(MARKS)], color=colour, markersize=6, label=f"{curve.policy}, {when}: {slope}"
+    )
     if len(values) > 1:
         reach = values.std(axis=0, ddof=1)
         axes.errorbar(curve.k, mean, reach, fmt="none", ecolor=colour, capsize=3, linewidth=1)
@@ -83,3 +85,48 @@ def _finish(axes: Any, k: Ints) -> None:
 
 def _legend(axes: Any) -> None:
     axes.legend(frameon=False, fontsize=8, title="slope [95 % interval]", title_fontsize=8, loc="lower left")
+
+
+def bounds(lines: "Lines") -> Any:
+    """Regret with 95 % bands, lower bounds dashed, upper bounds dotted, on log axes; every line labelled at its end."""
+    figure = new_figure(figsize=(10.0, 6.0))
+    axes = figure.add_subplot()
+    ends = []
+    for n, (name, values) in enumerate(lines.regret.items()):
+        mean = np.maximum(values.mean(axis=0), 1e-9)
+        colour = COLOURS[n % len(COLOURS)]
+        axes.plot(lines.rounds, mean, color=colour, linewidth=2.2)
+        if len(values) > 1:
+            band = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            axes.fill_between(lines.rounds, np.maximum(mean - band, 1e-9), mean + band, color=colour, alpha=0.2)
+        ends.append((mean[-1], name, colour))
+    for style, colour, family in (("--", "#00695c", lines.lower), (":", "#8e0000", lines.upper)):
+        for name, values in family.items():
+            axes.plot(lines.rounds, values, style, color=colour, linewidth=1.5)
+            ends.append((values[-1], name, colour))
+    axes.plot(lines.rounds, lines.trivial, "-", color="#bbbbbb", linewidth=1.2)
+    ends.append((lines.trivial[-1], "trivial: largest gap × T", "#888888"))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    smallest = min(float(values.mean(axis=0)[-1]) for values in lines.regret.values())
+    axes.set_ylim(max(1e-2, smallest / 1e3), 3.0 * max(float(end) for end, _, _ in ends if np.isfinite(end)))
+    axes.set_xlim(lines.rounds[0], lines.rounds[-1])
+    _label(axes, ends)
+    axes.set_xlabel("round")
+    axes.set_ylabel("regret")
+    axes.grid(alpha=0.25, linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _label(axes: Any, ends: list[tuple[float, str, str]]) -> None:
+    """Names at the right ends of the lines, moved apart where they would overlap."""
+    low, high = np.log(axes.get_ylim())
+    apart = (high - low) / 24.0
+    at = -np.inf
+    for value, name, colour in sorted(end for end in ends if np.isfinite(end[0]) and end[0] > 0.0):
+        at = max(np.log(value), at + apart, low)
+        axes.annotate(
+            name, (1.0, np.log(value)), (1.03, (at - low) / (high - low)), xycoords=("axes fraction", "data"),
+            textcoords="axes fraction", color=colour, fontsize=8.5, va="center",
+        )  # fmt: skip

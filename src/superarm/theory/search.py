@@ -128,7 +128,7 @@ def _promising(field: Field, ledger: Ledger, ceiling: float, memo: Floats, node:
         return False
     if m == 1 or not field.submodular:  # with one arm to add, trying all is as cheap as bounding them
         return True
-    return _gainwise(field, memo, c, m, forced) > ledger.best[0] + slack
+    return bool(_gainwise(field, memo, c, m, forced) > ledger.best[0] + slack)
 
 
 @kernel

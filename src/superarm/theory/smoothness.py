@@ -32,8 +32,8 @@ class Certificate:
     gamma_g_paper
         The paper's bound where it states one, NaN otherwise.
     status
-        ``exact`` (closed form), ``bounded`` (proven from above), ``claimed`` (by the reward's own ``smoothness``, tested
-        and not refuted) or ``not certified``.
+        ``exact`` (closed form), ``bounded`` (proven from above), ``claimed`` (tested and not refuted, not proven) or
+        ``not certified``.
     found_inf, found_g
         The largest values that maximisation found: lower estimates.
     argmax_inf, argmax_g
@@ -74,9 +74,9 @@ def smoothness(reward: Any, k: int, claim: tuple[float, float] | None = None, bo
     The rewards of superarm have closed forms: coverage exactly :math:`\gamma_g = 1/2`, where [MerlisMannor2019]_ gives
     the bound :math:`1/\sqrt e`; logistic by a search in one dimension. A reward of your own, a component or a plain
     function of k parameters, gets a lower estimate by maximisation, and an upper bound by interval arithmetic if its
-    code allows: arithmetic, ``math``, ``min`` and ``max``, no branching on parameters. A ``claim`` (gamma_inf, gamma_g),
-    or the claim that its own ``smoothness(k)`` makes, is tested; if it is wrong the answer is :class:`Refuted`, with the
-    point that refutes it.
+    code allows: arithmetic, ``math``, ``min`` and ``max``, no branching on parameters. A ``claim`` of (gamma_inf,
+    gamma_g), or the one that its own ``smoothness(k)`` makes, is tested; if it is wrong the answer is
+    :class:`Refuted`, with the point that refutes it.
 
     >>> import superarm as sa
     >>> found = smoothness(sa.Coverage(), k=10)
@@ -92,15 +92,15 @@ def smoothness(reward: Any, k: int, claim: tuple[float, float] | None = None, bo
     if own is not None and type(reward).__module__.startswith("superarm.rewards."):
         top, at, gini, place = largest(slopes(reward, k), k) if claim is not None else _nowhere(k)
         _test(claim, top, at, gini, place)
-        return Certificate(*own, "exact", top, gini, at, place)
+        return Certificate(own[0], own[1], own[2], "exact", top, gini, at, place)
     top, at, gini, place = largest(slopes(reward, k), k)
-    claims = claim if claim is not None else own[:2] if own is not None else None
+    claims = claim if claim is not None or own is None else (own[0], own[1])
     _test(claims, top, at, gini, place)
     above = proven(reward, int(k), boxes) if hasattr(reward, "derivative") else None
     if above is not None and _differentiates(reward, int(k)):
-        return Certificate(*above, math.nan, "bounded", top, gini, at, place)
+        return Certificate(above[0], above[1], math.nan, "bounded", top, gini, at, place)
     if claims is not None:
-        return Certificate(*claims, math.nan, "claimed", top, gini, at, place)
+        return Certificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, place)
     return Certificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, place)
 
 
@@ -131,11 +131,11 @@ def _differentiates(reward: Any, k: int) -> bool:
 
 
 def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> Certificate:
-    r"""The smoothness of the multilinear extension of ``f``, a function of k bits: :math:`x \mapsto E f(X)`, X independent.
+    r"""The smoothness of :math:`x \mapsto E f(X)`, the multilinear extension of a function ``f`` of k independent bits.
 
-    :math:`\gamma_\infty` is the largest change by one bit, exactly. :math:`\gamma_g \le \sup_x sd f(X) \le (\max f - \min
-    f)/2`, and exactly 1/2 for a monotone Boolean f that is not constant (``docs/theory/smoothness.md``). Derived for
-    superarm; the definition is that of [MerlisMannor2019]_.
+    :math:`\gamma_\infty` is the largest change by one bit, exactly, and
+    :math:`\gamma_g \le \sup_x sd f(X) \le (\max f - \min f)/2`, exactly 1/2 for a monotone Boolean f that is not
+    constant (``docs/theory/smoothness.md``). Derived for superarm; the definition is that of [MerlisMannor2019]_.
 
     >>> multilinear(lambda bits: float(sum(bits) >= 2), k=3).gamma_g
     0.5
@@ -159,7 +159,7 @@ def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> Certificate:
 
 
 def _steepest_edge(changes: list[Any], i: int, k: int) -> tuple[Floats, Floats]:
-    """A corner where bit i matters most, and the same point with that bit at 1/2: there the Gini slope is half of it."""
+    """A corner where bit i matters most, and that corner with the bit at 1/2, where the Gini slope is half of it."""
     corner = np.array(np.unravel_index(int(np.argmax(changes[i])), changes[i].shape), float)
     place = corner.copy()
     place[i] = 0.5

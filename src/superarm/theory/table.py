@@ -58,9 +58,7 @@ def values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) ->
         result[row] = total(reward, terms, memo[sizes[row]])
         if row + 1 < len(sizes):
             shared = 0
-            while (
-                shared < min(sizes[row], sizes[row + 1]) and table[row, shared] == table[row + 1, shared]
-            ):
+            while shared < min(sizes[row], sizes[row + 1]) and table[row, shared] == table[row + 1, shared]:
                 shared += 1
     return result
 
