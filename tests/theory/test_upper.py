@@ -144,6 +144,4 @@ def test_horizons_are_checked(horizon):
 
 def test_sequences_are_checked():
     with pytest.raises(sa.InvalidArgument, match="sequences"):
-        upper.upper_bound_sequences(
-            sa.instances.disjoint_batches(64), 10, Sequences(np.array([1.0]), np.array([-1.0]))
-        )
+        upper.upper_bound_sequences(sa.instances.disjoint_batches(64), 10, Sequences(np.array([1.0]), np.array([-1.0])))

@@ -14,7 +14,7 @@ import numpy as np
 
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
-from superarm.theory.certificate import BOXES, largest, proven, slopes
+from superarm.theory.certificate import BOXES, largest, plain, proven, slopes
 
 Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
 WIDEST = 16
@@ -120,10 +120,10 @@ def _differentiates(reward: Any, k: int) -> bool:
     """Whether the reward's ``derivative`` agrees with differences of its ``worth`` at random points."""
 
     def worth(x: Floats) -> float:
-        state = reward.start(1.0)
+        state = plain(reward, "start")(reward, 1.0)
         for q in x:
-            state = reward.join(state, float(q))
-        return float(reward.worth(1.0, state))
+            state = plain(reward, "join")(reward, state, float(q))
+        return float(plain(reward, "worth")(reward, 1.0, state))
 
     points = np.random.default_rng(0).uniform(0.01, 0.99, (32, k))
     numeric, stated = slopes(worth, k), slopes(reward, k)
