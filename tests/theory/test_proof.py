@@ -52,9 +52,6 @@ def test_events_by_their_definition(instance, trace):
 
 def test_failing_intervals_are_noticed(instance):
     # replayed outcomes that are all 1 for arms that are said to have p = 1/2 can only break the intervals' events
-    class Lying(sa.environments.Replay):
-        __slots__ = ()
-
     table = np.zeros((2, 8, 2))
     table[:, 3:] = 1.0
     honest = sa.Instance(instance.problem, sa.environments.Replay(table))

@@ -79,7 +79,7 @@ def corollary(s: Setting, horizon: Any) -> Bound:
 
     def slow(t: Floats) -> Floats:
         threshold = u2 * np.log(t)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(threshold > 0.0, s.largest * t / threshold, 1.0)
         return threshold * (2.0 + np.maximum(0.0, np.log(np.maximum(ratio, 1e-300))))
 
