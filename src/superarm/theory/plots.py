@@ -1,4 +1,4 @@
-"""The figures of the theory; nothing is computed here but means and bands."""
+"""The figures of the theory of [MerlisMannor2019]_; nothing is computed here but means and bands."""
 
 from typing import TYPE_CHECKING, Any
 
