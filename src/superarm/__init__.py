@@ -9,38 +9,88 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm import environments as environments
+    from superarm import indices as indices
+    from superarm import testing as testing
     from superarm import theory as theory
     from superarm._jit import component, interpreted, kernel, verb
-    from superarm.actions import Explicit, Subsets
+    from superarm.actions import (
+        Explicit,
+        GraphicMatroid,
+        Knapsack,
+        Laminar,
+        Matching,
+        PartitionMatroid,
+        Paths,
+        Pinned,
+        Slots,
+        SpanningTrees,
+        Subsets,
+    )
+    from superarm.agent import Agent
+    from superarm.arrays import Probabilities
+    from superarm.book import Decision
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
         cts,
         cucb,
         epsilon_greedy,
+        escb,
         follow_the_leader,
         kl_moss,
         kl_ucb,
         ucb_v,
         uniform,
     )
-    from superarm.oracles import Exhaustive, Failing, Greedy, Guarantee, LazyGreedy, Modular, solve
-    from superarm.policies import EpsilonGreedy, IndexPolicy
+    from superarm.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
+    from superarm.oracles import (
+        Certificate,
+        ContinuousGreedy,
+        CostBenefit,
+        Exhaustive,
+        Failing,
+        Greedy,
+        GreedyMax,
+        Guarantee,
+        KnapsackScheme,
+        KnapsackTable,
+        LazyGreedy,
+        Linearised,
+        LocalSearch,
+        Modular,
+        PartialEnumeration,
+        Solution,
+        StochasticGreedy,
+        certified,
+        certify,
+        exact,
+        solve,
+    )
+    from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
     from superarm.problem import Problem
-    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic
-    from superarm.simulation import Instance, Results, instances, simulate
+    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Smoothness
+    from superarm.simulation import Instance, Results, simulate
+    from superarm.simulation import instances as instances
     from superarm.tally import Tally
 
 _HOMES = {
     "superarm._jit": "component interpreted kernel verb",
-    "superarm.actions": "Explicit Subsets",
-    "superarm.agent": "Agent Decision",
-    "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.actions": (
+        "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
+    ),
+    "superarm.agent": "Agent",
+    "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.arrays": "Probabilities",
+    "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
-    "superarm.oracles": "Exhaustive Failing Greedy Guarantee LazyGreedy Modular solve",
-    "superarm.policies": "EpsilonGreedy IndexPolicy",
+    "superarm.oracles": (
+        "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee KnapsackScheme "
+        "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Solution StochasticGreedy "
+        "certified certify exact solve"
+    ),
+    "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
-    "superarm.rewards": "ClippedLinear Coverage Linear Logistic",
+    "superarm.rewards": "ClippedLinear Coverage Linear Logistic Smoothness",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",
 }

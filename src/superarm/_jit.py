@@ -30,8 +30,9 @@ R = TypeVar("R")
 _config: Any = numba.config
 _package = Path(__file__).parent
 _sources = {str(path) for path in _package.rglob("*.py")}
+_constants: set[bytes] = set()
 _compiled: list[Any] = []
-_KEPT = 4  # digests whose compiled code stays on disk: a few branches or versions side by side
+_KEPT = 12  # digests whose compiled code stays on disk: versions and files of components side by side
 
 components: dict[str, type] = {}
 """Every component class by ``module:name``, so that a plain description can be turned back into one."""
@@ -58,12 +59,28 @@ def _compile(fn: F, **options: Any) -> F:
     compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
     _compiled.append(compiled)
     source = inspect.getfile(fn)
-    if source in _sources:
+    if _package in Path(source).parents:
         _cache([compiled])
-    elif Path(source).is_file():  # a component of the user's own, which any cached composition may now call
+    elif fn.__module__ != "__main__" and Path(source).is_file():
+        # A component of the user's own, which any cached composition may now call. One of a script's or notebook's
+        # __main__ is another type in every process, so that no cached composition can be taken for one with it.
+        known = len(_sources), len(_constants)
         _sources.add(source)
-        _cache(_compiled)
+        _watch(fn)
+        _cache([compiled] if known == (len(_sources), len(_constants)) else _compiled)
     return compiled  # type: ignore[no-any-return]
+
+
+def _watch(fn: Any) -> None:
+    """Note what machine code freezes besides a function's own file: constants from elsewhere, modules it names."""
+    names = inspect.getclosurevars(fn)
+    for value in (*names.globals.values(), *names.nonlocals.values()):
+        if isinstance(value, np.ndarray):
+            _constants.add(value.tobytes())
+        elif isinstance(value, int | float | str | tuple):
+            _constants.add(repr(value).encode())
+        elif inspect.ismodule(value) and getattr(value, "__file__", None):
+            _sources.add(str(value.__file__))
 
 
 def interpreted(fn: F) -> F:
@@ -110,6 +127,12 @@ def _validate_on_construction(cls: Any) -> None:
 
     new.__signature__ = signature  # type: ignore[attr-defined]
     cls.__new__ = new
+    cls._make = classmethod(_make)
+
+
+def _make(cls: Any, values: Iterable[Any]) -> Any:
+    """In place of NamedTuple's own, so that what is replaced, unpickled or built anew is validated, too."""
+    return cls(*values)
 
 
 def _coercion(hint: Any) -> Callable[[Any, str], Any]:
@@ -124,13 +147,13 @@ def _as_is(value: Any, *_: Any) -> Any:
 def _float(value: Any, name: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, f"{value!r} is not a number", "give a float") from None
 
 
 def _int(value: Any, name: str) -> int:
     try:
-        return operator.index(value)
+        return int(operator.index(value))  # True is an index, too
     except TypeError:
         raise InvalidArgument(name, f"{value!r} is not an integer", "give an int") from None
 
@@ -154,7 +177,9 @@ class verb(Generic[P, R]):
         return self._method(type(args[0]))(*args)
 
     def _method(self, cls: type) -> Callable[..., R]:
-        method: Callable[..., R] = getattr(cls, self._name, None) or self._default  # type: ignore[assignment]
+        method: Callable[..., R] | None = getattr(cls, self._name, None) or self._default
+        if method is None:
+            raise TypeError(f"{cls.__name__} has no method {self._name!r}")
         return method
 
     def _resolve(self, component: Any, *args: Any) -> Callable[..., Any]:
@@ -165,7 +190,7 @@ class verb(Generic[P, R]):
 def _cache(kernels: Iterable[Any]) -> None:
     """Cache on disk under a digest of all sources; numba alone notices a kernel's own file only."""
     before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources)))
+    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources), frozenset(_constants)))
     for compiled in kernels:
         compiled.enable_caching()
     _config.CACHE_DIR = before
@@ -179,8 +204,9 @@ def cache_directory() -> Path:
 
 
 @functools.cache
-def _digest(sources: frozenset[str]) -> str:
-    digest = hashlib.sha256(b"".join(Path(s).read_bytes() for s in sorted(sources))).hexdigest()[:16]
+def _digest(sources: frozenset[str], constants: frozenset[bytes]) -> str:
+    parts = [*(Path(s).read_bytes() for s in sorted(sources)), *sorted(constants)]
+    digest = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     _discard_old(cache_directory(), digest)
     return digest
 

@@ -19,7 +19,7 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
     except (TypeError, ValueError):
         raise InvalidArgument(name, f"{type(value).__name__} is not an array of numbers", "give numbers") from None
     if np.isnan(array).any():
-        raise InvalidArgument(name, "contains NaN", "mark what was not observed with seen=False, not with NaN")
+        raise InvalidArgument(name, "contains NaN", "give numbers; an outcome not observed is marked by seen=False")
     if array.size and (array.min() < low or array.max() > high):
         raise InvalidArgument(
             name, f"values range over [{array.min():g}, {array.max():g}]", f"give values in [{low:g}, {high:g}]"
@@ -42,7 +42,10 @@ Probabilities = Annotated[Any, probabilities]
 
 def arms(value: Any, name: str, n_arms: int) -> Ints:
     """``value`` as distinct arm numbers below ``n_arms``."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of unequal length
+        array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidArgument(name, f"{value!r} is not a flat list of arms", "give integers, one an arm")
     array = array.astype(np.int64)

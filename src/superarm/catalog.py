@@ -3,7 +3,7 @@
 from superarm.indices import KL, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
 from superarm.intake import Coin
 from superarm.oracles import Default, Oracle
-from superarm.policies import EpsilonGreedy, IndexPolicy, Uniform
+from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus, Uniform
 
 _DEFAULT = Default()
 
@@ -57,6 +57,20 @@ def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
 def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Thompson sampling of the angle arcsin √p: best when the items of an arm are independent. superarm's own."""
     return IndexPolicy(AnglePosterior(), oracle)
+
+
+def escb(c: float = 4.0) -> SetBonus:
+    r"""ESCB-2: one bonus :math:`\sqrt{f(t)/2\,\sum_{j \in A} 1/N_j}` a batch: modular rewards, independent arms.
+
+    Implements [CombesEtAl2015]_ (section 3) with :math:`f = \log t + c\,k\log\log t`; their theorem has ``c=4``. Exact
+    while the batches are few, an approximation beyond: the policy's ``fit`` says which.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=4, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
+    >>> type(escb().fit(problem).finder).__name__
+    'EveryBatch'
+    """
+    return SetBonus(c)
 
 
 def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _DEFAULT) -> EpsilonGreedy:

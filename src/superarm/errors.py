@@ -39,4 +39,8 @@ class MissingExtra(SuperarmError, ImportError):
     """An optional dependency is needed; the message gives the command that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; run: pip install 'superarm[{extra}]'")
+        super().__init__(package, extra)
+        self.package, self.extra = package, extra
+
+    def __str__(self) -> str:
+        return f"{self.package} is not installed; run: pip install 'superarm[{self.extra}]'"

@@ -20,6 +20,7 @@ _ROUND = np.uint64(0xD1342543DE82EF95)
 _PLACE = np.uint64(0xAF251AF3B0F025B5)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
+_ALMOST_1 = 1.0 - 2.0**-53
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -41,6 +42,25 @@ def noise(seed: np.random.SeedSequence) -> Noise:
     """
     key = seed.generate_state(1, np.uint64)
     return Noise(key, key.copy())
+
+
+class Streams(NamedTuple):
+    """The three sources of chance of a run: the world's, the policy's, and the coins flipped for its tally."""
+
+    world: Noise
+    mind: Noise
+    coin: Noise
+
+
+def streams(seed: np.random.SeedSequence) -> Streams:
+    """Independent streams from one seed; the same seed gives an ``Agent`` the same mind and coin.
+
+    Children are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
+    """
+    children = (
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, n), pool_size=seed.pool_size) for n in range(3)
+    )
+    return Streams(*(noise(child) for child in children))
 
 
 @kernel
@@ -74,7 +94,7 @@ def integer(noise: Noise, n: int) -> int:
 @kernel
 def normal(noise: Noise) -> float:
     """A standard normal, by inversion of one uniform (so that streams stay in step)."""
-    return quantile(uniform(noise) + 5.551115123125783e-17)
+    return quantile(min(uniform(noise) + 5.551115123125783e-17, _ALMOST_1))
 
 
 @kernel

@@ -21,7 +21,9 @@ def nonnegative(component: Any, *fields: str) -> None:
     for field in fields:
         value = getattr(component, field)
         if not (0.0 <= value < math.inf):
-            raise InvalidArgument(field, f"{value} is negative", "give a finite number >= 0", type(component).__name__)
+            raise InvalidArgument(
+                field, f"{value} is negative or not finite", "give a finite number >= 0", type(component).__name__
+            )
 
 
 def fraction(component: Any, *fields: str) -> None:

@@ -9,6 +9,7 @@ from superarm.arrays import Floats, Ints, arms, floats, probabilities
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
 from superarm.support import Dense, Sparse, Support, size
+from superarm.tally import Tally, from_data, from_prior
 
 LARGEST = 2**31
 """No dimension of a problem may reach this: indices stay far from overflow."""
@@ -100,6 +101,10 @@ class Problem(_Fields):
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
         if values.shape not in (right, (self.n_entries,)):
             raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, a row an arm")
+        if hasattr(p, "tocsr") and not dense and not _same(Sparse(p), self.support):
+            raise InvalidArgument(
+                name, "stores other entries than the support", "give the support's entries, zeros too"
+            )
         return values.reshape(-1)
 
     def value(self, p: Any, action: Any) -> float:
@@ -112,12 +117,15 @@ class Problem(_Fields):
         return flat.reshape(self.n_arms, self.n_items) if isinstance(self.support, Dense) else flat
 
     def gain(self, p: Any, action: Any, arm: int) -> float:
-        """r(action + arm; p) - r(action; p)."""
+        """r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""
         q = self.entries(p)
+        batch, new = arms(action, "action", self.n_arms), int(arms([arm], "arm", self.n_arms)[0])
+        if new in batch:
+            return 0.0
         memo = base.fresh(self.reward, self.terms)
-        for j in arms(action, "action", self.n_arms):
+        for j in batch:
             base.absorb(self.reward, self.terms, memo, q, int(j))
-        return base.gain(self.reward, self.terms, memo, q, int(arms([arm], "arm", self.n_arms)[0]))
+        return base.gain(self.reward, self.terms, memo, q, new)
 
     def action(self, action: Any) -> Ints:
         """``action`` as an array of arms, after checking that it may be played."""
@@ -127,6 +135,17 @@ class Problem(_Fields):
                 "action", f"{batch.tolist()} is outside the action set", f"play one of {self.actions}"
             )
         return batch
+
+    def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
+        """The tally of past observations, one row an observation of one arm: for a warm start.
+
+        ``arms`` is (n,), ``outcomes`` and ``seen`` are (n, n_items); in a sparse problem a row holds the arm's entries.
+        """
+        return from_data(self.support, arms, outcomes, seen)
+
+    def prior(self, mean: Any, strength: int) -> Tally:
+        """The tally of ``strength`` imagined binary observations of each arm with means ``mean`` (n_arms, n_items)."""
+        return from_prior(self.support, self.entries(mean, "mean"), strength)
 
     def ranks(self) -> Ranks:
         """No arm pulled yet, all eligible."""
@@ -142,6 +161,10 @@ def _weights(weights: Any, n_items: int) -> Floats:
     if not values.any():
         raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
     return values
+
+
+def _same(a: Any, b: Any) -> bool:
+    return np.array_equal(a.start, b.start) and np.array_equal(a.items, b.items) and a.n_items == b.n_items
 
 
 def _support(support: Any, n_arms: int, n_items: int) -> Support:

@@ -140,16 +140,19 @@ def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> T
     tally = allow_missing(empty(support)) if seen is not None else empty(support)
     rows = list(outcomes)
     marks = [np.ones(np.shape(row), bool) for row in rows] if seen is None else list(seen)
-    if not len(rows) == len(marks) == len(arms):
-        raise InvalidArgument("outcomes", f"{len(rows)} rows for {len(arms)} arms", "give one row an arm")
+    for name, given in (("outcomes", rows), ("seen", marks)):
+        if len(given) != len(arms):
+            raise InvalidArgument(name, f"{len(given)} rows for {len(arms)} arms", "give one row an arm")
     unused = noise(np.random.SeedSequence(0))
     for j, row, mark in zip(arms, rows, marks, strict=True):
         action = _arm(j, support.n_arms)
-        outcome = arrays.floats(row, "outcomes", low=0.0, high=1.0)
         first, last = span(support, int(action[0]))
-        if outcome.shape != (last - first,) or np.shape(mark) != outcome.shape:
-            raise InvalidArgument("outcomes", f"a row has shape {outcome.shape}", f"arm {j} has {last - first} entries")
-        record(tally, support, Feedback(0, action, outcome, np.asarray(mark, bool)), Exact(), unused, 1.0)
+        for name, shape in (("outcomes", np.shape(row)), ("seen", np.shape(mark))):
+            if shape != (last - first,):
+                raise InvalidArgument(name, f"a row has shape {shape}", f"arm {j} has {last - first} entries")
+        seen_here = np.asarray(mark, bool)
+        outcome = arrays.floats(np.where(seen_here, row, 0.0), "outcomes", low=0.0, high=1.0)
+        record(tally, support, Feedback(0, action, outcome, seen_here), Exact(), unused, 1.0)
     return tally
 
 
@@ -169,7 +172,8 @@ def from_prior(support: Support, mean: Any, strength: float) -> Tally:
     p = arrays.probabilities(mean, "mean").reshape(-1)
     if p.size != size(support):
         raise InvalidArgument("mean", f"{p.size} values", f"the problem has {size(support)} entries")
-    if not 0 < strength < 2**29 or strength != int(strength):
+    whole = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
+    if not whole:
         raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
     total = np.floor(p * strength * GRID + 0.5) / GRID
     return Tally(np.full(support.n_arms, float(strength)), total, total.copy(), np.zeros(0))

@@ -1,0 +1,239 @@
+"""Contract checks for components, superarm's own and yours.
+
+``check(component)`` finds the family of a component by its methods and runs that family's checks; a violation is
+answered with a counterexample. Random trials come from a fixed seed, so a check passes always or never.
+"""
+
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from superarm.actions import Actions, Ranks, Subsets, admits, capacity, cover, sample
+from superarm.describe import build, describe
+from superarm.environments import Environment, draw
+from superarm.errors import SuperarmError
+from superarm.indices import Index
+from superarm.noise import noise, streams
+from superarm.oracles import Oracle, maximize
+from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.problem import Problem
+from superarm.rewards import Coverage, Reward
+from superarm.rewards.base import derivative, join, lift, start, worth
+from superarm.support import length
+from superarm.tally import Feedback, allow_missing, empty
+
+_TRIALS = 300
+
+
+class ContractViolation(SuperarmError, AssertionError):
+    """A component breaks the contract of its family; the message holds a counterexample."""
+
+
+def _require(holds: Any, promise: str, **example: Any) -> None:
+    if not holds:
+        raise ContractViolation(f"{promise}; but with {', '.join(f'{k}={v!r}' for k, v in example.items())} not so")
+
+
+def check(component: Any) -> None:
+    """Run every check that applies to ``component``.
+
+    >>> import superarm as sa
+    >>> check(sa.Coverage())
+    """
+    check_plain(component)
+    families: dict[str, Callable[[Any], None]] = {
+        "score": check_index,
+        "join": check_reward,
+        "admits": check_actions,
+        "maximize": check_oracle,
+        "choose": check_policy,
+        "draw": check_environment,
+    }
+    found = [run for method, run in families.items() if callable(getattr(component, method, None))]
+    _require(found, "a component has the methods of a family", component=component)
+    for run in found:
+        run(component)
+
+
+def check_plain(component: Any) -> None:
+    """It can be pickled, and described as plain data and built again."""
+    again = pickle.loads(pickle.dumps(component))
+    _require(repr(again) == repr(component), "pickling keeps a component", component=component)
+    _require(repr(build(describe(component))) == repr(component), "describing keeps a component", component=component)
+
+
+def check_index(index: Index) -> None:
+    """Scores lie in [0, 1]; unless sampled, they are at least the mean and grow with the level, and levels with t."""
+    rng = np.random.default_rng(0)
+    for _ in range(_TRIALS):
+        mean = float(rng.choice([0.0, 1.0, rng.random()]))
+        deviation = float(np.sqrt(mean * (1.0 - mean)) * rng.random())
+        pulls, t, share = float(rng.integers(1, 10_000)), int(rng.integers(1, 10**6)), float(rng.random())
+        x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
+        _require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
+        q, other = (index.score(mean, deviation, x, noise(np.random.SeedSequence(n))) for n in (1, 2))
+        _require(0.0 <= q <= 1.0, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
+        if q == other and later > x:
+            more = index.score(mean, deviation, later, noise(np.random.SeedSequence(1)))
+            sampled = more != index.score(mean, deviation, later, noise(np.random.SeedSequence(2)))
+            _require(sampled or q >= mean, "scores are at least the mean", mean=mean, level=x, score=q)
+            _require(sampled or more >= q, "scores grow with the level", mean=mean, levels=(x, later))
+
+
+def check_reward(reward: Reward, k: int = 5) -> None:
+    """Order does not matter; gains are differences of worth; monotone; submodular, modular and smooth as claimed."""
+    rng = np.random.default_rng(0)
+    smoothness = reward.smoothness(k)
+    for _ in range(_TRIALS):
+        qs, weight = rng.random(k), float(rng.uniform(0.1, 3.0))
+        state, shuffled = start(reward, weight), start(reward, weight)
+        for q, other in zip(qs[:-1], rng.permutation(qs[:-1]), strict=True):
+            state, shuffled = join(reward, state, float(q)), join(reward, shuffled, float(other))
+        _require(np.isclose(state, shuffled, rtol=1e-9), "the order of joining does not matter", q=qs.tolist())
+        q = float(qs[-1])
+        difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
+        gain = lift(reward, weight, state, q)
+        _require(abs(gain - difference) <= 1e-9 * weight, "lift is a difference of worth", state=state, q=q)
+        _require(gain >= 0.0, "an arm never takes worth away", state=state, q=q)
+        early = lift(reward, weight, start(reward, weight), q)
+        if reward.submodular:
+            _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
+        if reward.modular:
+            _require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
+        _check_slopes(reward, weight, qs, smoothness)
+
+
+def _check_slopes(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:
+    slopes = []
+    for n, q in enumerate(qs):
+        state = start(reward, weight)
+        for other in np.delete(qs, n):
+            state = join(reward, state, float(other))
+        slopes.append(derivative(reward, weight, state, float(q)) / weight)
+        rise = lift(reward, weight, state, float(q) + 5e-7) - lift(reward, weight, state, float(q) - 5e-7)
+        smooth = abs(rise / 1e-6 - slopes[-1] * weight) <= 1e-3 * weight * (1.0 + slopes[-1])
+        _require(smooth or _kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
+    gini = float(np.sqrt(np.sum(qs * (1.0 - qs) * np.square(slopes))))
+    _require(max(slopes) <= smoothness.gamma_inf + 1e-9, "gamma_inf bounds the derivatives", q=qs.tolist())
+    _require(gini <= smoothness.gamma_g + 1e-9, "gamma_g bounds the Gini-weighted gradient", q=qs.tolist(), gini=gini)
+
+
+def _kink(reward: Reward, weight: float, state: float, q: float) -> bool:
+    """Whether the slope changes within a hair of ``q``: a finite difference proves nothing there."""
+    below, above = (derivative(reward, weight, state, x) for x in (q - 1e-6, q + 1e-6))
+    return abs(below - above) > 1e-3 * weight
+
+
+def check_actions(actions: Actions, n_arms: int = 6) -> None:
+    """``admits`` says exactly what can still be extended to a batch; batches, cover and sample are playable."""
+    actions.validate(n_arms)
+    batches = [frozenset(batch) for batch in actions.batches(n_arms)]
+    _require(len(batches) <= actions.n_batches(n_arms), "n_batches is a bound", batches=len(batches))
+    room = capacity(actions, n_arms)
+    _require(room == max(map(len, batches)), "capacity is the size of the largest batch", capacity=room)
+    chosen = np.zeros(max(room, n_arms), np.int64)
+    for batch in batches:
+        _require(actions.includes(np.array(sorted(batch))), "a listed batch may be played", batch=sorted(batch))
+        for size in range(len(batch)):
+            for part in itertools.combinations(sorted(batch), size):
+                chosen[:size] = part
+                for arm in set(range(n_arms)) - set(part):
+                    possible = any({*part, arm} <= other for other in batches)
+                    said = admits(actions, chosen, size, arm)
+                    _require(said == possible, "admits tells what can be extended", chosen=part, arm=arm)
+    ranks = Ranks(np.zeros(n_arms), np.ones(n_arms, bool))
+    for played in (cover(actions, ranks), sample(actions, ranks, noise(np.random.SeedSequence(0)))):
+        _require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
+
+
+def _small_problem(rng: np.random.Generator) -> Problem:
+    return Problem(6, 4, Coverage(), Subsets(3), weights=rng.uniform(0.1, 1.0, 4))
+
+
+def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Problem] = _small_problem) -> None:
+    """Batches are playable, eligible, reproducible, and worth at least alpha times the best (if beta is 1)."""
+    rng = np.random.default_rng(0)
+    for trial in range(60):
+        task = problem(rng)
+        ready = oracle.fit(task)
+        promise = ready.guarantee(task)
+        p = rng.random((task.n_arms, task.n_items)) * rng.choice([0.1, 1.0])
+        eligible = np.ones(task.n_arms, bool)
+        if trial % 2 and isinstance(task.actions, Subsets):
+            eligible[rng.integers(task.n_arms)] = False
+        ranks = Ranks(rng.integers(0, 3, task.n_arms).astype(float), eligible)
+        q = task.entries(p)
+        action, again = (maximize(ready, task, q, ranks, noise(np.random.SeedSequence(trial))) for _ in range(2))
+        _require(np.array_equal(action, again), "the same stream gives the same batch", p=p.tolist())
+        _require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
+        value = task.value(p, action)
+        best = max(task.value(p, b) for b in task.actions.batches(task.n_arms) if eligible[list(b)].all())
+        kept = promise.beta < 1.0 or value >= promise.alpha * best * (1.0 - 1e-12)
+        _require(kept, f"value is at least {promise.alpha:.3f} of the best", p=p.tolist(), value=value, best=best)
+
+
+def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 40) -> None:
+    """Batches are playable, the same seed gives the same batches, and taking feedback back is exact."""
+    task = problem or Problem(5, 3, Coverage(), Subsets(2))
+    ready = policy.fit(task)
+    first, second = (_played(ready, task, rounds) for _ in range(2))
+    for action, again in zip(first, second, strict=True):
+        _require(task.actions.includes(action), "batches may be played", action=action.tolist())
+        _require(np.array_equal(action, again), "the same seed gives the same batches", action=action.tolist())
+
+
+def _played(policy: Policy, problem: Problem, rounds: int) -> list[Any]:
+    rng = np.random.default_rng(0)
+    tally = allow_missing(empty(problem.support))
+    memory = prepare(policy, problem, tally)
+    _, mind, coin = streams(np.random.SeedSequence(0))
+    eligible, actions = np.ones(problem.n_arms, bool), []
+    for t in range(1, rounds + 1):
+        moment = Moment(t, tally, Ranks(tally.pulls, eligible))
+        action = choose(policy, problem, moment, memory, mind)
+        size = length(problem.support, action)
+        told = Feedback(t, action, rng.random(size), rng.random(size) < 0.9)
+        slip = Feedback(t, action, rng.random(size), np.ones(size, bool))
+        before = [values.copy() for values in tally]
+        learn(policy, problem, tally, memory, slip, coin, 1.0)
+        learn(policy, problem, tally, memory, slip, coin, -1.0)
+        same = all(np.array_equal(x, y) for x, y in zip(before, tally, strict=True))
+        _require(same, "what is taken back leaves no trace", action=action.tolist())
+        learn(policy, problem, tally, memory, told, coin, 1.0)
+        actions.append(action)
+    return actions
+
+
+def check_environment(environment: Environment, problem: Problem | None = None, rounds: int = 4000) -> None:
+    """Outcomes lie in [0, 1], depend on seed, round and arm alone, and average to the means.
+
+    An average may be off by six standard errors: a true environment fails with probability below 1e-7 an entry.
+    Without a ``problem``, the environment's own shape is taken, with ``Coverage``.
+    """
+    means = environment.means(1)
+    n_arms, n_items = np.shape(means) if problem is None else (0, 0)
+    task = problem or Problem(n_arms, n_items, Coverage(), Subsets(1))
+    p = task.entries(means)
+    everyone, (world, _, _) = np.arange(task.n_arms), streams(np.random.SeedSequence(0))
+    size = length(task.support, everyone)
+    outcome, seen = np.empty(size), np.ones(size, bool)
+    total, square, count = np.zeros(size), np.zeros(size), np.zeros(size)
+    for t in range(1, rounds + 1):
+        seen[:] = True
+        draw(environment, task.support, everyone, t, world, outcome, seen)
+        _require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
+        total += np.where(seen, outcome, 0.0)
+        square += np.where(seen, outcome**2, 0.0)
+        count += seen
+    alone, part = np.empty(size), everyone[-1:]
+    last = length(task.support, part)
+    for t in range(1, 31):  # one round would let one entry of two values pass half of the time
+        draw(environment, task.support, everyone, t, world, outcome, np.ones(size, bool))
+        draw(environment, task.support, part, t, world, alone, np.ones(size, bool))
+        _require(np.array_equal(alone[:last], outcome[-last:]), "an arm's outcome does not hang on the others", t=t)
+    mean = total / np.maximum(count, 1.0)
+    error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))
+    _require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())

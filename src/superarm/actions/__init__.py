@@ -1,18 +1,61 @@
 """Which batches may be played: action sets."""
 
-from superarm.actions.base import Actions, Ranks, admits, capacity, cover, fill, playable, sample
+from superarm.actions.base import (
+    Actions,
+    Ranks,
+    admits,
+    budget,
+    capacity,
+    ceiling,
+    cost,
+    cover,
+    fill,
+    heaviest,
+    holds,
+    joins,
+    pins,
+    playable,
+    remnant,
+    sample,
+)
 from superarm.actions.explicit import Explicit
+from superarm.actions.graphic import GraphicMatroid
+from superarm.actions.knapsack import Knapsack
+from superarm.actions.laminar import Laminar
+from superarm.actions.matching import Matching
+from superarm.actions.partition import PartitionMatroid
+from superarm.actions.paths import Paths
+from superarm.actions.pinned import Pinned
+from superarm.actions.slots import Slots
 from superarm.actions.subsets import Subsets
+from superarm.actions.trees import SpanningTrees
 
 __all__ = [
     "Actions",
     "Explicit",
+    "GraphicMatroid",
+    "Knapsack",
+    "Laminar",
+    "Matching",
+    "PartitionMatroid",
+    "Paths",
+    "Pinned",
     "Ranks",
+    "Slots",
+    "SpanningTrees",
     "Subsets",
     "admits",
+    "budget",
     "capacity",
+    "ceiling",
+    "cost",
     "cover",
     "fill",
+    "heaviest",
+    "holds",
+    "joins",
+    "pins",
     "playable",
+    "remnant",
     "sample",
 ]

@@ -1,7 +1,8 @@
 """Which batches may be played.
 
-An action set tells, for a batch under construction, whether an arm may still join it. In kernels a batch is an
-array ``chosen`` of which the first ``size`` places are taken.
+An action set tells, for a batch under construction, whether an arm may still join it: whether some batch that may
+be played contains them all. So joining arms until none may ends in a batch, and an arm once refused stays refused
+as the batch grows. In kernels a batch is an array ``chosen`` of which the first ``size`` places are taken.
 """
 
 from collections.abc import Iterator
@@ -57,6 +58,34 @@ class Actions(Protocol):
 class Optional(Protocol):
     """What an action set may define if it can do better than joining arms one by one."""
 
+    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+        """``admits`` when only eligible arms may complete the batch; the same unless batches must be complete."""
+        ...
+
+    def pins(self, ranks: Ranks, chosen: Ints) -> int:
+        """Write the arms that every batch contains into ``chosen``; how many, or -1 if one is not eligible."""
+        ...
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        """What may be played of ``batch`` when only eligible arms may: those of it, or nothing if it must be whole."""
+        ...
+
+    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+        """A batch of large total weight (n_arms,), not negative; the largest if the set is ``tractable``."""
+        ...
+
+    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+        """An upper bound of the total weight of any batch of eligible arms."""
+        ...
+
+    def cost(self, arm: int) -> float:
+        """What ``arm`` costs, if the set is ``budgeted``."""
+        ...
+
+    def budget(self) -> float:
+        """What the arms of a batch may cost together, if the set is ``budgeted``."""
+        ...
+
     def cover(self, ranks: Ranks) -> Ints:
         """A batch with as many arms as possible that were never pulled."""
         ...
@@ -76,11 +105,15 @@ def fill(actions: Any, ranks: Ranks, chosen: Ints, size: int) -> int:
     taken = ~ranks.eligible
     for n in range(size):
         taken[chosen[n]] = True
-    while size < len(chosen):
+    while 0 <= size < len(chosen):
         best = -1
         for j in range(len(taken)):
-            if not taken[j] and (best < 0 or ranks.pulls[j] < ranks.pulls[best]) and admits(actions, chosen, size, j):
+            if taken[j] or (best >= 0 and ranks.pulls[j] >= ranks.pulls[best]):
+                continue
+            if joins(actions, ranks, chosen, size, j):
                 best = j
+            else:
+                taken[j] = True
         if best < 0:
             break
         chosen[size] = best
@@ -90,9 +123,71 @@ def fill(actions: Any, ranks: Ranks, chosen: Ints, size: int) -> int:
 
 
 @kernel
+def order(weights: Floats, ranks: Ranks) -> Ints:
+    """All arms, heaviest first; equal weights in the order of ``ranks``."""
+    by_pulls = np.argsort(ranks.pulls, kind="mergesort")
+    return by_pulls[np.argsort(-weights[by_pulls], kind="mergesort")]
+
+
+@kernel
+def holds(chosen: Ints, size: int, arm: int) -> bool:
+    """Whether ``arm`` is among the first ``size`` of ``chosen``."""
+    for n in range(size):
+        if chosen[n] == arm:
+            return True
+    return False
+
+
+@kernel
+def greedily(actions: Any, weights: Floats, ranks: Ranks) -> Ints:
+    """Let arms join from the heaviest down: the heaviest batch of a matroid, [Edmonds1971]_."""
+    chosen = np.empty(capacity(actions, len(weights)), np.int64)
+    size = pins(actions, ranks, chosen)
+    for j in order(weights, ranks):
+        if size < 0 or size == len(chosen):
+            break
+        if ranks.eligible[j] and not holds(chosen, size, j) and joins(actions, ranks, chosen, size, j):
+            chosen[size] = j
+            size += 1
+    return chosen[: max(size, 0)]
+
+
+@kernel
+def weight(weights: Floats, action: Ints) -> float:
+    """The total weight of ``action``."""
+    total = 0.0
+    for j in action:
+        total += weights[j]
+    return total
+
+
+@kernel
+def _admits(actions: Any, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+    return admits(actions, chosen, size, arm)
+
+
+@kernel
+def _no_pins(actions: Any, ranks: Ranks, chosen: Ints) -> int:
+    return 0
+
+
+@kernel
+def _top(actions: Any, weights: Floats, ranks: Ranks) -> float:
+    """The sum of the ``capacity`` largest weights: a bound for every action set, exact for ``Subsets``."""
+    total, left = 0.0, capacity(actions, len(weights))
+    for j in order(weights, ranks):
+        if left > 0 and ranks.eligible[j]:
+            total += weights[j]
+            left -= 1
+    return total
+
+
+@kernel
 def _cover(actions: Any, ranks: Ranks) -> Ints:
-    chosen = np.empty(capacity(actions, len(ranks.pulls)), np.int64)
-    return chosen[: fill(actions, ranks, chosen, 0)]
+    fresh = np.zeros(len(ranks.pulls))
+    for j in range(len(fresh)):
+        fresh[j] = 1.0 if ranks.pulls[j] == 0.0 else 0.0
+    return heaviest(actions, fresh, ranks)
 
 
 @kernel
@@ -100,7 +195,21 @@ def _sample(actions: Any, ranks: Ranks, noise: Noise) -> Ints:
     lots = np.empty(len(ranks.pulls))
     for j in range(len(lots)):
         lots[j] = uniform(noise)
-    return _cover(actions, Ranks(lots, ranks.eligible))
+    shuffled = Ranks(lots, ranks.eligible)
+    chosen = np.empty(capacity(actions, len(lots)), np.int64)
+    size = fill(actions, shuffled, chosen, pins(actions, shuffled, chosen))
+    return chosen[: max(size, 0)]
+
+
+@kernel
+def _eligible_part(actions: Any, batch: Ints, ranks: Ranks) -> Ints:
+    return batch[ranks.eligible[batch]]
+
+
+@kernel
+def whole(batch: Ints, ranks: Ranks) -> Ints:
+    """``batch`` if all its arms are eligible, nothing otherwise: the remnant where batches must be whole."""
+    return batch.copy() if playable(batch, ranks) else np.empty(0, np.int64)
 
 
 @kernel
@@ -114,5 +223,12 @@ def playable(action: Ints, ranks: Ranks) -> bool:
 
 admits = verb(Actions.admits)
 capacity = verb(Actions.capacity)
+joins: verb[..., bool] = verb(Optional.joins, default=_admits)
+pins: verb[..., int] = verb(Optional.pins, default=_no_pins)
+remnant: verb[..., Ints] = verb(Optional.remnant, default=_eligible_part)
+heaviest: verb[..., Ints] = verb(Optional.heaviest, default=greedily)
+ceiling: verb[..., float] = verb(Optional.ceiling, default=_top)
+cost: verb[..., float] = verb(Optional.cost)
+budget: verb[..., float] = verb(Optional.budget)
 cover: verb[..., Ints] = verb(Optional.cover, default=_cover)
 sample: verb[..., Ints] = verb(Optional.sample, default=_sample)

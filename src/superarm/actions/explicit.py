@@ -3,9 +3,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, playable
-from superarm.arrays import Ints
+from superarm._jit import component, interpreted, kernel
+from superarm.actions.base import Ranks, heaviest, playable, weight, whole
+from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise, integer
 
@@ -50,31 +50,43 @@ class Explicit(_Table):
     def matroid(self) -> bool:
         return False
 
+    @property
+    def tractable(self) -> bool:
+        return True
+
     def capacity(self, n_arms: int) -> int:
         return self.table.shape[1]  # type: ignore[no-any-return]
 
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
         for row in range(len(self.sizes)):
-            held = 0
-            for place in range(self.sizes[row]):
-                j = self.table[row, place]
-                held += 1 if j == arm else 0
-                for n in range(size):
-                    held += 1 if j == chosen[n] else 0
-            if held == size + 1:
+            if _contains(self.table[row, : self.sizes[row]], chosen, size, arm):
                 return True
         return False
 
-    def cover(self, ranks: Ranks) -> Ints:
-        best, most = -1, -1
+    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
         for row in range(len(self.sizes)):
-            if playable(self.table[row, : self.sizes[row]], ranks):
-                unsampled = 0
-                for place in range(self.sizes[row]):
-                    unsampled += 1 if ranks.pulls[self.table[row, place]] == 0.0 else 0
-                if unsampled > most:
-                    best, most = row, unsampled
+            batch = self.table[row, : self.sizes[row]]
+            if playable(batch, ranks) and _contains(batch, chosen, size, arm):
+                return True
+        return False
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        return whole(batch, ranks)
+
+    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+        best, most, fewest = -1, -np.inf, np.inf
+        for row in range(len(self.sizes)):
+            batch = self.table[row, : self.sizes[row]]
+            if playable(batch, ranks):
+                w, pulls = weight(weights, batch), np.inf
+                for j in batch:
+                    pulls = min(pulls, ranks.pulls[j])
+                if w > most or (w == most and pulls < fewest):
+                    best, most, fewest = row, w, pulls
         return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
+
+    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+        return weight(weights, heaviest(self, weights, ranks))
 
     def sample(self, ranks: Ranks, noise: Noise) -> Ints:
         left = 0
@@ -108,3 +120,14 @@ class Explicit(_Table):
         missing = np.setdiff1d(np.arange(n_arms), self.table)
         if missing.size:
             raise InvalidArgument("actions", f"arm {missing[0]} is in no batch", "every arm must be playable")
+
+
+@kernel
+def _contains(batch: Ints, chosen: Ints, size: int, arm: int) -> bool:
+    """Whether ``batch`` holds the first ``size`` of ``chosen``, and ``arm``."""
+    held = 0
+    for j in batch:
+        held += 1 if j == arm else 0
+        for n in range(size):
+            held += 1 if j == chosen[n] else 0
+    return held == size + 1

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
+from superarm.actions.enumeration import tally_up
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 
@@ -26,6 +27,10 @@ class Subsets(NamedTuple):
     def matroid(self) -> bool:
         return True
 
+    @property
+    def uniform(self) -> bool:
+        return True
+
     def capacity(self, n_arms: int) -> int:
         return self.k
 
@@ -42,7 +47,7 @@ class Subsets(NamedTuple):
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return float(math.comb(n_arms, self.k))
+        return tally_up([math.comb(n_arms, self.k)])
 
     @interpreted
     def validate(self, n_arms: int) -> None:

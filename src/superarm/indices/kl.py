@@ -33,7 +33,7 @@ def upper_confidence(p: float, x: float) -> float:
     Implements [GarivierCappe2011]_ (KL-UCB, section 3).
 
     >>> round(upper_confidence(0.1, 0.05), 12)
-    0.22087369413
+    0.220078601107
     """
     if x <= 0.0 or p >= 1.0:
         return min(1.0, p)
@@ -42,6 +42,8 @@ def upper_confidence(p: float, x: float) -> float:
     low, high = p, upper_relaxation(p, x)
     if high >= 1.0:
         return 1.0
+    if high <= p:  # the radius is below the spacing of floats
+        return p
     q = high
     for _ in range(80):
         d = q - p

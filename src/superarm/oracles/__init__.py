@@ -1,22 +1,48 @@
 """A good batch for given parameters: oracles."""
 
 from superarm.oracles.base import Guarantee, Oracle, maximize, solve
+from superarm.oracles.branch import exact
+from superarm.oracles.certificate import Certificate, Solution, certified, certify, upper_bound
+from superarm.oracles.continuous import ContinuousGreedy
+from superarm.oracles.cost_benefit import CostBenefit
 from superarm.oracles.default import Default
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.failing import Failing
 from superarm.oracles.greedy import Greedy
+from superarm.oracles.greedy_max import GreedyMax
+from superarm.oracles.knapsack_scheme import KnapsackScheme
+from superarm.oracles.knapsack_table import KnapsackTable
 from superarm.oracles.lazy import LazyGreedy
+from superarm.oracles.linearised import Linearised
+from superarm.oracles.local_search import LocalSearch
 from superarm.oracles.modular import Modular
+from superarm.oracles.partial_enumeration import PartialEnumeration
+from superarm.oracles.stochastic import StochasticGreedy
 
 __all__ = [
+    "Certificate",
+    "ContinuousGreedy",
+    "CostBenefit",
     "Default",
     "Exhaustive",
     "Failing",
     "Greedy",
+    "GreedyMax",
     "Guarantee",
+    "KnapsackScheme",
+    "KnapsackTable",
     "LazyGreedy",
+    "Linearised",
+    "LocalSearch",
     "Modular",
     "Oracle",
+    "PartialEnumeration",
+    "Solution",
+    "StochasticGreedy",
+    "certified",
+    "certify",
+    "exact",
     "maximize",
     "solve",
+    "upper_bound",
 ]

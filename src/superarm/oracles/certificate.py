@@ -1,36 +1,145 @@
 """How far from the optimum a batch can be, at most."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from superarm._jit import kernel
+from superarm.actions import Ranks, ceiling
+from superarm.arrays import Floats, Ints, arms
+from superarm.noise import noise
+from superarm.oracles.base import Guarantee, Oracle, maximize
+from superarm.oracles.gains import gains, state
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, gain, total
+from superarm.rewards import absorb, total
+
+STAGES = 8
+"""At how many stages of building a batch the gains that are left are looked at."""
+
+
+class Certificate(NamedTuple):
+    """What a batch is worth, and an upper ``bound`` of what any batch is worth at the same parameters.
+
+    ``measured_alpha`` holds for this one call; it is not the oracle's guarantee, and regret never uses it.
+    """
+
+    value: float
+    bound: float
+
+    @property
+    def measured_alpha(self) -> float:
+        """The share of the optimum that this batch has at least."""
+        return min(1.0, self.value / self.bound) if self.bound > 0.0 else 1.0
+
+    @property
+    def gap(self) -> float:
+        """By how much the optimum is more than this batch, at most."""
+        return max(0.0, self.bound - self.value)
+
+
+class Solution(NamedTuple):
+    """A batch, what its oracle promises always, and what the certificate says of this one."""
+
+    action: Ints
+    guarantee: Guarantee
+    certificate: Certificate
+
+
+def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, seed: int = 0) -> Solution:
+    """The batch that ``oracle`` finds for the parameters ``p`` (n_arms, n_items) among ``eligible`` arms, certified.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
+    >>> found = certified(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], sa.Greedy())
+    >>> found.action, round(found.guarantee.alpha, 3), found.certificate.measured_alpha
+    (array([0, 2]), 0.632, 1.0)
+    """
+    fitted, q, ranks = oracle.fit(problem), problem.entries(p), _ranks(problem, eligible)
+    action = maximize(fitted, problem, q, ranks, noise(np.random.SeedSequence(seed)))
+    return Solution(action, fitted.guarantee(problem), _certificate(problem, q, ranks, action))
+
+
+def certify(problem: Problem, p: Any, action: Any, eligible: Any = None) -> Certificate:
+    """The certificate of any ``action``, wherever it comes from.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
+    >>> certify(problem, [[0.5], [0.25], [0.125]], [0, 2])
+    Certificate(value=0.625, bound=0.75)
+    """
+    return _certificate(problem, problem.entries(p), _ranks(problem, eligible), problem.action(action))
 
 
 def upper_bound(problem: Problem, p: Any, action: Any) -> float:
     r"""An upper bound of the optimum from the gains that are left, at every stage of building ``action``.
 
     .. math:: r_{\max} \le \min_n \Bigl\{ r(A_n; p)
-              + \sum_{\text{the } k \text{ largest}} [r(A_n + j; p) - r(A_n; p)] \Bigr\}
+              + \max_{B} \sum_{j \in B \setminus A_n} [r(A_n + j; p) - r(A_n; p)] \Bigr\}
 
-    for a monotone submodular reward, :math:`A_n` being the first n arms of ``action`` and k the largest batch size,
-    [NemhauserWolseyFisher1978]_ (section 4); infinite for other rewards.
+    for a monotone submodular reward, :math:`A_n` being the first n arms of ``action`` and B any batch of the action
+    set, or of a relaxation where the heaviest batch is hard to find, [NemhauserWolseyFisher1978]_ (section 4). For
+    every monotone reward, also the value of all arms together.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> upper_bound(problem, [[0.5], [0.5], [0.5]], [0, 1])
-    1.0
+    0.875
     """
-    if not problem.reward.submodular:
-        return float(np.inf)
-    q = problem.entries(p)
-    memo = fresh(problem.reward, problem.terms)
-    arms = range(problem.n_arms)
-    bounds = []
-    for j in (*problem.action(action), -1):
-        gains = np.sort([gain(problem.reward, problem.terms, memo, q, arm) for arm in arms])
-        bounds.append(total(problem.reward, problem.terms, memo) + gains[-problem.k :].sum())
-        if j >= 0:
-            absorb(problem.reward, problem.terms, memo, q, int(j))
-    return float(min(bounds))
+    return certify(problem, p, action).bound
+
+
+def _certificate(problem: Problem, q: Floats, ranks: Ranks, action: Ints) -> Certificate:
+    value = total(problem.reward, problem.terms, state(problem, q, action))
+    high = everything(problem, q, ranks)
+    if problem.reward.submodular:
+        high = min(high, bound(problem, q, ranks, action, 0))
+    return Certificate(value, max(value, high))
+
+
+def _ranks(problem: Problem, eligible: Any) -> Ranks:
+    ranks = problem.ranks()
+    if eligible is not None:
+        ranks.eligible[:] = False
+        ranks.eligible[arms(eligible, "eligible", problem.n_arms)] = True
+    return ranks
+
+
+@kernel
+def everything(problem: Problem, q: Floats, ranks: Ranks) -> float:
+    """What all eligible arms together are worth."""
+    return total(problem.reward, problem.terms, state(problem, q, np.flatnonzero(ranks.eligible)))
+
+
+@kernel
+def bound(problem: Problem, q: Floats, ranks: Ranks, action: Ints, held: int) -> float:
+    """An upper bound of what any batch of eligible arms that contains the first ``held`` of ``action`` is worth.
+
+    Submodular rewards only. Such a batch B is worth at most r(C) plus the gains at C of its arms outside of C, for
+    every stage C of building ``action``. Raising the weight of what is held keeps batches without it out of the
+    maximum.
+    """
+    stride = max(1, (len(action) - held) // STAGES)
+    memo = state(problem, q, action[:held])
+    least = np.inf
+    for n in range(held, len(action) + 1):
+        if n == len(action) or (n - held) % stride == 0:
+            weights = gains(problem, memo, q, ranks)
+            for j in action[:n]:
+                weights[j] = 0.0
+            bonus = _bonus(weights) if held > 0 else 0.0
+            for j in action[:held]:
+                weights[j] = bonus
+            heaviest = ceiling(problem.actions, weights, ranks) - held * bonus
+            least = min(least, total(problem.reward, problem.terms, memo) + heaviest)
+        if n < len(action):
+            absorb(problem.reward, problem.terms, memo, q, action[n])
+    return least
+
+
+@kernel
+def _bonus(weights: Floats) -> float:
+    """More than all weights together."""
+    bonus = 1.0
+    for w in weights:
+        bonus += w
+    return bonus

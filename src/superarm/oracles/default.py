@@ -2,27 +2,57 @@ from typing import NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.actions import Explicit, Ranks
+from superarm.actions.traits import budgeted, exchange, tractable
 from superarm.arrays import Floats, Ints
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
+from superarm.oracles.budgets import on_grid
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.greedy import Greedy
+from superarm.oracles.greedy_max import GreedyMax
+from superarm.oracles.knapsack_scheme import KnapsackScheme
+from superarm.oracles.knapsack_table import KnapsackTable
 from superarm.oracles.lazy import LazyGreedy
+from superarm.oracles.linearised import Linearised
 from superarm.oracles.modular import Modular
+from superarm.oracles.partial_enumeration import PartialEnumeration
 from superarm.problem import Problem
 from superarm.support import Sparse
 
 FEW = 5_000
-"""Up to this many batches are enumerated where no approximation is known."""
+"""Up to this many batches are enumerated where greedy is not as good as on a matroid."""
+
+DOZENS = 40
+"""Up to this many arms, all pairs are tried under a budget."""
 
 
 @component
 class Default(NamedTuple):
     """The oracle that suits the problem: chosen by ``fit``, before anything is compiled.
 
-    Exhaustive for ``Explicit`` batches; sorting for modular rewards; greedy for submodular ones (lazily when the
-    support is sparse), as [MerlisMannor2019]_ (section Algorithm) proposes; otherwise exhaustive while the
-    batches are few, and greedy without a guarantee beyond.
+    =============  =====================  ==========================================================
+    reward         action set             oracle (alpha)
+    =============  =====================  ==========================================================
+    any            Explicit               Exhaustive (1)
+    modular        matroid, Matching,     Modular (1): greedy, assignment, one sweep
+                   Paths
+    modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
+    submodular     Subsets                Greedy, lazy if sparse (1 - 1/e)
+    submodular     matroid                Greedy, lazy if sparse (1/2)
+    submodular     the others, small      Exhaustive (1)
+    submodular     Knapsack               PartialEnumeration (1 - 1/e), from 40 arms on GreedyMax (1/2)
+    submodular     Matching               Greedy, lazy if sparse (1/3)
+    submodular     Paths                  Linearised (0: a heuristic; look at the certificate)
+    any other      small; large           Exhaustive (1); Greedy (0)
+    =============  =====================  ==========================================================
+
+    Greedy for submodular rewards is what [MerlisMannor2019]_ (section Algorithm) proposes.
+
+    >>> import superarm as sa
+    >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
+    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=bag)
+    >>> type(Default().fit(problem)).__name__
+    'KnapsackTable'
     """
 
     @interpreted
@@ -35,12 +65,30 @@ class Default(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> Oracle:
-        if isinstance(problem.actions, Explicit):
+        actions = problem.actions
+        if isinstance(actions, Explicit):
             return Exhaustive().fit(problem)
-        if problem.reward.modular and problem.actions.matroid:
+        if problem.reward.modular and tractable(actions):
             return Modular()
-        if problem.reward.submodular and problem.actions.matroid:
-            return LazyGreedy() if isinstance(problem.support, Sparse) else Greedy()
-        if problem.actions.n_batches(problem.n_arms) <= FEW:
+        if problem.reward.modular and budgeted(actions):
+            return KnapsackScheme() if on_grid(problem) is None else KnapsackTable().fit(problem)
+        if problem.reward.submodular and actions.matroid:
+            return _greedy(problem)
+        if actions.n_batches(problem.n_arms) <= FEW:
             return Exhaustive().fit(problem)
+        return _for_large(problem)
+
+
+def _for_large(problem: Problem) -> Oracle:
+    """The oracle for a reward that is not modular on many batches that are no matroid."""
+    if not problem.reward.submodular:
         return Greedy()
+    if budgeted(problem.actions):
+        return PartialEnumeration() if problem.n_arms < DOZENS else GreedyMax()
+    if exchange(problem.actions) < float("inf"):
+        return _greedy(problem)
+    return Linearised() if tractable(problem.actions) else Greedy()
+
+
+def _greedy(problem: Problem) -> Oracle:
+    return LazyGreedy() if isinstance(problem.support, Sparse) else Greedy()

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Explicit, Ranks, playable
+from superarm.actions import Explicit, Ranks, remnant
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
@@ -19,26 +19,27 @@ MOST = 2_000_000
 class Exhaustive(NamedTuple):
     """Try every batch: exact, for explicit action sets and small problems.
 
-    Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. The plain
-    definition of Oracle(q) in [MerlisMannor2019]_ (section Algorithm) with alpha = beta = 1.
+    Where arms are excluded, what is left of each batch is tried. Equal values go to the batch whose least-pulled arm
+    has the fewest pulls, then to the first. The plain definition of Oracle(q) in [MerlisMannor2019]_ (section
+    Algorithm) with alpha = beta = 1.
     """
 
     table: Ints = np.zeros((0, 0), np.int64)
     sizes: Ints = np.zeros(0, np.int64)
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        best, most, fewest = -1, -np.inf, np.inf
+        best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
         for row in range(len(self.sizes)):
-            action = self.table[row, : self.sizes[row]]
-            if not playable(action, ranks):
+            action = remnant(problem.actions, self.table[row, : self.sizes[row]], ranks)
+            if len(action) == 0:
                 continue
             r = value(problem.reward, problem.terms, q, action)
             pulls = np.inf
             for j in action:
                 pulls = min(pulls, ranks.pulls[j])
             if r > most or (r == most and pulls < fewest):
-                best, most, fewest = row, r, pulls
-        return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
+                best, most, fewest = action, r, pulls
+        return best
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -1,14 +1,17 @@
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted
-from superarm.actions import Ranks, Subsets, admits, capacity
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, capacity, joins, pins
+from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
 from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
+from superarm.oracles.gains import state
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, gain
+from superarm.rewards import absorb, gain
 
 
 @component
@@ -17,31 +20,16 @@ class Greedy(NamedTuple):
 
     .. math:: j_n \in \arg\max_{j \notin A_{n-1}} r(A_{n-1} \cup \{j\}; q)
 
-    For a monotone submodular reward: :math:`\alpha = 1 - 1/e` on ``Subsets``, 1/2 on a matroid; exact for modular
-    rewards on a matroid, and for a single item on ``Subsets``. Implements [MerlisMannor2019]_ (section Algorithm)
-    after [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
+    For a monotone submodular reward: :math:`\alpha = 1 - 1/e` on ``Subsets``, 1/2 on a matroid, 1/(p + 1) on a p-system
+    (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a p-system,
+    [KorteHausmann1978]_; exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section Algorithm) after
+    [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        taken = ~ranks.eligible
-        memo = fresh(problem.reward, problem.terms)
-        size = 0
-        while size < len(chosen):
-            best, most = -1, -np.inf
-            for j in range(problem.n_arms):
-                if taken[j] or not admits(problem.actions, chosen, size, j):
-                    continue
-                g = gain(problem.reward, problem.terms, memo, q, j)
-                if g > most or (g == most and ranks.pulls[j] < ranks.pulls[best]):
-                    best, most = j, g
-            if best < 0:
-                break
-            absorb(problem.reward, problem.terms, memo, q, best)
-            chosen[size] = best
-            taken[best] = True
-            size += 1
-        return chosen[:size]
+        size = pins(problem.actions, ranks, chosen)
+        return chosen[:0] if size < 0 else chosen[: grow(problem, q, ranks, chosen, size)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -52,11 +40,44 @@ class Greedy(NamedTuple):
         return self
 
 
+@kernel
+def grow(problem: Problem, q: Floats, ranks: Ranks, chosen: Ints, size: int) -> int:
+    """Let arms join the first ``size`` of ``chosen``, the largest gain first, until none may; the new size."""
+    taken = ~ranks.eligible
+    memo = state(problem, q, chosen[:size])
+    for j in chosen[:size]:
+        taken[j] = True
+    while size < len(chosen):
+        best, most = -1, -np.inf
+        for j in range(problem.n_arms):
+            if taken[j]:
+                continue
+            g = gain(problem.reward, problem.terms, memo, q, j)
+            if g > most or (g == most and ranks.pulls[j] < ranks.pulls[best]):
+                if joins(problem.actions, ranks, chosen, size, j):
+                    best, most = j, g
+                else:
+                    taken[j] = True  # who may not join now may never
+        if best < 0:
+            break
+        absorb(problem.reward, problem.terms, memo, q, best)
+        chosen[size] = best
+        taken[best] = True
+        size += 1
+    return size
+
+
 def greedy_guarantee(problem: Problem) -> Guarantee:
-    """What greedy picking promises, by the theorem that applies; alpha = 0 where none does."""
-    uniform = isinstance(problem.actions, Subsets)
-    if (problem.reward.modular and problem.actions.matroid) or (uniform and problem.n_items == 1):
+    """What greedy picking promises, by the theorem that applies; alpha = 0 where none does.
+
+    With a single item the gains of all arms are ordered as their parameters are, whatever was chosen before, so that
+    greedy ends in the batch of a matroid whose n-th best parameter is no smaller than that of any other batch.
+    """
+    p = exchange(problem.actions)
+    if problem.reward.modular:
+        return Guarantee(1.0 / p, 1.0)
+    if problem.n_items == 1 and problem.actions.matroid:
         return Guarantee(1.0, 1.0)
-    if not (problem.reward.submodular and problem.actions.matroid):
+    if not problem.reward.submodular or p == math.inf:
         return Guarantee(0.0, 1.0)
-    return Guarantee(GREEDY if uniform else 0.5, 1.0)
+    return Guarantee(GREEDY if uniform(problem.actions) else 1.0 / (p + 1.0), 1.0)

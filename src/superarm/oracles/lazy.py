@@ -3,11 +3,12 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, admits, capacity
+from superarm.actions import Ranks, capacity, holds, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
+from superarm.oracles.gains import before, gains
 from superarm.oracles.greedy import greedy_guarantee
 from superarm.problem import Problem
 from superarm.rewards import absorb, fresh, gain
@@ -20,39 +21,32 @@ _SLACK = 1.0 + 1e-9
 class LazyGreedy(NamedTuple):
     """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
 
-    Needs a submodular reward on a matroid. Implements [Minoux1978]_. Gains keep in a heap what they were when last
-    evaluated, an upper bound of what they are now.
+    Needs a submodular reward. Implements [Minoux1978]_. Gains keep in a heap what they were when last evaluated, an
+    upper bound of what they are now. An arm that may not join leaves the heap: it may never again.
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
         memo = fresh(problem.reward, problem.terms)
-        bound = np.empty(problem.n_arms)
-        heap = np.empty(problem.n_arms, np.int64)
-        waiting = 0
-        for j in range(problem.n_arms):
-            if ranks.eligible[j]:
-                bound[j] = gain(problem.reward, problem.terms, memo, q, j) * _SLACK
-                heap[waiting] = j
-                waiting += 1
-        for place in range(waiting // 2 - 1, -1, -1):
-            _sink(heap, waiting, bound, place)
+        size = pins(problem.actions, ranks, chosen)
+        for j in chosen[: max(size, 0)]:
+            absorb(problem.reward, problem.terms, memo, q, j)
+        heap, bound, waiting = _heap(problem, memo, q, ranks, chosen[: max(size, 0)])
         tried = np.empty(problem.n_arms, np.int64)
-        size = 0
-        while size < len(chosen):
+        while 0 <= size < len(chosen):
             best, most, n_tried = -1, -np.inf, 0
             while waiting > 0 and bound[heap[0]] >= most:
                 j = heap[0]
                 waiting -= 1
                 heap[0] = heap[waiting]
                 _sink(heap, waiting, bound, 0)
-                if not admits(problem.actions, chosen, size, j):
+                if not joins(problem.actions, ranks, chosen, size, j):
                     continue
                 g = gain(problem.reward, problem.terms, memo, q, j)
                 bound[j] = g * _SLACK
                 tried[n_tried] = j
                 n_tried += 1
-                if g > most or (g == most and _before(ranks, j, best)):
+                if g > most or (g == most and before(ranks, j, best)):
                     best, most = j, g
             if best < 0:
                 break
@@ -63,7 +57,7 @@ class LazyGreedy(NamedTuple):
                 if tried[n] != best:
                     _rise(heap, waiting, bound, tried[n])
                     waiting += 1
-        return chosen[:size]
+        return chosen[: max(size, 0)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -71,16 +65,24 @@ class LazyGreedy(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "LazyGreedy":
-        if not (problem.reward.submodular and problem.actions.matroid):
-            raise InvalidArgument(
-                "oracle", "LazyGreedy needs a submodular reward on a matroid", "take Greedy() or Exhaustive()"
-            )
+        if not problem.reward.submodular:
+            raise InvalidArgument("oracle", "LazyGreedy needs a submodular reward", "take Greedy() or Exhaustive()")
         return self
 
 
 @kernel
-def _before(ranks: Ranks, a: int, b: int) -> bool:
-    return ranks.pulls[a] < ranks.pulls[b] or (ranks.pulls[a] == ranks.pulls[b] and a < b)
+def _heap(problem: Problem, memo: Floats, q: Floats, ranks: Ranks, chosen: Ints) -> tuple[Ints, Floats, int]:
+    """The eligible arms that are not chosen as a heap, a bound of each one's gain, and how many they are."""
+    bound = gains(problem, memo, q, ranks) * _SLACK
+    heap = np.empty(problem.n_arms, np.int64)
+    waiting = 0
+    for j in range(problem.n_arms):
+        if ranks.eligible[j] and not holds(chosen, len(chosen), j):
+            heap[waiting] = j
+            waiting += 1
+    for place in range(waiting // 2 - 1, -1, -1):
+        _sink(heap, waiting, bound, place)
+    return heap, bound, waiting
 
 
 @kernel

@@ -1,56 +1,47 @@
 from typing import NamedTuple
 
-import numpy as np
-
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, admits, capacity
+from superarm.actions import Ranks, heaviest
+from superarm.actions.traits import tractable
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
+from superarm.oracles.gains import gains
 from superarm.problem import Problem
-from superarm.rewards import fresh, gain
+from superarm.rewards import fresh
 
 
 @component
 class Modular(NamedTuple):
-    """Sort the arms by what each adds, and let them join in that order: exact for modular rewards on a matroid.
+    r"""Weigh each arm once, then the heaviest batch: exact for modular rewards.
 
-    Implements the matroid greedy algorithm of [Edmonds1971]_. Each arm is evaluated once.
+    .. math:: A \in \arg\max_{A} \sum_{j \in A} r(\{j\}; q)
+
+    The action set finds it: greedily on a matroid, [Edmonds1971]_; as an assignment on a ``Matching``, [Kuhn1955]_; in
+    one sweep on ``Paths``, [Bellman1958]_; by looking at all on ``Explicit``.
+
+    >>> import superarm as sa
+    >>> pairs = sa.Matching(2, 2, [(0, 0), (0, 1), (1, 0)])
+    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=pairs)
+    >>> sa.solve(problem, [[0.9], [0.5], [0.6]], Modular())
+    array([1, 2])
     """
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        memo = fresh(problem.reward, problem.terms)
-        gains = np.full(problem.n_arms, -np.inf)
-        for j in range(problem.n_arms):
-            if ranks.eligible[j]:
-                gains[j] = gain(problem.reward, problem.terms, memo, q, j)
-        chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = 0
-        while size < len(chosen):
-            best = -1
-            for j in range(problem.n_arms):
-                if gains[j] == -np.inf:
-                    continue
-                better = best < 0 or gains[j] > gains[best]
-                tied = best >= 0 and gains[j] == gains[best] and ranks.pulls[j] < ranks.pulls[best]
-                if (better or tied) and admits(problem.actions, chosen, size, j):
-                    best = j
-            if best < 0:
-                break
-            chosen[size] = best
-            gains[best] = -np.inf
-            size += 1
-        return chosen[:size]
+        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+        return heaviest(problem.actions, weights, ranks)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
-        return Guarantee(1.0, 1.0)
+        return Guarantee(1.0 if problem.reward.modular and tractable(problem.actions) else 0.0, 1.0)
 
     @interpreted
     def fit(self, problem: Problem) -> "Modular":
-        if not (problem.reward.modular and problem.actions.matroid):
+        if not (problem.reward.modular and tractable(problem.actions)):
             raise InvalidArgument(
-                "oracle", "Modular needs a modular reward on a matroid", "take Greedy() or Exhaustive()"
+                "oracle",
+                "Modular needs a modular reward, and a matroid, matching, paths or a list of batches",
+                "take Greedy() or Exhaustive()",
             )
         return self

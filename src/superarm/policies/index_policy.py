@@ -1,8 +1,9 @@
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel
+from superarm._jit import component, inlined, interpreted, kernel
 from superarm.actions import capacity, cover
 from superarm.arrays import Floats, Ints
 from superarm.indices import Index, level, score
@@ -72,27 +73,29 @@ class IndexPolicy(NamedTuple):
 
 @kernel
 def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
-    """Write the score of every entry of every eligible arm into ``memory.q``."""
-    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    partial = moment.tally.missed.size > 0
+    """Write the score of every entry of every eligible arm into ``memory.q``; 1 where nothing was told yet."""
     for j in range(problem.n_arms):
-        if not moment.ranks.eligible[j]:
-            continue
-        pulls = moment.ranks.pulls[j]
-        first, last = span(problem.terms.support, j)
-        if partial or pulls == 0.0:
-            for e in range(first, last):
-                unseen = moment.tally.missed[e] if partial else 0.0
-                memory.q[e] = _score_one(confidence, memory, e, pulls - unseen, moment.t, share, noise)
-        else:
-            x = level(confidence, pulls, moment.t, share)
-            mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
-            for o in range(last - first):
-                q[o] = score(confidence, mean[o], deviation[o], x, noise)
+        if moment.ranks.eligible[j]:
+            rate_arm(confidence, problem, moment, memory, j, moment.t, noise)
 
 
-@kernel
-def _score_one(confidence: Index, memory: Estimates, e: int, seen: float, t: int, share: float, noise: Noise) -> float:
-    if seen <= 0.0:
-        return 1.0
-    return score(confidence, memory.mean[e], memory.deviation[e], level(confidence, seen, t, share), noise)
+@inlined
+def rate_arm(
+    confidence: Index, problem: Problem, moment: Moment, memory: Any, j: int, t: int, noise: Noise
+) -> None:  # fmt: skip
+    """Write the scores of arm ``j``'s entries into ``memory.q``, as if it were round ``t``."""
+    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+    pulls, told = moment.ranks.pulls[j], moment.tally.pulls[j]
+    first, last = span(problem.terms.support, j)
+    mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
+    if told == 0.0:
+        q[:] = 1.0
+    elif moment.tally.missed.size > 0:
+        for o in range(last - first):
+            missed = moment.tally.missed[first + o]
+            x = level(confidence, pulls - missed, t, share) if told > missed else math.inf
+            q[o] = score(confidence, mean[o], deviation[o], x, noise) if told > missed else 1.0
+    else:
+        x = level(confidence, pulls, t, share)
+        for o in range(last - first):
+            q[o] = score(confidence, mean[o], deviation[o], x, noise)

@@ -3,18 +3,17 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, inlined, interpreted, kernel
-from superarm.actions import Explicit, capacity, cover, playable
+from superarm.actions import Explicit, cover, playable
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import AnglePosterior, BetaPosterior, Index, level, score
+from superarm.indices import AnglePosterior, BetaPosterior, Index
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Exhaustive, Guarantee
 from superarm.policies.base import Moment, any_unsampled, holds_unsampled
-from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.index_policy import IndexPolicy, rate_arm
 from superarm.problem import Problem
 from superarm.rewards import value
-from superarm.support import span
 from superarm.tally import Feedback, Tally, estimate, record
 
 _SLACK = 1.0 + 1e-9
@@ -156,19 +155,8 @@ def _worth(
     confidence: Index, problem: Problem, moment: Moment, memory: Carried, action: Ints, t: int, noise: Noise
 ) -> float:
     """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
-    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    partial = moment.tally.missed.size > 0
     for j in action:
-        pulls = moment.ranks.pulls[j]
-        first, last = span(problem.terms.support, j)
-        x = level(confidence, pulls, t, share) if pulls > 0.0 else 0.0
-        for e in range(first, last):
-            if partial or pulls == 0.0:
-                seen = pulls - moment.tally.missed[e] if partial else 0.0
-                x = level(confidence, seen, t, share) if seen > 0.0 else 0.0
-                memory.q[e] = score(confidence, memory.mean[e], memory.deviation[e], x, noise) if seen > 0.0 else 1.0
-            else:
-                memory.q[e] = score(confidence, memory.mean[e], memory.deviation[e], x, noise)
+        rate_arm(confidence, problem, moment, memory, j, t, noise)
     return value(problem.reward, problem.terms, memory.q, action)
 
 

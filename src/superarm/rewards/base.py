@@ -2,8 +2,8 @@ r"""What a batch is worth: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
 
 A reward tells the story of one item. Before any arm has joined, the item is in state ``start(weight)``; an arm with
 parameter ``q`` takes it from ``state`` to ``join(state, q)``; an item in ``state`` is worth ``worth(weight, state)``.
-The order in which arms join must not matter. The library sums over items, with weights, dense or sparse: the
-functions below are the only loops over items there are.
+An arm must never take worth away (rewards are monotone), and the order in which arms join must not matter. The
+library sums over items, with weights, dense or sparse: the functions below are the only loops over items there are.
 """
 
 from typing import Any, NamedTuple, Protocol

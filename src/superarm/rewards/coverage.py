@@ -18,6 +18,10 @@ class Coverage(NamedTuple):
     """
 
     @property
+    def monotone(self) -> bool:
+        return True
+
+    @property
     def submodular(self) -> bool:
         return True
 

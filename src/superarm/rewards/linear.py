@@ -18,6 +18,10 @@ class Linear(NamedTuple):
     """
 
     @property
+    def monotone(self) -> bool:
+        return True
+
+    @property
     def submodular(self) -> bool:
         return True
 
@@ -67,6 +71,10 @@ class ClippedLinear(NamedTuple):
             raise InvalidArgument(
                 "shift", f"{self.shift} is outside [0, 1)", "give a number in [0, 1)", "ClippedLinear"
             )
+
+    @property
+    def monotone(self) -> bool:
+        return True
 
     @property
     def submodular(self) -> bool:

@@ -27,6 +27,10 @@ class Logistic(NamedTuple):
         positive(self, "c")
 
     @property
+    def monotone(self) -> bool:
+        return True
+
+    @property
     def submodular(self) -> bool:
         return self.c <= 1.0
 

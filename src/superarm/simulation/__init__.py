@@ -1,6 +1,6 @@
 """Simulation: the one compiled loop, and what is built on it."""
 
-from superarm.simulation.engine import advance, begin, streams
+from superarm.simulation.engine import advance, begin
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, Target, optimum
 from superarm.simulation.replicate import checkpoints, seeds, simulate
@@ -17,5 +17,4 @@ __all__ = [
     "optimum",
     "seeds",
     "simulate",
-    "streams",
 ]

@@ -8,31 +8,12 @@ from superarm._jit import kernel
 from superarm.actions import Ranks, capacity
 from superarm.arrays import Floats, Ints
 from superarm.environments import Environment, draw, means
-from superarm.noise import Noise, noise, seek
+from superarm.noise import Streams, seek, streams
 from superarm.policies import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
 from superarm.rewards import value
 from superarm.support import span
 from superarm.tally import Feedback, Tally, allow_missing, empty
-
-
-class Streams(NamedTuple):
-    """The three sources of chance of a run: the world's, the policy's, and the coins flipped for its tally."""
-
-    world: Noise
-    mind: Noise
-    coin: Noise
-
-
-def streams(seed: np.random.SeedSequence) -> Streams:
-    """Independent streams from one seed; the same seed gives an ``Agent`` the same mind and coin.
-
-    Children are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
-    """
-    children = (
-        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, n), pool_size=seed.pool_size) for n in range(3)
-    )
-    return Streams(*(noise(child) for child in children))
 
 
 class Game(NamedTuple):

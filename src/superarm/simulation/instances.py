@@ -19,7 +19,7 @@ class Instance:
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> instance = sa.Instance(problem, sa.environments.Bernoulli([[0.1], [0.2], [0.3]]))
-    >>> float(instance.value([1, 2]))
+    >>> round(instance.value([1, 2]), 12)
     0.44
     """
 

@@ -43,6 +43,9 @@ def draw_curves(axes: Any, results: "Results") -> None:
     axes.set_xlabel("round")
     axes.set_ylabel(f"regret ({results.target} target)")
     axes.set_xlim(0, results.rounds[-1])
+    lowest = min(float(values.mean(axis=0).min()) for values in results.regret.values())
+    if lowest >= 0.0:
+        axes.set_ylim(bottom=0.0)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

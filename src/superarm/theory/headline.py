@@ -206,4 +206,5 @@ def _csv(curves: list[Curve]) -> str:
 
 
 if __name__ == "__main__":
-    print(headline(*sys.argv[1:2] or ["out/headline"], seeds=int(sys.argv[2]) if len(sys.argv) > 2 else 2))
+    room, count = [*sys.argv[1:], *("out/headline", "2")[len(sys.argv) - 1 :]][:2]
+    print(headline(room, seeds=int(count)))

@@ -1,0 +1,44 @@
+# make demo   set up and run the main job: a table and a figure
+# make test   set up and run every check: style, types, layers, tests compiled and plain
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types layers unit plain bench clean
+.DELETE_ON_ERROR:
+
+demo: $(READY)
+	$(BIN)/superarm demo --out out
+
+test: lint types layers unit plain
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports --no-cache
+
+unit: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+# The kernels as plain Python, to the same bits; coverage can only see them this way.
+plain: $(READY)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/test_modes.py
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.rounds
+
+clean:
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,180 @@
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import traits
+from superarm.actions.base import (
+    Actions,
+    Ranks,
+    admits,
+    budget,
+    capacity,
+    ceiling,
+    cost,
+    greedily,
+    heaviest,
+    holds,
+    joins,
+    remnant,
+)
+from superarm.arrays import Floats, Ints, arms
+from superarm.errors import InvalidArgument
+
+
+class _Pins(NamedTuple):
+    actions: Actions
+    arms: Ints
+
+
+@component
+class Pinned(_Pins):
+    """The batches of ``actions`` that contain all ``arms``: what an editor has set, and the rest to be chosen.
+
+    Contracting a matroid leaves a matroid, so guarantees carry over: oracles let the pinned arms join first. Arms
+    that cannot stand beside the pinned ones are never played. The capacity is that of ``actions``, which without a
+    matroid may be more than the largest batch.
+
+    >>> from superarm.actions import Subsets
+    >>> list(Pinned(Subsets(2), [1]).batches(3))
+    [(0, 1), (1, 2)]
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, actions: Actions, arms: Iterable[int]) -> "Pinned":
+        if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):
+            raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)", "Pinned")
+        if isinstance(actions, Pinned):
+            raise InvalidArgument("actions", "are pinned already", "pin all arms at once", "Pinned")
+        listed = list(arms)
+        if not listed:
+            raise InvalidArgument("arms", "empty", "pin at least one arm, or use the action set itself", "Pinned")
+        return super().__new__(cls, actions, _arms(listed))
+
+    @property
+    def matroid(self) -> bool:
+        return self.actions.matroid
+
+    @property
+    def tractable(self) -> bool:
+        return traits.tractable(self.actions)
+
+    @property
+    def exchange(self) -> float:
+        return traits.exchange(self.actions)
+
+    @property
+    def budgeted(self) -> bool:
+        return traits.budgeted(self.actions)
+
+    @property
+    def uniform(self) -> bool:
+        return traits.uniform(self.actions)
+
+    def capacity(self, n_arms: int) -> int:
+        return capacity(self.actions, n_arms)
+
+    def cost(self, arm: int) -> float:
+        return cost(self.actions, arm)
+
+    def budget(self) -> float:
+        return budget(self.actions)
+
+    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
+        batch = _with_pins(self.arms, chosen, size, arm)
+        return admits(self.actions, batch, len(batch) - 1, arm)
+
+    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+        batch = _with_pins(self.arms, chosen, size, arm)
+        return _all_eligible(self.arms, ranks) and joins(self.actions, ranks, batch, len(batch) - 1, arm)
+
+    def pins(self, ranks: Ranks, chosen: Ints) -> int:
+        if not _all_eligible(self.arms, ranks):
+            return -1
+        for n in range(len(self.arms)):
+            chosen[n] = self.arms[n]
+        first = self.arms[0]  # under exclusions the pinned arms may have no batch at all
+        return len(self.arms) if joins(self.actions, ranks, chosen[1:], len(self.arms) - 1, first) else -1
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        left = remnant(self.actions, batch, ranks)
+        return left if _all_eligible(self.arms, ranks) else left[:0]
+
+    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+        batch = heaviest(self.actions, _raised(self.arms, weights), ranks)
+        for j in self.arms:
+            if not holds(batch, len(batch), j):
+                return greedily(self, weights, ranks)
+        return batch
+
+    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+        raised = _raised(self.arms, weights)
+        bonus = raised[self.arms[0]] - weights[self.arms[0]]
+        total: float = ceiling(self.actions, raised, ranks) - len(self.arms) * bonus
+        return total
+
+    @interpreted
+    def includes(self, action: Ints) -> bool:
+        return bool(np.isin(self.arms, action).all()) and self.actions.includes(action)
+
+    @interpreted
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        pinned = set(self.arms.tolist())
+        return (batch for batch in self.actions.batches(n_arms) if pinned <= set(batch))
+
+    @interpreted
+    def n_batches(self, n_arms: int) -> float:
+        return self.actions.n_batches(n_arms)
+
+    @interpreted
+    def validate(self, n_arms: int) -> None:
+        self.actions.validate(n_arms)
+        arms(self.arms, "arms", n_arms)
+        for n, j in enumerate(self.arms):
+            if not admits(self.actions, self.arms, n, int(j)):
+                raise InvalidArgument(
+                    "arms", f"arm {j} cannot stand beside {self.arms[:n].tolist()}", "pin arms that can", "Pinned"
+                )
+
+
+def _arms(listed: list[Any]) -> Ints:
+    return arms(listed, "arms", 2**31)
+
+
+@kernel
+def _all_eligible(pinned: Ints, ranks: Ranks) -> bool:
+    for j in pinned:
+        if not ranks.eligible[j]:
+            return False
+    return True
+
+
+@kernel
+def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
+    """The pinned arms and the first ``size`` of ``chosen``, without ``arm``, each once; then ``arm``."""
+    batch = np.empty(len(pinned) + size + 1, np.int64)
+    n = 0
+    for j in pinned:
+        if j != arm:
+            batch[n] = j
+            n += 1
+    for place in range(size):
+        if not holds(batch, n, chosen[place]):
+            batch[n] = chosen[place]
+            n += 1
+    batch[n] = arm
+    return batch[: n + 1]
+
+
+@kernel
+def _raised(pinned: Ints, weights: Floats) -> Floats:
+    """``weights``, with those of the pinned arms raised so high that no heaviest batch is without them."""
+    bonus = 1.0
+    for w in weights:
+        bonus += w
+    raised = weights.copy()
+    for j in pinned:
+        raised[j] += bonus
+    return raised

@@ -1,0 +1,88 @@
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted
+from superarm.actions.base import Ranks, heaviest, weight, whole
+from superarm.actions.graph import (
+    closes_no_circle,
+    components,
+    connects,
+    ends_of,
+    forests,
+    n_trees,
+    nodes_of,
+    without_loops,
+)
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+
+
+class _Graph(NamedTuple):
+    n_nodes: int
+    ends: Ints
+
+
+@component
+class SpanningTrees(_Graph):
+    """The spanning trees of a connected graph: n_nodes - 1 edges that reach every node. Arms are edges.
+
+    The bases of the graphic matroid, so greedy is exact for modular rewards, [Kruskal1956]_. Where the eligible
+    edges do not connect the graph there is no batch.
+
+    >>> list(SpanningTrees(3, [(0, 1), (1, 2), (0, 2)]).batches(3))
+    [(0, 1), (0, 2), (1, 2)]
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]]) -> "SpanningTrees":
+        nodes = nodes_of(n_nodes, "n_nodes", "SpanningTrees")
+        ends = without_loops(ends_of(edges, nodes, nodes, "SpanningTrees"), "SpanningTrees")
+        if components(ends, nodes) > 1:
+            raise InvalidArgument(
+                "edges", "the graph is not connected", "add edges, or GraphicMatroid", "SpanningTrees"
+            )
+        return super().__new__(cls, nodes, ends)
+
+    @property
+    def matroid(self) -> bool:
+        return True
+
+    def capacity(self, n_arms: int) -> int:
+        return self.n_nodes - 1
+
+    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
+        return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm)
+
+    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+        return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm) and connects(
+            self.ends, self.n_nodes, ranks.eligible
+        )
+
+    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+        return whole(batch, ranks)
+
+    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+        return weight(weights, heaviest(self, weights, ranks))
+
+    @interpreted
+    def includes(self, action: Ints) -> bool:
+        edges = self.ends[np.asarray(action, np.int64)]
+        return len(edges) == self.n_nodes - 1 and components(edges, self.n_nodes) == 1
+
+    @interpreted
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        return forests(self.ends, self.n_nodes, self.n_nodes - 1)
+
+    @interpreted
+    def n_batches(self, n_arms: int) -> float:
+        return n_trees(self.ends, self.n_nodes)
+
+    @interpreted
+    def validate(self, n_arms: int) -> None:
+        if len(self.ends) != n_arms:
+            raise InvalidArgument(
+                "edges", f"{len(self.ends)} edges for {n_arms} arms", "give one edge an arm", "SpanningTrees"
+            )

@@ -1,0 +1,45 @@
+"""Names of arms and items: what users call them, and where they stand."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Ints, arms
+from superarm.errors import InvalidArgument
+
+
+class Names:
+    """An append-only list of distinct names, found by name or by number.
+
+    >>> names = Names(["red", "blue"], "arms")
+    >>> names.numbers(["blue", 0])
+    array([1, 0])
+    """
+
+    def __init__(self, names: Sequence[str] | int, what: str) -> None:
+        self.what = what
+        self.all: list[str] = []
+        self._places: dict[str, int] = {}
+        self.extend(names)
+
+    def extend(self, names: Sequence[str] | int) -> None:
+        """Append names, or so many that are their own numbers."""
+        size = len(self.all)
+        new = [str(size + n) for n in range(names)] if isinstance(names, int) else list(names)
+        if any(not isinstance(name, str) or not name for name in new):
+            raise InvalidArgument(self.what, "holds a name that is not a string", "give distinct, non-empty strings")
+        if len(set(new)) < len(new) or any(name in self._places for name in new):
+            raise InvalidArgument(self.what, "a name stands twice", "give distinct, non-empty strings")
+        self.all += new
+        self._places.update({name: size + n for n, name in enumerate(new)})
+
+    def numbers(self, wanted: Iterable[Any]) -> Ints:
+        """Numbers of what is given by name or number."""
+        try:
+            places = [self._places[x] if isinstance(x, str) else x for x in wanted]
+        except KeyError as unknown:
+            raise InvalidArgument(
+                self.what, f"unknown name {unknown}", f"known: {', '.join(self.all[:5])}, …"
+            ) from None
+        return arms(places or np.zeros(0, np.int64), self.what, len(self.all))

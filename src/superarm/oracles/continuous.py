@@ -1,0 +1,157 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, capacity, holds, joins, pins
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise
+from superarm.oracles.base import Guarantee
+from superarm.oracles.gains import before
+from superarm.problem import Problem
+from superarm.rewards import Coverage
+from superarm.support import item, span
+
+
+@component
+class ContinuousGreedy(NamedTuple):
+    r"""Grow shares of arms instead of arms, then round: nearly :math:`1 - 1/e` for ``Coverage`` on any matroid.
+
+    Coverage by arms that are present with independent probabilities y has a closed form,
+
+    .. math:: F(y) = \sum_i w_i \Bigl[1 - \prod_j (1 - y_j q_{ij})\Bigr]
+
+    In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, each arm that joins
+    raising its share by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
+    :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_, without its thresholds. The T batches are
+    merged by exchanging arms, each time in the direction in which F does not fall, which exists since F is convex
+    along it, [ChekuriVondrakZenklusen2010]_ (swap rounding). Differs: rounding chooses the better direction instead
+    of a random one.
+
+    >>> round(1 - (1 + 1 / 10) ** -10, 3)
+    0.614
+    """
+
+    steps: int = 10
+
+    def _check(self) -> None:
+        if self.steps < 1:
+            raise InvalidArgument("steps", f"{self.steps}", "give at least 1", "ContinuousGreedy")
+
+    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+        k = capacity(problem.actions, problem.n_arms)
+        share = np.zeros(problem.n_arms)
+        bases = np.empty((self.steps, k), np.int64)
+        size = 0
+        for step in range(self.steps):
+            size = _climb(problem, q, ranks, share, 1.0 / self.steps, bases[step])
+        for step in range(1, self.steps):
+            _merge(problem, q, ranks, share, bases[:, :size], step)
+        return bases[0, :size].copy()
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        if not (isinstance(problem.reward, Coverage) and problem.actions.matroid):
+            return Guarantee(0.0, 1.0)
+        return Guarantee(1.0 - (1.0 + 1.0 / self.steps) ** -self.steps, 1.0)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "ContinuousGreedy":
+        if not (isinstance(problem.reward, Coverage) and problem.actions.matroid):
+            raise InvalidArgument("oracle", "ContinuousGreedy needs Coverage on a matroid", "take Greedy()")
+        return self
+
+
+@kernel
+def _bare(problem: Problem, q: Floats, share: Floats) -> Floats:
+    """The weight of each item that is still uncovered, in expectation."""
+    bare = problem.terms.weights.copy()
+    for j in range(problem.n_arms):
+        if share[j] > 0.0:
+            _cover_by(problem, q, j, share[j], bare)
+    return bare
+
+
+@kernel
+def _cover_by(problem: Problem, q: Floats, arm: int, part: float, bare: Floats) -> None:
+    first, last = span(problem.terms.support, arm)
+    for o in range(last - first):
+        bare[item(problem.terms.support, first, o)] *= 1.0 - part * q[first + o]
+
+
+@kernel
+def _left(problem: Problem, q: Floats, share: Floats) -> float:
+    """All items' uncovered weight: the sum of weights less F."""
+    left = 0.0
+    for b in _bare(problem, q, share):
+        left += b
+    return left
+
+
+@kernel
+def _lift(problem: Problem, q: Floats, bare: Floats, arm: int, part: float) -> float:
+    """What F gains if ``arm``, present with probability ``part`` < 1, is present for certain."""
+    first, last = span(problem.terms.support, arm)
+    lift = 0.0
+    for o in range(last - first):
+        p = q[first + o]
+        lift += bare[item(problem.terms.support, first, o)] * p * (1.0 - part) / (1.0 - part * p)
+    return lift
+
+
+@kernel
+def _climb(problem: Problem, q: Floats, ranks: Ranks, share: Floats, part: float, chosen: Ints) -> int:
+    """Build a batch in ``chosen``, raising the share of each of its arms by ``part``; its size."""
+    size = max(0, pins(problem.actions, ranks, chosen))
+    for j in chosen[:size]:
+        share[j] = min(1.0, share[j] + part)
+    bare = _bare(problem, q, share)
+    taken = ~ranks.eligible
+    while size < len(chosen):
+        best, most = -1, -np.inf
+        for j in range(problem.n_arms):
+            if taken[j] or holds(chosen, size, j):
+                continue
+            g = _lift(problem, q, bare, j, share[j]) if share[j] < 1.0 else 0.0
+            if best < 0 or g > most or (g == most and before(ranks, j, best)):
+                if joins(problem.actions, ranks, chosen, size, j):
+                    best, most = j, g
+                else:
+                    taken[j] = True
+        if best < 0:
+            break
+        share[best] = min(1.0, share[best] + part)
+        bare = _bare(problem, q, share)
+        chosen[size] = best
+        size += 1
+    return size
+
+
+@kernel
+def _merge(problem: Problem, q: Floats, ranks: Ranks, share: Floats, bases: Ints, step: int) -> None:
+    """Exchange arms between base 0, which stands for ``step`` steps, and base ``step``, until they are the same."""
+    a, b, heavy, light = bases[0], bases[step], step / len(bases), 1.0 / len(bases)
+    last = len(a) - 1
+    for n in range(len(a)):
+        i = a[n]
+        if holds(b, len(b), i):
+            continue
+        for m in range(len(b)):
+            j = b[m]
+            if holds(a, len(a), j):
+                continue
+            rest_a, rest_b = a.copy(), b.copy()
+            rest_a[n], rest_b[m] = a[last], b[last]
+            fits = joins(problem.actions, ranks, rest_a, last, j)
+            if fits and joins(problem.actions, ranks, rest_b, last, i):
+                to_i, to_j = share.copy(), share.copy()
+                to_i[i], to_i[j] = min(1.0, share[i] + light), max(0.0, share[j] - light)
+                to_j[i], to_j[j] = max(0.0, share[i] - heavy), min(1.0, share[j] + heavy)
+                if _left(problem, q, to_i) <= _left(problem, q, to_j):
+                    b[m] = i
+                    share[:] = to_i
+                else:
+                    a[n] = j
+                    share[:] = to_j
+                break

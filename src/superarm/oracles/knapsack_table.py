@@ -1,0 +1,80 @@
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, capacity, fill, holds, pins
+from superarm.actions.traits import budgeted
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise
+from superarm.oracles.base import Guarantee
+from superarm.oracles.budgets import needs_budget, on_grid
+from superarm.oracles.gains import gains
+from superarm.problem import Problem
+from superarm.rewards import fresh
+
+
+@component
+class KnapsackTable(NamedTuple):
+    r"""Bellman's table over what is spent: exact for a modular reward under a budget, where costs lie on a grid.
+
+    .. math:: V_n(s) = \max\{V_{n-1}(s),\ V_{n-1}(s - units_n) + r(\{n\}; q)\}
+
+    with ``units`` (n_arms,) the costs and ``room`` the budget in steps of the grid, which ``fit`` finds: whole numbers,
+    or decimals of up to three places. Equal values go to the fewest pulls in total. O(n_arms · room). Implements
+    [Bellman1957]_ (dynamic programming for the knapsack).
+    """
+
+    units: Ints = np.zeros(0, np.int64)
+    room: int = 0
+
+    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+        chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
+        size = pins(problem.actions, ranks, chosen)
+        if size < 0:
+            return chosen[:0]
+        room = self.room
+        for j in chosen[:size]:
+            room -= self.units[j]
+        taken = _table(self.units, room, weights, ranks, chosen[:size].copy())
+        for j in range(problem.n_arms - 1, -1, -1):
+            if taken[j, room]:
+                chosen[size] = j
+                size += 1
+                room -= self.units[j]
+        return chosen[: fill(problem.actions, ranks, chosen, size)]
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        fits = problem.reward.modular and budgeted(problem.actions) and len(self.units) == problem.n_arms
+        return Guarantee(1.0 if fits else 0.0, 1.0)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "KnapsackTable":
+        needs_budget(problem, "KnapsackTable")
+        found = on_grid(problem)
+        if found is None:
+            raise InvalidArgument(
+                "oracle", "KnapsackTable needs costs on a grid that is not too fine", "take KnapsackScheme()"
+            )
+        return KnapsackTable(*found)
+
+
+@kernel
+def _table(units: Ints, room: int, weights: Floats, ranks: Ranks, pinned: Ints) -> Any:
+    """Whether the best choice among arms 0..j that spends at most s contains j: (n_arms, room + 1)."""
+    most, pulls = np.zeros(room + 1), np.zeros(room + 1)
+    taken = np.zeros((len(units), room + 1), np.uint8)
+    for j in range(len(units)):
+        if not ranks.eligible[j] or weights[j] <= 0.0 or holds(pinned, len(pinned), j):
+            continue
+        w, n = weights[j], ranks.pulls[j]
+        for spent in range(room, units[j] - 1, -1):
+            before = spent - units[j]
+            value, tired = most[before] + w, pulls[before] + n
+            if value > most[spent] or (value == most[spent] and tired < pulls[spent]):
+                most[spent], pulls[spent] = value, tired
+                taken[j, spent] = 1
+    return taken

@@ -1,0 +1,74 @@
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, heaviest
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise
+from superarm.oracles.base import Guarantee, Oracle, maximize
+from superarm.oracles.gains import gains, state
+from superarm.oracles.greedy import Greedy
+from superarm.problem import Problem
+from superarm.rewards import fresh, gain, value
+
+
+@component
+class Linearised(NamedTuple):
+    r"""Heaviest batches for weights that follow the gains: a heuristic for nonlinear rewards on ``Paths`` and the like.
+
+    .. math:: A_n = \arg\max_A \sum_{j \in A} v_n(j), \qquad
+              v_{n+1}(j) = \tfrac12 v_n(j) + \tfrac12 [r(A_n \cup \{j\}; q) - r(A_n \setminus \{j\}; q)]
+
+    from :math:`v_0(j) = r(\{j\}; q)`; the best of ``start``'s batch and :math:`A_0, …`, until one is no better, at most
+    ``rounds``. Promises nothing beyond ``start``: look at the certificate. The averaging is that of [FrankWolfe1956]_.
+
+    >>> import superarm as sa
+    >>> ways = sa.Paths(3, [(0, 1), (0, 1), (1, 2), (1, 2)], source=0, target=2)
+    >>> problem = sa.Problem(n_arms=4, n_items=2, reward=sa.Coverage(), actions=ways)
+    >>> sa.solve(problem, [[0.9, 0.0], [0.0, 0.8], [0.9, 0.0], [0.0, 0.8]], Linearised())
+    array([0, 3])
+    """
+
+    start: Oracle = Greedy()
+    rounds: int = 8
+
+    def _check(self) -> None:
+        if self.rounds < 1:
+            raise InvalidArgument("rounds", f"{self.rounds}", "give at least 1", "Linearised")
+
+    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+        best = maximize(self.start, problem, q, ranks, noise)
+        most = value(problem.reward, problem.terms, q, best)
+        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+        before = -1.0
+        for _ in range(self.rounds):
+            action = heaviest(problem.actions, weights, ranks)
+            r = value(problem.reward, problem.terms, q, action)
+            if r > most:
+                best, most = action, r
+            if r <= before:
+                break
+            before = r
+            _follow(problem, q, ranks, action, weights)
+        return best
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.start.guarantee(problem)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "Linearised":
+        return self._replace(start=self.start.fit(problem))
+
+
+@kernel
+def _follow(problem: Problem, q: Floats, ranks: Ranks, action: Ints, weights: Floats) -> None:
+    """Move ``weights`` half the way to the gains at ``action``."""
+    towards = gains(problem, state(problem, q, action), q, ranks)
+    for n in range(len(action)):
+        rest = action.copy()
+        rest[n] = action[-1]
+        memo = state(problem, q, rest[:-1])
+        towards[action[n]] = max(0.0, gain(problem.reward, problem.terms, memo, q, action[n]))
+    for j in range(len(weights)):
+        weights[j] = 0.5 * weights[j] + 0.5 * towards[j]

@@ -1,0 +1,89 @@
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, holds, joins, pins
+from superarm.actions.traits import budgeted, exchange
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise
+from superarm.oracles.base import Guarantee, Oracle, maximize
+from superarm.oracles.gains import before, state
+from superarm.oracles.greedy import Greedy
+from superarm.problem import Problem
+from superarm.rewards import gain, value
+
+
+@component
+class LocalSearch(NamedTuple):
+    r"""Exchange one arm of ``start``'s batch for another while that adds at least ``step`` of its value.
+
+    .. math:: A \leftarrow A - i + j \quad\text{while}\quad r(A - i + j; q) > (1 + step)\, r(A; q)
+
+    Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - 1/e` on
+    ``Subsets`` and 1/2 on a matroid. Exchanging alone promises no more than 1/2 on a matroid, and that is tight,
+    [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. The gain over
+    greedy shows in the certificate. At most ``rounds`` exchanges are made.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
+    >>> p = [[0.6, 0.6], [1.0, 0.0], [0.0, 1.0]]
+    >>> [sa.solve(problem, p, oracle).tolist() for oracle in (sa.Greedy(), LocalSearch())]
+    [[0, 1], [2, 1]]
+    """
+
+    start: Oracle = Greedy()
+    step: float = 1e-6
+    rounds: int = 100
+
+    def _check(self) -> None:
+        if not 0.0 <= self.step < 1.0 or self.rounds < 1:
+            raise InvalidArgument("step", f"{self.step}, {self.rounds} rounds", "give 0 <= step < 1 <= rounds")
+
+    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+        action = maximize(self.start, problem, q, ranks, noise).copy()
+        for _ in range(self.rounds):
+            if not _exchange(problem, q, ranks, action, self.step):
+                break
+        return action
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.start.guarantee(problem)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "LocalSearch":
+        if exchange(problem.actions) == math.inf and not budgeted(problem.actions):
+            raise InvalidArgument(
+                "oracle", "LocalSearch needs batches whose arms can be exchanged one by one", "take Linearised()"
+            )
+        return self._replace(start=self.start.fit(problem))
+
+
+@kernel
+def _exchange(problem: Problem, q: Floats, ranks: Ranks, action: Ints, step: float) -> bool:
+    """Make the best exchange of one arm in place; whether there was one worth making."""
+    place, arm, most = -1, -1, 0.0
+    last = len(action) - 1
+    kept = np.empty(len(action), np.int64)
+    n_kept = pins(problem.actions, ranks, kept)
+    for n in range(len(action)):
+        if holds(kept, n_kept, action[n]):
+            continue
+        rest = action.copy()
+        rest[n], rest[last] = action[last], action[n]
+        memo = state(problem, q, rest[:last])
+        lost = gain(problem.reward, problem.terms, memo, q, action[n])
+        for j in range(problem.n_arms):
+            if not ranks.eligible[j] or holds(action, len(action), j):
+                continue
+            extra = gain(problem.reward, problem.terms, memo, q, j) - lost
+            tied = extra == most and n == place and before(ranks, j, arm)
+            if (extra > most or tied) and joins(problem.actions, ranks, rest, last, j):
+                place, arm, most = n, j, extra
+    if place < 0 or most <= step * value(problem.reward, problem.terms, q, action):
+        return False
+    action[place] = arm
+    return True

@@ -1,0 +1,46 @@
+"""Outcomes as users give them, checked and laid flat as kernels take them."""
+
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Bools, Floats, Ints, floats
+from superarm.errors import InvalidArgument
+from superarm.problem import Problem
+from superarm.support import Dense, length
+
+
+def laid_flat(problem: Problem, action: Ints, n_items: int, outcome: Any, seen: Any) -> tuple[Floats, Bools]:
+    """Outcome and mask of ``action``, flat; items added since the problem had ``n_items`` count as not seen.
+
+    >>> import superarm as sa
+    >>> problem = sa.Problem(n_arms=2, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(1))
+    >>> laid_flat(problem, np.array([1]), 2, [[1, None]], [[True, False]])
+    (array([1., 0.]), array([ True, False]))
+    """
+    dense = isinstance(problem.support, Dense)
+    flat = (length(problem.support, action),)
+    shapes = [(len(action), problem.n_items), (len(action), n_items), flat] if dense else [flat]
+    given = _array(outcome)
+    mask = np.ones(given.shape, bool) if seen is None else _array(seen)
+    if mask.dtype != bool or mask.shape != given.shape:
+        raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")
+    if mask.shape not in shapes:
+        raise InvalidArgument("outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, a row an arm of the action")
+    values = floats(np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
+    late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
+    if late:
+        values, mask = np.pad(values, ((0, 0), (0, late))), np.pad(mask, ((0, 0), (0, late)))
+    return values.reshape(-1), mask.reshape(-1)
+
+
+def _array(values: Any) -> Any:
+    """``values`` as an array of numbers or booleans; objects only for the None of what was not seen."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidArgument("outcome", "rows of different lengths", "give a row an arm, all of one length") from None
+    kind = array.dtype.kind
+    if kind not in "biufO" or (kind == "O" and any(isinstance(x, str) for x in array.flat)):
+        raise InvalidArgument("outcome", f"{array.dtype.name} is not a number", "give numbers in [0, 1]")
+    return array

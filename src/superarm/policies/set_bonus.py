@@ -1,0 +1,105 @@
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, capacity, cover
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.intake import Exact
+from superarm.noise import Noise
+from superarm.oracles import Guarantee
+from superarm.oracles.default import FEW
+from superarm.oracles.gains import gains
+from superarm.parameters import nonnegative
+from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.set_search import Ascent, SetSearch, search, suitable
+from superarm.problem import Problem
+from superarm.rewards import fresh
+from superarm.support import span
+from superarm.tally import Feedback, Tally, estimate, record
+
+
+class Sums(NamedTuple):
+    """Empirical mean and deviation of every entry (n_entries,), and the most each arm can be worth (n_arms,)."""
+
+    mean: Floats
+    deviation: Floats
+    reach: Floats
+
+
+@component
+class SetBonus(NamedTuple):
+    r"""One bonus for the whole batch: for modular rewards and independent arms.
+
+    .. math:: A_t \in \arg\max_A \sum_{j \in A} \hat r_j + \sqrt{\frac{f(t)}{2} \sum_{j \in A} \frac{b_j^2}{N_j}},
+              \qquad f(t) = \log t + c\,k \log\log t
+
+    where :math:`\hat r_j` is what arm j is worth at its empirical means and :math:`b_j` the most it can be worth (1
+    with one item of weight 1). Implements ESCB-2 of [CombesEtAl2015]_ (section 3), their ``c = 4``. ``fit`` chooses
+    the search: ``EveryBatch``, exact, while there are at most 5,000 batches, and ``Ascent``, an approximation,
+    beyond. An arm with entries that were not seen counts the pulls of the entry seen least.
+    """
+
+    c: float = 4.0
+    finder: SetSearch = Ascent()
+
+    def _check(self) -> None:
+        nonnegative(self, "c")
+
+    def prepare(self, problem: Problem, tally: Tally) -> Sums:
+        entries = len(tally.total)
+        everyone = _everyone(problem.n_arms)
+        start = fresh(problem.reward, problem.terms)
+        memory = Sums(np.zeros(entries), np.zeros(entries), gains(problem, start, np.ones(entries), everyone))
+        for j in range(problem.n_arms):
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        return memory
+
+    def choose(self, problem: Problem, moment: Moment, memory: Sums, noise: Noise) -> Ints:
+        if any_unsampled(moment.ranks):
+            action = cover(problem.actions, moment.ranks)
+            if holds_unsampled(action, moment.ranks):
+                return action
+        worth = gains(problem, fresh(problem.reward, problem.terms), memory.mean, moment.ranks)
+        f = math.log(moment.t)
+        if moment.t > 2:
+            f += self.c * capacity(problem.actions, problem.n_arms) * math.log(f)
+        spread = np.zeros(problem.n_arms)
+        for j in range(problem.n_arms):
+            spread[j] = 0.5 * f * memory.reach[j] * memory.reach[j] / max(1.0, _seen(problem, moment, j))
+        return search(self.finder, problem, worth, spread, moment.ranks)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Sums, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "SetBonus":
+        if not problem.reward.modular:
+            raise InvalidArgument("policy", "escb needs a modular reward", "take kl_ucb(), or the reward Linear()")
+        return self._replace(finder=suitable(problem, FEW))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.finder.guarantee(problem)
+
+
+@kernel
+def _everyone(n_arms: int) -> Ranks:
+    return Ranks(np.zeros(n_arms), np.ones(n_arms, np.bool_))
+
+
+@kernel
+def _seen(problem: Problem, moment: Moment, arm: int) -> float:
+    """How often the least seen entry of ``arm`` was seen."""
+    most = 0.0
+    if moment.tally.missed.size > 0:
+        first, last = span(problem.terms.support, arm)
+        for e in range(first, last):
+            most = max(most, moment.tally.missed[e])
+    return moment.ranks.pulls[arm] - most  # type: ignore[no-any-return]

@@ -1,0 +1,103 @@
+"""The KL bound against bisection in 50 digits, at random and in the corners."""
+
+import math
+
+import mpmath
+import naive
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from superarm.indices import KL, KLMoss
+from superarm.indices.kl import divergence, upper_confidence, upper_relaxation
+
+CORNERS = [0.0, 1e-300, 1e-16, 1e-9, 1e-4, 0.01, 0.3, 0.5, 0.9, 1 - 1e-4, 1 - 1e-9, 1 - 1e-15, 1 - 2**-53, 1.0]
+LEVELS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 2.0, 10.0, 36.0, 100.0, 700.0]
+LAST_PLACES = mpmath.mpf("1e-15")
+
+inside = st.floats(1e-9, 1.0, exclude_max=True)
+levels = st.floats(1e-9, 50.0)
+
+
+def agrees(p, x):
+    exact = naive.kl_upper(p, x)
+    return abs(mpmath.mpf(upper_confidence(p, x)) - exact) <= LAST_PLACES * exact
+
+
+@pytest.mark.parametrize("p", CORNERS)
+def test_corners(p):
+    for x in LEVELS:
+        assert agrees(p, x), (p, x, upper_confidence(p, x), naive.kl_upper(p, x))
+
+
+@given(inside, levels)
+def test_random(p, x):
+    assert agrees(p, x)
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(2, 10**6))
+def test_means_of_few_hits(n, hits, t):
+    assert agrees(min(hits, n) / n, (math.log(t) + 3 * math.log(max(1.0, math.log(t)))) / n)
+
+
+def test_closed_forms():
+    assert upper_confidence(0.0, 0.5) == pytest.approx(1.0 - math.exp(-0.5), rel=1e-15)  # kl(0, q) = -log(1 - q)
+    assert upper_confidence(1.0, 0.5) == 1.0
+    assert upper_confidence(0.3, 0.0) == 0.3
+    # kl(1/2, q) = -log(4 q (1 - q)) / 2 = x gives q = (1 + sqrt(1 - e^-2x)) / 2.
+    for x in (1e-6, 0.01, 1.0):
+        assert upper_confidence(0.5, x) == pytest.approx(0.5 + 0.5 * math.sqrt(-math.expm1(-2.0 * x)), rel=1e-15)
+
+
+@pytest.mark.parametrize("x", [1e-320, 1e-100, 1e-40, 1e-30])
+def test_a_radius_below_the_spacing_of_floats_is_none(x):
+    for p in (1e-4, 0.5, 0.9999, 1 - 1e-12, 1 - 2**-53):
+        assert upper_confidence(p, x) == pytest.approx(p, rel=1e-12)
+        assert p <= upper_confidence(p, x) <= 1.0
+
+
+@given(inside, levels, st.floats(1.001, 3.0))
+def test_larger_levels_and_means_give_larger_bounds(p, x, factor):
+    q = upper_confidence(p, x)
+    assert p <= q <= upper_confidence(p, factor * x) <= 1.0
+    assert q <= upper_confidence(min(1.0, p * factor), x) * (1 + 1e-15)
+
+
+@given(inside, levels)
+def test_the_relaxation_is_an_upper_bound(p, x):
+    assert mpmath.mpf(upper_relaxation(p, x)) >= naive.kl_upper(p, x) * (1 - LAST_PLACES)
+
+
+@pytest.mark.parametrize("p", [1e-9, 1e-4, 0.02, 0.3, 0.5, 0.8, 0.999, 1 - 1e-9])
+def test_the_relaxation_is_an_upper_bound_in_corners(p):
+    for x in LEVELS:
+        assert mpmath.mpf(upper_relaxation(p, x)) >= naive.kl_upper(p, x) * (1 - LAST_PLACES)
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_divergence(p, q):
+    # Rounding of the two logarithms is of the order of eps, whatever is left of their sum.
+    assert divergence(p, q) == pytest.approx(float(naive.kl(p, q)), rel=1e-12, abs=2e-15)
+
+
+def test_divergence_at_the_ends():
+    assert divergence(0.0, 0.5) == pytest.approx(math.log(2.0))
+    assert divergence(1.0, 0.5) == pytest.approx(math.log(2.0))
+    assert divergence(0.0, 0.0) == divergence(1.0, 1.0) == 0.0
+    assert divergence(0.5, 0.0) == divergence(0.5, 1.0) == divergence(0.0, 1.0) == math.inf
+
+
+def test_levels():
+    assert KL().level(10.0, 1000, 0.1) == pytest.approx((math.log(1000) + 3 * math.log(math.log(1000))) / 10, rel=1e-14)
+    assert KL(3, 0).level(10.0, 1000, 0.1) == pytest.approx(0.3 * math.log(1000), rel=1e-14)
+    assert KL().level(1.0, 1, 0.1) == 0.0
+    assert KL().level(1.0, 2, 0.1) == pytest.approx(math.log(2))  # log log 2 < 0 counts as 0
+    # KL-MOSS, log+(t k / (L N)) / N: 0 once an arm has had its share t k / L = 100 of the pulls.
+    assert KLMoss().level(50.0, 1000, 0.1) == pytest.approx(math.log(2.0) / 50.0, rel=1e-14)
+    assert KLMoss().level(100.0, 1000, 0.1) == KLMoss().level(500.0, 1000, 0.1) == 0.0
+
+
+@given(inside, st.integers(1, 1000), st.integers(1, 10**6), st.sampled_from([KL(), KL(3, 0), KLMoss()]))
+def test_scores_are_the_bound_at_their_level(mean, n, t, index):
+    x = index.level(float(n), t, 0.2)
+    assert index.score(mean, 0.1, x, None) == upper_confidence(mean, x)

@@ -1,0 +1,113 @@
+"""ESCB against its formula, and every policy on every action set."""
+
+import math
+
+import numpy as np
+import pytest
+from action_sets import ALL, COMPILED, KINDS, playable, random_set
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import superarm as sa
+from superarm.actions import Ranks
+from superarm.oracles.base import GREEDY
+from superarm.policies import Ascent, EveryBatch, choose, prepare
+from superarm.policies.base import Moment
+from superarm.policies.set_search import hope, search
+from superarm.simulation.engine import advance, begin
+from superarm.tally import Tally
+
+
+def _listed(actions, n):
+    listed = sa.Explicit(actions.batches(n))
+    return EveryBatch(listed.table, listed.sizes)
+
+
+@pytest.mark.parametrize("kind", ["subsets", "matching"] if COMPILED else [*KINDS, "pinned paths"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_both_searches_against_every_batch(kind, seed):
+    rng = np.random.default_rng(seed)
+    actions, n = random_set(kind, rng)
+    problem = sa.Problem(n, 1, sa.Linear(), actions)
+    worth, spread, ranks = rng.random(n), rng.random(n), problem.ranks()
+    ranks.eligible[rng.integers(n)] = kind in ("trees", "paths", "pinned paths")
+    allowed = playable(actions, n, ranks.eligible)
+    best = max(worth[list(a)].sum() + math.sqrt(spread[list(a)].sum()) for a in allowed)
+    exact, climbed = (search(finder, problem, worth, spread, ranks) for finder in (_listed(actions, n), Ascent()))
+    assert hope(worth, spread, exact) == pytest.approx(best)
+    assert tuple(sorted(climbed.tolist())) in allowed
+    assert hope(worth, spread, climbed) >= Ascent().guarantee(problem).alpha * best - 1e-9
+
+
+def test_the_index_is_that_of_the_paper():
+    problem = sa.Problem(3, 1, sa.Linear(), sa.Explicit([[0, 1], [2]]))
+    policy = sa.escb(c=4.0).fit(problem)
+    pulls, total, t = np.array([5.0, 7.0, 3.0]), np.array([2.0, 5.0, 2.5]), 50
+    tally = Tally(pulls, total, total.copy(), np.zeros(0))
+    f = math.log(t) + 4.0 * 2 * math.log(math.log(t))
+    by_hand = [
+        2.0 / 5.0 + 5.0 / 7.0 + math.sqrt(f / 2.0 * (1.0 / 5.0 + 1.0 / 7.0)),
+        2.5 / 3.0 + math.sqrt(f / 2.0 / 3.0),
+    ]
+    moment = Moment(t, tally, Ranks(pulls, np.ones(3, bool)))
+    action = choose(policy, problem, moment, prepare(policy, problem, tally), None)
+    assert action.tolist() == [[0, 1], [2]][int(np.argmax(by_hand))]
+    assert by_hand[0] != pytest.approx(by_hand[1])
+
+
+def test_escb_says_how_it_searches_and_refuses_other_rewards():
+    small = sa.Problem(6, 1, sa.Linear(), sa.Subsets(3))
+    large = sa.Problem(60, 1, sa.Linear(), sa.Subsets(10))
+    assert isinstance(sa.escb().fit(small).finder, EveryBatch)
+    assert sa.escb().fit(small).guarantee(small).alpha == 1.0
+    assert isinstance(sa.escb().fit(large).finder, Ascent)
+    assert sa.escb().fit(large).guarantee(large).alpha == GREEDY
+    with pytest.raises(sa.InvalidArgument, match="modular"):
+        sa.escb().fit(sa.Problem(6, 1, sa.Coverage(), sa.Subsets(3)))
+    with pytest.raises(sa.InvalidArgument, match="c"):
+        sa.escb(c=-1.0)
+
+
+POLICIES = {"bc_ucb": sa.bc_ucb(), "cucb": sa.cucb(), "kl_ucb": sa.kl_ucb(), "cts": sa.cts(), "escb": sa.escb()}
+RUNS = [
+    (kind, name, reward)
+    for kind in ALL
+    for name in POLICIES
+    for reward in (sa.Linear(), sa.Coverage())
+    if reward.modular or name != "escb"
+]
+COMPILED_RUNS = [
+    ("paths", "escb", sa.Linear()),
+    ("slots", "kl_ucb", sa.Coverage()),
+    ("pinned trees", "cts", sa.Linear()),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "reward"), COMPILED_RUNS if COMPILED else RUNS)
+def test_every_policy_learns_on_every_action_set(kind, name, reward):
+    rng = np.random.default_rng(5)
+    actions, n = random_set(kind, rng)
+    p = rng.random((n, 2))
+    problem, world = sa.Problem(n, 2, reward, actions), sa.environments.Bernoulli(p)
+    policy = POLICIES[name].fit(problem)
+    game = begin(problem, world, policy, np.random.SeedSequence(1))
+    rounds, earned = np.arange(0, 61, 10), np.zeros(6)
+    advance(problem, world, policy, game, rounds, earned)
+    batches = playable(actions, n)
+    values = [problem.value(p, batch) for batch in batches]
+    sizes = [len(batch) for batch in batches]
+    assert 60 * min(values) - 1e-9 <= earned[-1] <= 60 * max(values) + 1e-9
+    assert 60 * min(sizes) <= game.tally.pulls.sum() <= 60 * max(sizes)
+    assert all(game.tally.pulls[j] > 0 for j in range(n) if any(j in batch for batch in batches))
+
+
+@pytest.mark.skipif(not COMPILED, reason="a compiled horizon")
+def test_escb_finds_the_best_matching():
+    actions = sa.Matching(3, 3, [(a, b) for a in range(3) for b in range(3)])
+    p = np.full((9, 1), 0.3)
+    p[[0, 4, 8]] = 0.7
+    instance = sa.Instance(sa.Problem(9, 1, sa.Linear(), actions), sa.environments.Bernoulli(p))
+    results = sa.simulate(instance, {"ESCB": sa.escb(c=0.0)}, horizon=3000, replications=2, seed=1, progress=False)
+    late = np.diff(results.regret["ESCB"][:, [-20, -1]], axis=1) / np.diff(results.rounds[[-20, -1]])
+    assert late.max() < 0.1 * (2.1 - 0.9)

@@ -1,0 +1,45 @@
+"""The named instances are what their formulas say."""
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.simulation import optimum
+
+
+def test_disjoint_batches_keep_the_suboptimal_arms_and_nearly_the_gap():
+    for k in (2, 8, 64):
+        instance = sa.instances.disjoint_batches(k)
+        assert instance.problem.n_arms - k == 128
+        best, other = instance.value(range(128, 128 + k)), instance.value(range(k))
+        assert best == pytest.approx(1 - (1 - 1.6 / k) ** k)
+        assert other == pytest.approx(1 - (1 - 0.1 / k) ** k)
+    with pytest.raises(sa.InvalidArgument):
+        sa.instances.disjoint_batches(3)
+
+
+def test_lower_bound_instance_is_a_bernoulli_bandit():
+    instance = sa.instances.lower_bound(n_arms=8, k=3, n_items=4, epsilon=0.125)
+    values = [instance.value(batch) for batch in instance.problem.actions.batches(8)]
+    assert values == pytest.approx([4 * 0.375] * 5 + [2.0])
+    assert optimum(instance.problem, instance.p).low == pytest.approx(2.0)
+    with pytest.raises(sa.InvalidArgument):
+        sa.instances.lower_bound(3, 3)
+    with pytest.raises(sa.InvalidArgument):
+        sa.instances.lower_bound(4, 2, epsilon=0.6)
+
+
+def test_rare_hits_separate_good_arms_from_others():
+    p = sa.instances.rare_hits(5).p
+    assert p[:5].min() >= 2 / 15
+    assert p[5:].max() <= 1 / 15
+
+
+def test_instances_refuse_what_does_not_fit():
+    problem = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1))
+    with pytest.raises(sa.InvalidArgument, match="shape"):
+        sa.Instance(problem, sa.environments.Bernoulli(np.zeros((2, 3))))
+    with pytest.raises(sa.InvalidArgument, match="not an environment"):
+        sa.Instance(problem, 3)
+    with pytest.raises(sa.InvalidArgument, match="not a Problem"):
+        sa.Instance(3, sa.environments.Bernoulli(np.zeros((2, 3))))

@@ -1,0 +1,153 @@
+"""Simulation: the same bits as an agent, whatever the threads; regret against the right target."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.environments import draw
+from superarm.noise import streams
+from superarm.simulation import replicate, seeds
+
+T = 150
+INSTANCE = sa.instances.random_coverage(n_arms=9, n_items=4, k=3, high=0.5)
+POLICIES = {"BC-UCB": sa.bc_ucb(), "KL-UCB": sa.kl_ucb(), "CTS": sa.cts()}
+
+
+def run(policies=POLICIES, instance=INSTANCE, **options):
+    options = {"horizon": T, "replications": 3, "seed": 7, "progress": False, **options}
+    return sa.simulate(instance, policies, **options)
+
+
+@pytest.mark.parametrize("environment", ["Bernoulli", "Beta"])
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
+    instance = sa.Instance(INSTANCE.problem, getattr(sa.environments, environment)(INSTANCE.p.reshape(9, 4)))
+    results = run({name: POLICIES[name]}, instance, rounds=range(1, T + 1))
+    seed = seeds(7, 3)[1]
+    agent, world = sa.Agent(instance.problem, POLICIES[name], seed=seed), streams(seed).world
+    outcome, seen, earned, regret = np.empty(12), np.ones(12, bool), 0.0, []
+    for t in range(1, T + 1):
+        decision = agent.ask()
+        draw(instance.environment, instance.problem.support, decision.action.copy(), t, world, outcome, seen)
+        agent.tell(decision, outcome.reshape(3, 4))
+        earned += instance.value(decision.action)
+        regret.append(t * results.targets[name].value - earned)
+    assert np.array_equal(results.regret[name][1], regret)
+    assert np.array_equal(results.pulls[name][1], agent.tally.pulls)
+
+
+def test_results_do_not_depend_on_threads_or_company():
+    one, four, alone = run(threads=1), run(threads=4), run({"CTS": sa.cts()})
+    for name in POLICIES:
+        assert np.array_equal(one.regret[name], four.regret[name])
+    assert np.array_equal(one.regret["CTS"], alone.regret["CTS"])
+    assert not np.array_equal(one.regret["CTS"], run({"CTS": sa.cts()}, seed=8).regret["CTS"])
+
+
+def test_policies_share_the_world():
+    twice = run({"a": sa.uniform(), "b": sa.uniform()})
+    assert np.array_equal(twice.regret["a"], twice.regret["b"])
+
+
+def test_more_replications_keep_the_first_ones():
+    few, many = run({"x": sa.bc_ucb()}, replications=2), run({"x": sa.bc_ucb()}, replications=4)
+    assert np.array_equal(few.regret["x"], many.regret["x"][:2])
+
+
+def test_checkpoints_do_not_change_the_run():
+    every, few = run({"x": sa.bc_ucb()}, rounds=range(1, T + 1)), run({"x": sa.bc_ucb()}, rounds=[10, 70])
+    assert few.rounds.tolist() == [10, 70, T]
+    assert np.array_equal(few.regret["x"], every.regret["x"][:, [9, 69, T - 1]])
+
+
+def test_regret_targets_by_hand():
+    p = np.array([[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]])
+    problem = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1))
+    instance = sa.Instance(problem, sa.environments.Bernoulli(p))
+    optimal = run({"x": sa.uniform()}, instance, target="optimal").targets["x"]
+    assert (optimal.value, optimal.r_max.exact) == (1.0, True)
+    greedy = {"x": sa.bc_ucb(oracle=sa.Failing(sa.Greedy(), 0.5))}
+    promised = run(greedy, instance, target="approximation", horizon=5)
+    assert promised.targets["x"].value == pytest.approx((1 - 1 / np.e) * 0.5)
+    assert promised.target == "approximation"
+
+
+def test_unknown_optimum_is_bracketed_and_said():
+    big = sa.instances.random_coverage(n_arms=60, n_items=8, k=8)
+    target = run({"x": sa.uniform()}, big, target="optimal", horizon=3).targets["x"]
+    assert target.r_max.low < target.r_max.high == target.value
+    assert "only known to lie in" in str(target)
+
+
+def test_regret_counts_expected_reward():
+    p = np.array([[0.25], [1.0]])
+    instance = sa.Instance(sa.Problem(2, 1, sa.Linear(), sa.Subsets(1)), sa.environments.Bernoulli(p))
+    results = run({"x": sa.follow_the_leader()}, instance, horizon=10, rounds=[1, 2, 10])
+    assert results.regret["x"].tolist() == [[0.75, 0.75, 0.75]] * 3
+
+
+def test_results_as_table_frame_and_figure(tmp_path):
+    results = run()
+    frame = results.to_frame()
+    assert {len(column) for column in frame.values()} == {3 * 3 * len(results.rounds)}
+    chosen = (frame["policy"] == "CTS") & (frame["replication"] == 2)
+    assert np.array_equal(frame["regret"][chosen], results.regret["CTS"][2])
+    assert all(name in str(results) for name in POLICIES)
+    mean, error = results.summary()["CTS"]
+    final = results.regret["CTS"][:, -1]
+    assert mean == pytest.approx(final.mean())
+    assert error == pytest.approx(final.std(ddof=1) / np.sqrt(3))
+    results.plot(tmp_path / "regret.png")
+    assert (tmp_path / "regret.png").stat().st_size > 5_000
+
+
+def test_ctrl_c_leaves_what_every_policy_finished(monkeypatch):
+    played, lock = [], threading.Lock()
+
+    def interrupted(run, *arguments):
+        with lock:
+            played.append(run)
+            if len(played) == 6:
+                raise KeyboardInterrupt
+        original(run, *arguments)
+
+    original = replicate._play
+    monkeypatch.setattr(replicate, "_play", interrupted)
+    results = run(replications=5, threads=1)
+    assert not results.complete
+    assert all(values.shape[0] == 1 for values in results.regret.values())
+    assert "interrupted" in str(results)
+    assert np.array_equal(results.regret["CTS"], run(replications=5).regret["CTS"][:1])
+
+
+def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replicate, "_play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"policies": {}}, "policies"),
+        ({"policies": {"x": sa.bc_ucb}}, "policies"),
+        ({"policies": [sa.bc_ucb()]}, "policies"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 1.5}, "horizon"),
+        ({"replications": 0}, "replications"),
+        ({"threads": -1}, "threads"),
+        ({"rounds": [3, 2]}, "rounds"),
+        ({"rounds": [T + 1]}, "rounds"),
+        ({"rounds": []}, "rounds"),
+        ({"target": "best"}, "target"),
+    ],
+)
+def test_bad_arguments_are_named(options, argument):
+    with pytest.raises(sa.InvalidArgument) as caught:
+        run(**options)
+    assert caught.value.argument == argument

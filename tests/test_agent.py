@@ -1,0 +1,310 @@
+"""Ask and tell: late, partial, repeated and corrected feedback; growth; saving."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import superarm as sa
+from superarm.tally import estimates, merge
+
+RNG = np.random.default_rng(0)
+PROBLEM = sa.Problem(n_arms=7, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))
+
+
+def make(policy=None, **options):
+    return sa.Agent(PROBLEM, policy or sa.kl_ucb(), seed=1, **options)
+
+
+def play(agent, rounds, rng):
+    decisions = []
+    for _ in range(rounds):
+        decision = agent.ask()
+        agent.tell(decision, rng.random((2, agent.problem.n_items)) < 0.4)
+        decisions.append(decision)
+    return decisions
+
+
+def same_state(a, b):
+    return json.dumps(a.to_state(), sort_keys=True) == json.dumps(b.to_state(), sort_keys=True)
+
+
+def test_every_arm_is_tried_in_as_few_rounds_as_possible():
+    agent = make()
+    first = [agent.ask().action.tolist() for _ in range(4)]
+    assert first == [[0, 1], [2, 3], [4, 5], [6, 0]]
+
+
+def test_tell_is_idempotent_and_conflicts_are_refused():
+    agent = make()
+    decision = agent.ask()
+    assert agent.tell(decision, [[1, 0, 0], [0, 1, 0]]) is True
+    before = agent.to_state()
+    assert agent.tell(decision.id, np.array([[1, 0, 0], [0, 1, 0]], bool)) is False
+    with pytest.raises(sa.ConflictingFeedback):
+        agent.tell(decision, [[1, 1, 0], [0, 1, 0]])
+    assert agent.to_state() == before
+
+
+@pytest.mark.parametrize(
+    ("outcome", "seen", "argument"),
+    [
+        ([[1, 0, 2], [0, 0, 0]], None, "outcome"),
+        ([[1, 0, -0.1], [0, 0, 0]], None, "outcome"),
+        ([[1, 0, np.nan], [0, 0, 0]], None, "outcome"),
+        ([[1, 0, np.inf], [0, 0, 0]], None, "outcome"),
+        ([[1, 0], [0, 0]], None, "outcome"),
+        ([[1, 0, 0]], None, "outcome"),
+        ([["a", 0, 0], [0, 0, 0]], None, "outcome"),
+        ([[None, 0, 0], [0, 0, 0]], None, "outcome"),
+        ([["0.5", None, 0], [0, 0, 0]], None, "outcome"),
+        ([[0, 0], [0, 0, 0]], None, "outcome"),
+        ([[1, 0, 0], [0, 0, 0]], [[True, False]], "seen"),
+        ([[1, 0, 0], [0, 0, 0]], [[1, 1, 1], [0, 0, 0]], "seen"),
+    ],
+)
+def test_bad_feedback_names_the_argument_and_changes_nothing(outcome, seen, argument):
+    agent = make()
+    decision = agent.ask()
+    before = agent.to_state()
+    with pytest.raises(sa.InvalidArgument) as caught:
+        agent.tell(decision, outcome, seen)
+    assert caught.value.argument == argument
+    assert caught.value.remedy
+    assert agent.to_state() == before
+
+
+@pytest.mark.parametrize("bad", [[7], [-1], [0, 0], ["nobody"], [0.5], [[0]]])
+def test_bad_eligible_arms_change_nothing(bad):
+    agent = make()
+    before = agent.to_state()
+    with pytest.raises(sa.InvalidArgument):
+        agent.ask(eligible=bad)
+    assert agent.to_state() == before
+
+
+def test_unknown_decisions_are_refused():
+    agent = make()
+    with pytest.raises(sa.UnknownDecision, match="never asked"):
+        agent.tell("17", [[0, 0, 0]] * 2)
+    with pytest.raises(sa.UnknownDecision):
+        agent.untell("17", [[0, 0, 0]] * 2)
+    with pytest.raises(sa.UnknownDecision):
+        agent.cancel("17")
+
+
+def test_a_policy_must_be_called():
+    with pytest.raises(sa.InvalidArgument, match="parentheses"):
+        sa.Agent(PROBLEM, sa.kl_ucb)
+
+
+def test_only_eligible_arms_are_handed_out_by_name_or_number():
+    agent = make(arms=list("abcdefg"))
+    for _ in range(5):
+        decision = agent.ask(eligible=["b", 3, "g"])
+        assert set(decision.arms) <= {"b", "d", "g"}
+        assert len(decision.arms) == 2
+
+
+def test_no_batch_out_of_no_arms():
+    with pytest.raises(sa.InvalidArgument) as caught:
+        make().ask(eligible=[])
+    assert caught.value.argument == "eligible"
+
+
+def test_an_id_of_ones_own_gives_the_same_decision_again():
+    agent = make()
+    first = agent.ask(id="mine")
+    assert agent.ask(id="mine") is first
+    assert agent.t == 1
+    agent.tell("mine", [[0, 0, 0]] * 2)
+    assert agent.ask(id="mine").action.tolist() == first.action.tolist()
+    with pytest.raises(sa.InvalidArgument):
+        agent.ask(id="")
+
+
+def test_pulls_under_way_spread_the_batches_out():
+    agent = make()
+    play(agent, 30, np.random.default_rng(3))
+    actions = {tuple(sorted(agent.ask().action)) for _ in range(60)}
+    assert len(actions) > 3
+    frozen = make()
+    play(frozen, 30, np.random.default_rng(3))
+    repeated = set()
+    for _ in range(60):
+        decision = frozen.ask()
+        frozen.cancel(decision)
+        repeated.add(tuple(sorted(decision.action)))
+    assert len(repeated) < len(actions)
+
+
+def test_arms_that_nothing_was_told_of_stay_hopeful_however_many_pulls_are_under_way():
+    agent = make(sa.follow_the_leader())
+    told = agent.ask(eligible=[0, 1])
+    agent.tell(told, [[1, 0, 0], [1, 0, 0]])
+    waiting = [agent.ask().action.tolist() for _ in range(20)]
+    assert all(action[0] in {2, 3, 4, 5, 6} for action in waiting)
+
+
+def test_pulls_under_way_leave_the_means_alone():
+    agent = make()
+    play(agent, 10, np.random.default_rng(3))
+    before = agent.estimates()
+    agent.ask()
+    assert all(np.array_equal(x, y) for x, y in zip(before, agent.estimates(), strict=True))
+
+
+@given(st.permutations(range(6)))
+@settings(derandomize=True, max_examples=30, deadline=None)
+def test_the_order_of_feedback_does_not_matter(order):
+    outcomes = np.random.default_rng(5).random((6, 2, 3))
+    agents = []
+    for sequence in (range(6), order):
+        agent = make(sa.cts())
+        decisions = [agent.ask() for _ in range(6)]
+        for n in sequence:
+            agent.tell(decisions[n], outcomes[n])
+        agents.append(agent)
+    assert all(np.array_equal(x, y) for x, y in zip(agents[0].tally, agents[1].tally, strict=True))
+    assert agents[0].ask().action.tolist() == agents[1].ask().action.tolist()
+
+
+def test_what_was_not_seen_is_not_a_zero():
+    agent = make()
+    decision = agent.ask()
+    agent.tell(decision, [[1, np.nan, 0], [0, 1, 1]], seen=[[True, False, True], [True, True, False]])
+    mean, _ = agent.estimates()
+    assert mean[decision.action[0]].tolist() == [1.0, 0.0, 0.0]
+    assert agent.tally.missed.reshape(7, 3)[decision.action].tolist() == [[0, 1, 0], [0, 0, 1]]
+    other = agent.ask(eligible=decision.action.tolist())
+    agent.tell(other, [[1, 1, 1], [1, 1, 1]])
+    seen_twice, seen_once = agent.estimates()[0][decision.action[0]][[0, 1]]
+    assert (seen_twice, seen_once) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("policy", [sa.kl_ucb(), sa.cts()], ids=["kl_ucb", "cts"])
+def test_untell_is_exact(policy):
+    agent = make(policy)
+    play(agent, 9, np.random.default_rng(2))
+    decision = agent.ask()
+    before = copy.deepcopy(agent)
+    outcome, seen = RNG.random((2, 3)), RNG.random((2, 3)) < 0.5
+    agent.tell(decision, outcome, seen)
+    with pytest.raises(sa.ConflictingFeedback):
+        agent.untell(decision, 1.0 - outcome, seen)
+    agent.untell(decision, outcome, seen)
+    assert np.array_equal(agent.tally.total, before.tally.total)
+    assert np.array_equal(agent.tally.pulls, before.tally.pulls)
+    assert not agent.tally.missed.any()
+    assert agent.tell(decision, outcome) is True
+
+
+def test_cancelled_decisions_count_no_longer():
+    agent = make()
+    decision = agent.ask()
+    assert [d.id for d in agent.pending] == [decision.id]
+    agent.cancel(decision)
+    assert agent.pending == ()
+    with pytest.raises(sa.UnknownDecision):
+        agent.tell(decision, [[0, 0, 0]] * 2)
+    assert agent.ask().action.tolist() == decision.action.tolist()
+
+
+def test_forgotten_decisions_are_unknown_not_learnt_twice():
+    agent = make(remember=2)
+    decisions = play(agent, 3, np.random.default_rng(0))
+    pulls = agent.tally.pulls.copy()
+    with pytest.raises(sa.UnknownDecision):
+        agent.tell(decisions[0], [[0, 0, 0]] * 2)
+    assert np.array_equal(agent.tally.pulls, pulls)
+
+
+@pytest.mark.parametrize("policy", [sa.bc_ucb(), sa.cts(), sa.epsilon_greedy()], ids=["bc_ucb", "cts", "epsilon"])
+def test_a_restored_agent_continues_bit_for_bit(policy):
+    agent = make(policy, arms=list("abcdefg"), items=["x", "y", "z"])
+    play(agent, 12, np.random.default_rng(0))
+    agent.ask()
+    agent.retire_arms(["c"])
+    again = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+    assert same_state(agent, again)
+    for one in (agent, again):
+        play(one, 10, np.random.default_rng(9))
+    assert same_state(agent, again)
+
+
+@pytest.mark.parametrize("state", [{}, {"version": 99}, None, []])
+def test_unknown_states_are_refused(state):
+    with pytest.raises(sa.InvalidArgument, match="version"):
+        sa.Agent.from_state(state)
+
+
+def test_arms_come_and_go():
+    agent = make()
+    play(agent, 5, np.random.default_rng(0))
+    waiting = agent.ask()
+    pulls = agent.tally.pulls.copy()
+    agent.add_arms(["new", "newer"])
+    assert agent.ask().arms == ("new", "newer")
+    assert np.array_equal(agent.tally.pulls[:7], pulls)
+    agent.retire_arms([int(waiting.action[0]), "new"])
+    assert agent.tell(waiting, [[1, 1, 1], [0, 0, 0]])
+    assert all({"new", waiting.arms[0]}.isdisjoint(agent.ask().arms) for _ in range(6))
+    with pytest.raises(sa.InvalidArgument, match="twice"):
+        agent.add_arms(["new"])
+
+
+def test_explicit_sets_need_new_batches_for_new_arms():
+    problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Explicit([[0, 1], [2]]))
+    agent = sa.Agent(problem, sa.bc_ucb())
+    with pytest.raises(sa.InvalidArgument, match="arm 3 is in no batch"):
+        agent.add_arms(1)
+    assert len(agent.arms) == 3
+    agent.add_arms(1, actions=sa.Explicit([[0, 1], [2], [3]]))
+    assert [agent.ask().action.tolist() for _ in range(3)] == [[0, 1], [2], [3]]
+
+
+def test_items_come_and_go():
+    agent = make()
+    play(agent, 6, np.random.default_rng(0))
+    waiting = agent.ask()
+    mean = agent.estimates()[0]
+    agent.add_items(["late"], weights=[2.0])
+    assert agent.items[-1] == "late"
+    assert np.array_equal(agent.estimates()[0][:, :3], mean)
+    assert agent.tell(waiting, [[1, 1, 1], [0, 0, 0]])
+    missed = agent.tally.missed.reshape(7, 4)
+    assert np.array_equal(missed[:, 3], agent.tally.pulls)
+    assert not missed[:, :3].any()
+    agent.retire_items(["late", 0])
+    assert agent.problem.weights.tolist() == [0.0, 1.0, 1.0, 0.0]
+    with pytest.raises(sa.InvalidArgument):
+        agent.add_items(2, weights=[1.0])
+
+
+def test_warm_start_from_data_and_prior():
+    past = PROBLEM.past([0, 0, 3], [[1, 0, 0], [0, 0, 0], [1, 1, 1]])
+    prior = PROBLEM.prior(np.full((7, 3), 0.25), 4)
+    agent = make(tally=past)
+    assert agent.t == 2
+    agent.warm_start(prior)
+    mean, _ = estimates(merge(past, prior), PROBLEM.support)
+    assert np.array_equal(agent.estimates()[0].reshape(-1), mean)
+    assert agent.estimates()[0][0].tolist() == [2 / 6, 1 / 6, 1 / 6]
+    with pytest.raises(sa.InvalidArgument, match="another problem"):
+        agent.warm_start(sa.Problem(2, 3, sa.Coverage(), sa.Subsets(1)).prior(np.zeros((2, 3)), 1))
+
+
+def test_sparse_agents_take_outcomes_laid_flat():
+    from scipy.sparse import csr_array
+
+    support = csr_array([[1, 0, 1], [0, 1, 0], [0, 1, 1]])
+    problem = sa.Problem(n_arms=3, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2), support=support)
+    agent = sa.Agent(problem, sa.kl_ucb())
+    decision = agent.ask()
+    with pytest.raises(sa.InvalidArgument, match="shape"):
+        agent.tell(decision, [[1, 0, 1], [0, 1, 0]])
+    assert agent.tell(decision, [1, 0, 1])
+    assert agent.estimates()[0].tolist() == [1, 0, 1, 0, 0]

@@ -1,0 +1,401 @@
+"""Every component keeps the contract of its family, and ``superarm.testing`` finds those that do not.
+
+A new component needs an entry in ``EXAMPLES``; the test of that name says so. Broken components below are sound but
+for one promise each.
+"""
+
+import importlib
+import itertools
+import pkgutil
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import superarm
+from superarm import environments, indices, intake, oracles, policies, rewards, support, testing
+from superarm._jit import component, components, interpreted
+from superarm.actions import Explicit, Subsets
+from superarm.catalog import bc_ucb, cts, epsilon_greedy
+from superarm.environments import Bernoulli
+from superarm.indices import Bernstein
+from superarm.noise import uniform
+from superarm.oracles import Greedy, Guarantee
+from superarm.policies import Uniform
+from superarm.rewards import Coverage, Linear, Smoothness
+from superarm.support import Sparse
+from superarm.testing import ContractViolation, check
+
+P = np.array([[0.1, 0.5, 0.9], [0.3, 0.3, 0.3]])
+RARE = sparse.csr_array(np.array([[1, 0, 1], [0, 1, 0]]))
+
+EXAMPLES = {
+    "superarm.actions.explicit:Explicit": Explicit([[0, 1], [2, 3, 4], [5, 0]]),
+    "superarm.actions.subsets:Subsets": Subsets(3),
+    "superarm.environments.bernoulli:Bernoulli": Bernoulli(P),
+    "superarm.environments.beta:Beta": environments.Beta(P, 3.0),
+    "superarm.environments.correlated:CommonShock": environments.CommonShock(P, 0.5),
+    "superarm.environments.correlated:Comonotone": environments.Comonotone(P),
+    "superarm.environments.correlated:Copula": environments.Copula(P, 0.2, 0.3, 0.4),
+    "superarm.environments.replay:Replay": environments.Replay(np.random.default_rng(0).random((4, 2, 3))),
+    "superarm.indices.bernstein:Bernstein": Bernstein(),
+    "superarm.indices.hoeffding:Hoeffding": indices.Hoeffding(),
+    "superarm.indices.kl:KL": indices.KL(),
+    "superarm.indices.kl:KLMoss": indices.KLMoss(),
+    "superarm.indices.mean:Mean": indices.Mean(),
+    "superarm.indices.posterior:AnglePosterior": indices.AnglePosterior(),
+    "superarm.indices.posterior:BetaPosterior": indices.BetaPosterior(),
+    "superarm.indices.ucb_v:UCBV": indices.UCBV(),
+    "superarm.intake:Coin": intake.Coin(),
+    "superarm.intake:Exact": intake.Exact(),
+    "superarm.oracles.default:Default": oracles.Default(),
+    "superarm.oracles.exhaustive:Exhaustive": oracles.Exhaustive(),
+    "superarm.oracles.failing:Failing": oracles.Failing(Greedy(), 0.7),
+    "superarm.oracles.greedy:Greedy": Greedy(),
+    "superarm.oracles.lazy:LazyGreedy": oracles.LazyGreedy(),
+    "superarm.oracles.modular:Modular": oracles.Modular(),
+    "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
+    "superarm.policies.index_policy:IndexPolicy": cts(),
+    "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
+    "superarm.policies.uniform:Uniform": Uniform(),
+    "superarm.rewards.coverage:Coverage": Coverage(),
+    "superarm.rewards.linear:ClippedLinear": rewards.ClippedLinear(2.5, 0.3),
+    "superarm.rewards.linear:Linear": Linear(),
+    "superarm.rewards.logistic:Logistic": rewards.Logistic(2.0),
+    "superarm.support:Dense": support.Dense(2, 3),
+    "superarm.support:Sparse": Sparse(RARE),
+}
+PLAIN_ONLY = {"superarm.intake", "superarm.support"}  # families that users do not write, tested by their own files
+
+
+def linear_problem(rng):
+    return superarm.Problem(6, 4, Linear(), Subsets(3), weights=rng.uniform(0.1, 1.0, 4))
+
+
+def found():
+    """The components of the package itself; service and laboratory may need extras and hold none."""
+    for module in pkgutil.walk_packages(superarm.__path__, "superarm."):
+        if module.name.split(".")[1] in {"indices", "rewards", "actions", "environments", "oracles", "policies"}:
+            importlib.import_module(module.name)
+    return sorted(name for name in components if name.startswith("superarm."))
+
+
+@pytest.mark.parametrize("name", found())
+def test_components_keep_their_contract(name):
+    assert name in EXAMPLES, f"{name} is new: give an example of it in EXAMPLES"
+    example = EXAMPLES[name]
+    assert type(example) is components[name]
+    if name.partition(":")[0] in PLAIN_ONLY:
+        testing.check_plain(example)
+    elif name == "superarm.oracles.modular:Modular":  # for modular rewards only
+        testing.check_plain(example)
+        testing.check_oracle(example, linear_problem)
+    elif name == "superarm.policies.screened:Screened":  # for listed batches only
+        testing.check_plain(example)
+        testing.check_policy(example, superarm.Problem(5, 3, Coverage(), Explicit([[0, 1], [2, 3, 4], [1, 4], [3]])))
+    else:
+        check(example)
+
+
+def test_every_example_is_of_a_component():
+    assert set(EXAMPLES) <= set(components)
+
+
+@pytest.mark.parametrize("policy", [bc_ucb(), policies.IndexPolicy(indices.KL(), oracles.Failing(Greedy(), 0.5))])
+def test_assembled_policies_keep_the_contract(policy):
+    testing.check_policy(policy, rounds=15)
+
+
+# ---- broken on purpose; interpreted, since compiling them would prove nothing more
+
+
+@component
+class AboveOne(Bernstein):
+    @interpreted
+    def score(self, mean, deviation, level, noise):
+        return mean + level
+
+
+@component
+class BelowMean(Bernstein):
+    @interpreted
+    def score(self, mean, deviation, level, noise):
+        return mean * level / (1.0 + level)
+
+
+@component
+class FallingScore(Bernstein):
+    @interpreted
+    def score(self, mean, deviation, level, noise):
+        return mean + (1.0 - mean) / (1.0 + level)
+
+
+@component
+class FallingLevel(Bernstein):
+    @interpreted
+    def level(self, pulls, t, share):
+        return 1.0 / (pulls * t)
+
+
+@component
+class NegativeLevel(Bernstein):
+    @interpreted
+    def level(self, pulls, t, share):
+        return np.log(t) / pulls - 0.1
+
+
+@component
+class Ordered(Linear):
+    @interpreted
+    def join(self, state, q):
+        return 0.5 * state + q
+
+
+@component
+class WrongLift(Coverage):
+    @interpreted
+    def lift(self, weight, state, q):
+        return weight * q
+
+
+@component
+class Harmful(Linear):
+    @interpreted
+    def worth(self, weight, state):
+        return -weight * state
+
+    @interpreted
+    def lift(self, weight, state, q):
+        return -weight * q
+
+
+@component
+class NotSubmodular(rewards.Logistic):
+    @property
+    def submodular(self):
+        return True
+
+
+@component
+class NotModular(Coverage):
+    @property
+    def modular(self):
+        return True
+
+
+@component
+class WrongDerivative(Coverage):
+    @interpreted
+    def derivative(self, weight, state, q):
+        return 0.9 * state
+
+
+@component
+class TooSmooth(Linear):
+    @interpreted
+    def smoothness(self, k):
+        return Smoothness(0.9, 10.0, 10.0)
+
+
+@component
+class TooGini(Linear):
+    @interpreted
+    def smoothness(self, k):
+        return Smoothness(1.0, 0.1, 0.1)
+
+
+@component
+class WrongCapacity(Subsets):
+    @interpreted
+    def capacity(self, n_arms):
+        return self.k + 1
+
+
+@component
+class TooFewBatches(Subsets):
+    @interpreted
+    def n_batches(self, n_arms):
+        return 3.0
+
+
+@component
+class RefusesItsOwn(Subsets):
+    @interpreted
+    def includes(self, action):
+        return 0 not in action
+
+
+@component
+class AdmitsTooLittle(Subsets):
+    @interpreted
+    def admits(self, chosen, size, arm):
+        return size < self.k and arm != 0
+
+
+@component
+class AdmitsTooMuch(Subsets):
+    @interpreted
+    def batches(self, n_arms):
+        return (b for b in itertools.combinations(range(n_arms), self.k) if b != (0, 1))
+
+
+@component
+class CoversTooMuch(Subsets):
+    @interpreted
+    def cover(self, ranks):
+        return np.arange(len(ranks.pulls))
+
+
+@component
+class SamplesNothing(Subsets):
+    @interpreted
+    def sample(self, ranks, noise):
+        return np.zeros(0, np.int64)
+
+
+@component
+class Worst(Greedy):
+    @interpreted
+    def maximize(self, problem, q, ranks, noise):
+        worth = q.reshape(problem.n_arms, -1).sum(axis=1)
+        return np.argsort(np.where(ranks.eligible, worth, np.inf))[:3]
+
+
+@component
+class Ineligible(Greedy):
+    @interpreted
+    def maximize(self, problem, q, ranks, noise):
+        return np.argsort(-q.reshape(problem.n_arms, -1).sum(axis=1))[:3]
+
+    @interpreted
+    def guarantee(self, problem):
+        return Guarantee(0.0, 1.0)
+
+
+COUNTER = itertools.count()
+
+
+@component
+class Moody(Greedy):
+    @interpreted
+    def maximize(self, problem, q, ranks, noise):
+        return np.flatnonzero(ranks.eligible)[next(COUNTER) % 2 :][:3]
+
+
+@component
+class PlaysTooMany(Uniform):
+    @interpreted
+    def choose(self, problem, moment, memory, noise):
+        return np.arange(problem.n_arms)
+
+
+@component
+class Fickle(Uniform):
+    @interpreted
+    def choose(self, problem, moment, memory, noise):
+        return np.array([next(COUNTER) // 3 % problem.n_arms])
+
+
+@component
+class NeverForgets(Uniform):
+    @interpreted
+    def learn(self, problem, tally, memory, feedback, noise, sign):
+        tally.pulls[feedback.action] += 1.0
+
+
+@component
+class OutOfRange(Bernoulli):
+    @interpreted
+    def draw(self, support, action, t, noise, outcome, seen):
+        outcome[:] = 1.5
+
+
+@component
+class Contagious(Bernoulli):
+    @interpreted
+    def draw(self, support, action, t, noise, outcome, seen):
+        outcome[:] = (t + len(action)) % 2
+
+    @interpreted
+    def means(self, t):
+        return np.full(self.p.shape, 0.5)
+
+
+@component
+class LiesAboutMeans(Bernoulli):
+    @interpreted
+    def draw(self, support, action, t, noise, outcome, seen):
+        outcome[:] = 0.2
+
+
+@component
+class InCallOrder(Bernoulli):
+    @interpreted
+    def draw(self, support, action, t, noise, outcome, seen):
+        for place in range(len(action) * self.p.shape[1]):  # without seek: what was drawn before decides
+            outcome[place] = float(uniform(noise) < 0.5)
+
+    @interpreted
+    def means(self, t):
+        return np.full(self.p.shape, 0.5)
+
+
+@component
+class Swollen(NamedTuple):
+    rho: Annotated[Any, lambda value, name: value + 1.0] = 0.0
+
+    @interpreted
+    def score(self, mean, deviation, level, noise):
+        return mean
+
+    @interpreted
+    def level(self, pulls, t, share):
+        return 0.0
+
+
+@component
+class Idle(NamedTuple):
+    pass
+
+
+BROKEN = [
+    (AboveOne(), r"scores lie in \[0, 1\]"),
+    (BelowMean(), "scores are at least the mean"),
+    (FallingScore(), "scores grow with the level"),
+    (FallingLevel(), "levels are not negative and grow with t"),
+    (NegativeLevel(), "levels are not negative and grow with t"),
+    (Ordered(), "the order of joining does not matter"),
+    (WrongLift(), "lift is a difference of worth"),
+    (Harmful(), "an arm never takes worth away"),
+    (NotSubmodular(20.0), "gains shrink as the batch grows"),
+    (NotModular(), "an arm adds the same to every batch"),
+    (WrongDerivative(), "derivative is that of worth"),
+    (TooSmooth(), "gamma_inf bounds the derivatives"),
+    (TooGini(), "gamma_g bounds the Gini-weighted gradient"),
+    (WrongCapacity(2), "capacity is the size of the largest batch"),
+    (TooFewBatches(2), "n_batches is a bound"),
+    (RefusesItsOwn(2), "a listed batch may be played"),
+    (AdmitsTooLittle(2), "admits tells what can be extended"),
+    (AdmitsTooMuch(2), "admits tells what can be extended"),
+    (CoversTooMuch(2), "cover and sample may be played"),
+    (SamplesNothing(2), "cover and sample may be played"),
+    (Worst(), "value is at least 0.632 of the best"),
+    (Ineligible(), "only eligible arms are picked"),
+    (Moody(), "the same stream gives the same batch"),
+    (PlaysTooMany(), "batches may be played"),
+    (Fickle(), "the same seed gives the same batches"),
+    (NeverForgets(), "what is taken back leaves no trace"),
+    (OutOfRange(P), r"outcomes lie in \[0, 1\]"),
+    (Contagious(P), "an arm's outcome does not hang on the others"),
+    (InCallOrder(P), "an arm's outcome does not hang on the others"),
+    (LiesAboutMeans(P), "outcomes average to the means"),
+    (Swollen(), "pickling keeps a component"),
+    (Idle(), "a component has the methods of a family"),
+]
+
+
+@pytest.mark.parametrize(("broken", "promise"), BROKEN, ids=[type(broken).__name__ for broken, _ in BROKEN])
+def test_broken_components_are_caught(broken, promise):
+    with pytest.raises(ContractViolation, match=promise):
+        check(broken)

@@ -1,0 +1,68 @@
+"""The documentation runs, cites what exists, and every formula has a source."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import superarm
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUNNABLE = [page for page in PAGES if "```python" in page.read_text()]
+CITING = ("indices", "rewards", "oracles", "policies")
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)))
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_example_of_the_readme_is_short():
+    first = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
+    assert len([line for line in first.splitlines() if line.strip()]) <= 15
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def _modules():
+    for info in pkgutil.walk_packages(superarm.__path__, "superarm."):
+        yield importlib.import_module(info.name)
+
+
+def test_every_cited_key_is_in_the_bibliography():
+    known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs" / "references.bib").read_text()))
+    cited = set()
+    for source in (ROOT / "src").rglob("*.py"):
+        cited |= set(re.findall(r"\[(\w+)\]_", source.read_text()))
+    assert cited - known == set()
+
+
+def test_modules_with_formulas_cite_their_source():
+    silent = []
+    for module in _modules():
+        room, _, name = module.__name__.removeprefix("superarm.").partition(".")
+        if room in CITING and name not in ("", "base", "default"):
+            text = Path(module.__file__).read_text()
+            if not re.search(r"\[\w+\]_", text):
+                silent.append(module.__name__)
+    assert silent == []
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in superarm.__all__:
+        thing = getattr(superarm, name)
+        assert name == "Probabilities" or thing.__doc__, name
