@@ -51,7 +51,7 @@ def test_the_experiment_is_wired(tmp_path, monkeypatch):
     assert re.search(r"BC-UCB +independent +1000  [+-]0\.00", text)
     assert "grows with K" in text
     assert "less regret than CUCB for K in [2, 8, 32]" in text
-    rows = list(csv.DictReader((tmp_path / "headline.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "headline.csv").read_text().splitlines()))
     assert {row["arms"] for row in rows} == {"independent", "fully correlated"}
     assert len(rows) == (3 * 2 + 1 + 4) * 3 * 2
     assert (tmp_path / "headline.png").read_bytes()[:4] == b"\x89PNG"
