@@ -102,7 +102,8 @@ def bounds(lines: "Lines") -> Any:
         ends.append((mean[-1], name, colour))
     for style, colour, family in (("--", "#00695c", lines.lower), (":", "#8e0000", lines.upper)):
         for name, values in family.items():
-            axes.plot(lines.rounds, values, style, color=colour, linewidth=1.5)
+            shown = values > 0.0  # a rate times log T is 0 at T = 1
+            axes.plot(lines.rounds[shown], values[shown], style, color=colour, linewidth=1.5)
             ends.append((values[-1], name, colour))
     axes.plot(lines.rounds, lines.trivial, "-", color="#bbbbbb", linewidth=1.2)
     ends.append((lines.trivial[-1], "trivial: largest gap × T", "#888888"))
@@ -110,7 +111,7 @@ def bounds(lines: "Lines") -> Any:
     axes.set_yscale("log")
     smallest = min(float(values.mean(axis=0)[-1]) for values in lines.regret.values())
     axes.set_ylim(max(1e-2, smallest / 1e3), 3.0 * max(float(end) for end, _, _ in ends if np.isfinite(end)))
-    axes.set_xlim(lines.rounds[0], lines.rounds[-1])
+    axes.set_xlim(min(2, lines.rounds[-1] / 2), lines.rounds[-1])
     _label(axes, ends)
     axes.set_xlabel("round")
     axes.set_ylabel("regret")

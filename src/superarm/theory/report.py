@@ -89,11 +89,11 @@ def _lower(instance: Instance, rounds: Ints, known: Gaps) -> tuple[dict[str, Flo
         return {}, ["lower bounds are left out: they speak of exact oracles (alpha = 1)"]
     lines["gap-free, some instance of this size"] = lower_bound_gap_free(instance, rounds)
     try:
-        lines["Lai-Robbins, instance of this size and gap"] = lower_bound(instance, rounds, known).value
+        lines["Lai-Robbins rate × log T, this size and gap"] = lower_bound(instance, rounds, known).value
     except InvalidArgument as error:
         notes.append(f"Proposition 1 is left out: {error}")
     try:
-        lines["Graves-Lai, this instance"] = graves_lai(instance).low * np.log(rounds)
+        lines["Graves-Lai rate × log T, this instance"] = graves_lai(instance).low * np.log(rounds)
     except InvalidArgument as error:
         notes.append(f"Graves-Lai is left out: {error}")
     return lines, notes
