@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from superarm.indices.kl import divergence, upper_confidence, upper_relaxation
 
@@ -94,6 +95,16 @@ def test_kl_width_in_the_papers_form(p, mean, x):
     assume(divergence(mean, p) <= x)
     q = upper_confidence(mean, x)
     assert q - p <= 2.0 * math.sqrt(2.0 * x * p * (1.0 - p)) + 2.0 * x + 1e-12
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.01, 0.2, 0.5, 0.9, 1 - 1e-6])
+@pytest.mark.parametrize("x", [1e-5, 1e-2, 0.3, 2.0])
+def test_kl_index_at_the_edge_of_the_good_event(p, x):
+    # the worst empirical mean is the largest one that the event allows: there the bounds are nearly attained
+    mean = brentq(lambda m: divergence(m, p) - x, p, 1.0, xtol=1e-15) if divergence(1.0, p) > x else 1.0
+    q = upper_confidence(mean, x)
+    assert g(q) - g(p) <= 4.0 * math.sqrt(x)
+    assert q - p <= (2.0 * math.sqrt(2.0 * x * p * (1.0 - p)) + 2.0 * x) * (1 + 1e-9)
 
 
 @many
