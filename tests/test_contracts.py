@@ -76,6 +76,7 @@ EXAMPLES = {
     "superarm.oracles.stochastic:StochasticGreedy": oracles.StochasticGreedy(),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
     "superarm.policies.index_policy:IndexPolicy": cts(),
+    "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
     "superarm.policies.set_bonus:SetBonus": policies.SetBonus(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
     "superarm.policies.set_search:EveryBatch": policies.EveryBatch(np.array([[0, 1]]), np.array([2])),
@@ -119,6 +120,9 @@ def test_components_keep_their_contract(name):
     elif name == "superarm.oracles.modular:Modular":  # for modular rewards only
         testing.check_plain(example)
         testing.check_oracle(example, linear_problem)
+    elif name == "superarm.policies.screened:Screened":  # for listed batches only
+        testing.check_plain(example)
+        testing.check_policy(example, superarm.Problem(5, 3, Coverage(), Explicit([[0, 1], [2, 3, 4], [1, 4], [3]])))
     else:
         check(example)
 

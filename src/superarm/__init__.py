@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from superarm import environments as environments
     from superarm import indices as indices
     from superarm import testing as testing
+    from superarm import theory as theory
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import (
         Explicit,
@@ -98,6 +99,7 @@ _MODULES = {
     "environments": "superarm.environments",
     "indices": "superarm.indices",
     "testing": "superarm.testing",
+    "theory": "superarm.theory",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -3,6 +3,7 @@
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
 from superarm.policies.uniform import Uniform
@@ -14,9 +15,11 @@ __all__ = [
     "IndexPolicy",
     "Moment",
     "Policy",
+    "Screened",
     "SetBonus",
     "Uniform",
     "choose",
     "learn",
     "prepare",
+    "screened",
 ]

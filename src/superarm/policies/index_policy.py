@@ -1,9 +1,9 @@
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel
+from superarm._jit import component, inlined, interpreted, kernel
 from superarm.actions import capacity, cover
 from superarm.arrays import Floats, Ints
 from superarm.indices import Index, level, score
@@ -74,22 +74,28 @@ class IndexPolicy(NamedTuple):
 @kernel
 def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
     """Write the score of every entry of every eligible arm into ``memory.q``; 1 where nothing was told yet."""
-    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    partial = moment.tally.missed.size > 0
     for j in range(problem.n_arms):
-        if not moment.ranks.eligible[j]:
-            continue
-        pulls, told = moment.ranks.pulls[j], moment.tally.pulls[j]
-        first, last = span(problem.terms.support, j)
-        mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
-        if told == 0.0:
-            q[:] = 1.0
-        elif partial:
-            for o in range(last - first):
-                missed = moment.tally.missed[first + o]
-                x = level(confidence, pulls - missed, moment.t, share) if told > missed else math.inf
-                q[o] = score(confidence, mean[o], deviation[o], x, noise) if told > missed else 1.0
-        else:
-            x = level(confidence, pulls, moment.t, share)
-            for o in range(last - first):
-                q[o] = score(confidence, mean[o], deviation[o], x, noise)
+        if moment.ranks.eligible[j]:
+            rate_arm(confidence, problem, moment, memory, j, moment.t, noise)
+
+
+@inlined
+def rate_arm(
+    confidence: Index, problem: Problem, moment: Moment, memory: Any, j: int, t: int, noise: Noise
+) -> None:  # fmt: skip
+    """Write the scores of arm ``j``'s entries into ``memory.q``, as if it were round ``t``."""
+    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+    pulls, told = moment.ranks.pulls[j], moment.tally.pulls[j]
+    first, last = span(problem.terms.support, j)
+    mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
+    if told == 0.0:
+        q[:] = 1.0
+    elif moment.tally.missed.size > 0:
+        for o in range(last - first):
+            missed = moment.tally.missed[first + o]
+            x = level(confidence, pulls - missed, t, share) if told > missed else math.inf
+            q[o] = score(confidence, mean[o], deviation[o], x, noise) if told > missed else 1.0
+    else:
+        x = level(confidence, pulls, t, share)
+        for o in range(last - first):
+            q[o] = score(confidence, mean[o], deviation[o], x, noise)

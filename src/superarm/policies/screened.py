@@ -1,0 +1,178 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, inlined, interpreted, kernel
+from superarm.actions import Explicit, cover, playable
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.indices import AnglePosterior, BetaPosterior, Index
+from superarm.intake import Exact, Intake
+from superarm.noise import Noise
+from superarm.oracles import Exhaustive, Guarantee
+from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.index_policy import IndexPolicy, rate_arm
+from superarm.problem import Problem
+from superarm.rewards import value
+from superarm.tally import Feedback, Tally, estimate, record
+
+_SLACK = 1.0 + 1e-9
+"""Indices grow with t up to rounding; a value computed for later, times this, is a bound in floating point too."""
+
+_LONGEST = 8
+"""A bound is carried over at most t / 8 rounds: the logarithm hardly moves meanwhile."""
+
+
+class Carried(NamedTuple):
+    """Estimates as in an index policy, and for each batch a value that it cannot exceed until a later round.
+
+    ``bound``, ``until`` and ``stride`` are (n_batches,); ``version`` (n_arms,) counts what was learnt of an arm, and
+    ``noted`` (2, n_batches, k) is version and pulls of the batch's arms when its bound was computed: the bound serves
+    while nothing was learnt of them and none of their pulls was taken back. ``last`` (1,) is the batch played last.
+    """
+
+    mean: Floats
+    deviation: Floats
+    q: Floats
+    bound: Floats
+    until: Ints
+    stride: Ints
+    version: Floats
+    noted: Floats
+    last: Ints
+
+
+@component
+class Screened(NamedTuple):
+    r"""An index policy on listed batches that looks only at batches that could win: the same decisions, bit for bit.
+
+    While nothing is learnt of an arm its level grows with t, its score with the level and the reward with the scores.
+    So the value of a batch computed as if it were round :math:`t' > t` bounds its value until :math:`t'`, and a batch
+    whose bound lies below the best value found is passed over. Decides as :class:`IndexPolicy` with
+    :class:`Exhaustive` does, for any index that does not sample; [MerlisMannor2019]_ (Algorithm 1) with its
+    :math:`Oracle(q)` evaluated lazily.
+
+    >>> import superarm as sa
+    >>> screened(sa.bc_ucb()).confidence
+    Bernstein(rho=3.0)
+    """
+
+    confidence: Index
+    table: Ints = np.zeros((0, 0), np.int64)
+    sizes: Ints = np.zeros(0, np.int64)
+    intake: Intake = Exact()
+
+    def prepare(self, problem: Problem, tally: Tally) -> Carried:
+        entries, n = len(tally.total), len(self.sizes)
+        memory = Carried(
+            np.zeros(entries), np.zeros(entries), np.zeros(entries), np.zeros(n), np.zeros(n, np.int64),
+            np.ones(n, np.int64), np.zeros(problem.n_arms), np.zeros((2, n, self.table.shape[1])),
+            np.zeros(1, np.int64),
+        )  # fmt: skip
+        for j in range(problem.n_arms):
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        return memory
+
+    def choose(self, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> Ints:
+        if any_unsampled(moment.ranks):
+            action = cover(problem.actions, moment.ranks)
+            if holds_unsampled(action, moment.ranks):
+                return action
+        best, most, fewest = -1, -np.inf, np.inf
+        last = memory.last[0]
+        for n in range(-1, len(self.sizes)):  # the last winner first: it is likely to win again
+            row = last if n < 0 else n
+            if n == last or (
+                memory.until[row] >= moment.t
+                and memory.bound[row] < most
+                and _holds(self.table, memory.version, memory.noted, moment.ranks.pulls, row)
+            ):
+                continue
+            action = self.table[row, : self.sizes[row]]
+            if not playable(action, moment.ranks):
+                continue
+            r = _worth(self.confidence, problem, moment, memory, action, moment.t, noise)
+            pulls = np.inf
+            for j in action:
+                pulls = min(pulls, moment.ranks.pulls[j])
+            if r > most or (r == most and (pulls < fewest or (pulls == fewest and row < best))):
+                best, most, fewest = row, r, pulls
+            elif r < most:
+                _carry(self.confidence, problem, moment, memory, row, action, most, noise)
+        memory.last[0] = max(0, best)
+        return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+            memory.version[j] += 1.0
+
+    @interpreted
+    def fit(self, problem: Problem) -> "Screened":
+        if not isinstance(problem.actions, Explicit):
+            raise InvalidArgument("policy", "batches are not listed", "Screened needs Explicit actions", "Screened")
+        if isinstance(self.confidence, BetaPosterior | AnglePosterior):
+            raise InvalidArgument("confidence", "a sampled index bounds nothing", "take the plain policy", "Screened")
+        return self._replace(table=problem.actions.table, sizes=problem.actions.sizes)
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(1.0, 1.0)
+
+
+def screened(policy: IndexPolicy) -> Screened:
+    """The screened form of an index policy on listed batches, e.g. ``screened(bc_ucb())``; it decides alike.
+
+    >>> import superarm as sa
+    >>> instance = sa.instances.disjoint_batches(32)
+    >>> policies = {"plain": sa.cucb(), "screened": screened(sa.cucb())}
+    >>> results = sa.simulate(instance, policies, horizon=500, replications=1, progress=False)
+    >>> bool((results.regret["plain"] == results.regret["screened"]).all())
+    True
+    """
+    if not isinstance(policy, IndexPolicy):
+        raise InvalidArgument("policy", f"{type(policy).__name__} is no index policy", "give e.g. bc_ucb()")
+    if not isinstance(policy.oracle, Exhaustive) and type(policy.oracle).__name__ != "Default":
+        raise InvalidArgument("policy", "its oracle is not exhaustive", "leave the oracle as it is by default")
+    return Screened(policy.confidence, intake=policy.intake)
+
+
+@inlined
+def _holds(table: Ints, version: Floats, noted: Floats, pulls: Floats, row: int) -> bool:
+    """Whether the bound of batch ``row`` still serves: nothing learnt of its arms, and no pull taken back."""
+    for place in range(table.shape[1]):
+        j = table[row, place]
+        if j >= 0 and (version[j] != noted[0, row, place] or pulls[j] < noted[1, row, place]):
+            return False
+    return True
+
+
+@inlined
+def _worth(
+    confidence: Index, problem: Problem, moment: Moment, memory: Carried, action: Ints, t: int, noise: Noise
+) -> float:
+    """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
+    for j in action:
+        rate_arm(confidence, problem, moment, memory, j, t, noise)
+    return value(problem.reward, problem.terms, memory.q, action)
+
+
+@kernel
+def _carry(
+    confidence: Index, problem: Problem, moment: Moment, memory: Carried, row: int, action: Ints, most: float,
+    noise: Noise,
+) -> None:  # fmt: skip
+    """Note how much the losing batch ``row`` can be worth until a later round; look further while that succeeds."""
+    ahead = moment.t + memory.stride[row]
+    memory.bound[row] = _worth(confidence, problem, moment, memory, action, ahead, noise) * _SLACK
+    memory.until[row] = ahead
+    for place in range(len(action)):
+        memory.noted[0, row, place] = memory.version[action[place]]
+        memory.noted[1, row, place] = moment.ranks.pulls[action[place]]
+    if memory.bound[row] < most:
+        memory.stride[row] = min(2 * memory.stride[row], max(1, moment.t // _LONGEST))
+    else:
+        memory.stride[row] = max(1, memory.stride[row] // 2)

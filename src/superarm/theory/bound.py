@@ -1,0 +1,119 @@
+"""What a bound is made of: the numbers of an instance that enter it, and its terms over the horizon."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.errors import InvalidArgument
+from superarm.rewards import Smoothness
+from superarm.simulation.instances import Instance
+from superarm.theory.gaps import Gaps, gaps
+
+
+@dataclass(frozen=True)
+class Setting:
+    r"""The numbers of an instance that enter the bounds of [MerlisMannor2019]_.
+
+    ``weight`` is :math:`\bar M = \sum_i w_i`, ``heaviest`` is :math:`\max_i w_i`; ``minimum`` and ``maximum`` are the
+    gaps of the arms that have any, ``largest`` is :math:`\Delta_{\max}`. ``alpha`` is that of the gaps.
+    """
+
+    n_arms: int
+    n_items: int
+    k: int
+    weight: float
+    heaviest: float
+    smoothness: Smoothness
+    minimum: Floats
+    maximum: Floats
+    largest: float
+    alpha: float = 1.0
+
+    @property
+    def inverse_gaps(self) -> float:
+        r""":math:`\sum_j 1/\Delta_{j,\min}` over the arms of some suboptimal batch; infinite for an unknown gap."""
+        with np.errstate(divide="ignore"):
+            return float(np.sum(1.0 / self.minimum))
+
+    def log_ratios(self, offset: float) -> float:
+        r""":math:`\sum_j (offset + \log(\Delta_{j,\max}/\Delta_{j,\min}))` over the same arms."""
+        with np.errstate(divide="ignore"):
+            return float(np.sum(offset + np.log(self.maximum / self.minimum)))
+
+    @property
+    def gamma_g_paper(self) -> float:
+        """The paper's bound of gamma_g; the exact value where the paper's is undefined or too small."""
+        paper, exact = self.smoothness.gamma_g_paper, self.smoothness.gamma_g
+        return paper if paper >= exact else exact
+
+
+def setting(instance: Instance, known: Gaps | None = None) -> Setting:
+    """The numbers of ``instance`` that enter the bounds; its gaps are computed unless ``known``."""
+    problem = instance.problem
+    g = gaps(instance) if known is None else known
+    mask = g.suboptimal
+    return Setting(
+        n_arms=problem.n_arms,
+        n_items=problem.n_items,
+        k=problem.k,
+        weight=float(problem.weights.sum()),
+        heaviest=float(problem.weights.max()),
+        smoothness=problem.reward.smoothness(problem.k),
+        minimum=g.minimum[mask],
+        maximum=g.maximum[mask],
+        largest=g.largest,
+        alpha=g.alpha,
+    )
+
+
+@dataclass(frozen=True)
+class Bound:
+    r"""An upper bound of the regret up to each of ``horizon``, in its terms.
+
+    ``gamma_g`` and ``gamma_inf`` are the terms with those smoothness parameters, ``constant`` what does not grow;
+    ``value`` is their sum. All have the shape of ``horizon``. ``float(bound)`` and ``np.asarray(bound)`` are the value.
+    """
+
+    name: str
+    horizon: Floats
+    gamma_g: Floats
+    gamma_inf: Floats
+    constant: Floats
+
+    @property
+    def value(self) -> Floats:
+        """The bound itself."""
+        return self.gamma_g + self.gamma_inf + self.constant
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.value, dtype)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+def assemble(name: str, horizon: Any, gamma_g: Any, gamma_inf: Any, constant: float) -> Bound:
+    """A bound whose growing terms are given as functions of T, or as factors of log T."""
+    t = rounds(horizon)
+
+    def over(term: Any) -> Floats:
+        return np.asarray(term(t) if callable(term) else _times_log(term, t), float)
+
+    return Bound(name, t, over(gamma_g), over(gamma_inf), np.full(t.shape, float(constant)))
+
+
+def _times_log(factor: float, t: Floats) -> Floats:
+    return factor * np.log(t) if np.isfinite(factor) else np.full(t.shape, factor)  # not inf * 0 at T = 1
+
+
+def rounds(horizon: Any) -> Floats:
+    """``horizon`` as floats, of any shape, each at least 1."""
+    try:
+        t = np.asarray(horizon, float)
+    except (TypeError, ValueError):
+        raise InvalidArgument("horizon", f"{horizon!r} is not a number of rounds", "give numbers >= 1") from None
+    if not t.size or not (t >= 1.0).all():  # also refuses NaN
+        raise InvalidArgument("horizon", "some T is below 1", "give numbers of rounds, each at least 1")
+    return t

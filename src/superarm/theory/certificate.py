@@ -1,0 +1,151 @@
+r"""Numerical certificates of smoothness: what was found, and what is proven.
+
+From below by maximisation from many starts, the maximiser shown; from above by interval arithmetic on a partition of
+the cube, refined where the bound is worst. Both are of the definition in [MerlisMannor2019]_ (section Preliminaries):
+
+.. math:: \gamma_\infty = \sup_{x, i}\frac{\partial f}{\partial x_i}, \qquad
+          \gamma_g = \sup_x\sqrt{\sum_i x_i(1 - x_i)\Bigl(\frac{\partial f}{\partial x_i}\Bigr)^2}
+"""
+
+import heapq
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from superarm.arrays import Floats
+from superarm.rewards import Reward
+from superarm.theory.intervals import Interval, interval, on_intervals
+
+STARTS = 24
+BOXES = 3000
+
+
+def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
+    """The gradient of one item's reward for a batch of ``k`` arms, as a function of their parameters (k,).
+
+    ``reward`` is a component, or any function of the parameters: then differences stand in for derivatives.
+
+    >>> import superarm as sa
+    >>> slopes(sa.Coverage(), 2)(np.array([0.5, 0.25]))
+    array([0.75, 0.5 ])
+    """
+    if hasattr(reward, "derivative"):
+        return lambda x: np.array([_slope(reward, x, i) for i in range(k)])
+
+    def differences(x: Floats) -> Floats:
+        g = np.empty(k)
+        for i in range(k):
+            h = 1e-6
+            up, down = x.copy(), x.copy()
+            up[i], down[i] = min(1.0, x[i] + h), max(0.0, x[i] - h)
+            g[i] = (float(reward(up)) - float(reward(down))) / (up[i] - down[i])
+        return g
+
+    return differences
+
+
+def plain(reward: Any, name: str) -> Callable[..., Any]:
+    """A method of a component as plain Python: one reward is looked at once, which is not worth compiling."""
+    method = getattr(type(reward), name)
+    return getattr(method, "py_func", method)  # type: ignore[no-any-return]
+
+
+def _slope(reward: Any, x: Floats, i: int) -> float:
+    """The derivative in the i-th parameter, all others having joined before."""
+    join, state = plain(reward, "join"), plain(reward, "start")(reward, 1.0)
+    for other in range(len(x)):
+        if other != i:
+            state = join(reward, state, float(x[other]))
+    return float(plain(reward, "derivative")(reward, 1.0, state, float(x[i])))
+
+
+def largest(gradient: Callable[[Floats], Floats], k: int, seed: int = 0) -> tuple[float, Floats, float, Floats]:
+    """The largest slope and Gini-weighted slope found, each with the point (k,) where it was found.
+
+    Starts are points of the cube, its middle, near corners and single free coordinates, where rewards such as coverage
+    are steepest.
+
+    >>> import superarm as sa
+    >>> found = largest(slopes(sa.Coverage(), 3), 3)
+    >>> round(found[0], 6), round(found[2], 6)
+    (1.0, 0.5)
+    """
+    rng = np.random.default_rng(seed)
+    starts = [np.full(k, 0.5), np.full(k, 1e-3), np.full(k, 0.5 / k), np.full(k, 1.0 - 1e-3)]
+    starts += [np.where(np.arange(k) == i, 0.5, corner) for i in {0, k - 1} for corner in (1e-3, 1.0 - 1e-3)]
+    starts += list(rng.uniform(size=(STARTS, k)) ** rng.choice([1.0, 4.0], size=(STARTS, 1)))
+
+    def gini(x: Floats) -> float:
+        return -float(np.sum(x * (1.0 - x) * gradient(x) ** 2))
+
+    def steep(x: Floats) -> float:
+        return -float(gradient(x).max())
+
+    top, where = _maximum(steep, starts)
+    square, place = _maximum(gini, starts)
+    return top, where, math.sqrt(max(0.0, square)), place
+
+
+def _maximum(loss: Callable[[Floats], float], starts: list[Floats]) -> tuple[float, Floats]:
+    best, where = -math.inf, starts[0]
+    for start in starts:
+        found = minimize(loss, start, bounds=[(0.0, 1.0)] * len(start), method="L-BFGS-B", options={"maxiter": 200})
+        for x in (np.round(found.x, 9), found.x, start):
+            if -loss(x) > best:
+                best, where = -loss(x), np.clip(x, 0.0, 1.0)
+    return best, where
+
+
+def proven(reward: Reward, k: int, boxes: int = BOXES) -> tuple[float, float] | None:
+    """Upper bounds of gamma_inf and gamma_g that hold, or None if the reward's code does not run on intervals.
+
+    >>> import superarm as sa
+    >>> gamma_inf, gamma_g = proven(sa.Coverage(), 2)
+    >>> round(gamma_inf, 6), 0.5 <= gamma_g < 0.52
+    (1.0, True)
+    """
+    try:
+        steep = _refine(lambda box: max(d.high for d in _slopes(reward, box)), k, boxes)
+        square = _refine(lambda box: _gini(_slopes(reward, box), box), k, boxes)
+    except (TypeError, ArithmeticError, AttributeError, ValueError):
+        return None
+    gamma_inf = max(0.0, steep)
+    return gamma_inf, min(math.sqrt(max(0.0, square)), math.sqrt(k) * gamma_inf / 2.0)
+
+
+def _slopes(reward: Any, box: list[Interval]) -> list[Interval]:
+    start, join, derivative = (on_intervals(getattr(type(reward), name)) for name in ("start", "join", "derivative"))
+    result = []
+    for i, x in enumerate(box):
+        state = start(reward, 1.0)
+        for other in (*box[:i], *box[i + 1 :]):
+            state = join(reward, state, other)
+        result.append(interval(derivative(reward, 1.0, state, x)))
+    return result
+
+
+def _gini(slopes: list[Interval], box: list[Interval]) -> float:
+    bound = 0.0
+    for d, x in zip(slopes, box, strict=True):
+        nearest = min(max(0.5, x.low), x.high)  # x (1 - x) is largest where x is closest to 1/2
+        bound += nearest * (1.0 - nearest) * max(d.low**2, d.high**2)
+    return bound * (1.0 + 1e-12)
+
+
+def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> float:
+    """The largest bound over a partition of the cube, whose worst box is halved again and again."""
+    whole = [Interval(0.0, 1.0)] * k
+    heap = [(-bound(whole), 0, whole)]
+    for n in range(boxes):
+        _, _, box = heap[0]
+        widest = max(range(k), key=lambda i: box[i].high - box[i].low)
+        low, high = box[widest].low, box[widest].high
+        middle = 0.5 * (low + high)
+        heapq.heappop(heap)
+        for number, half in enumerate((Interval(low, middle), Interval(middle, high))):
+            part = [*box[:widest], half, *box[widest + 1 :]]
+            heapq.heappush(heap, (-bound(part), 2 * n + number + 1, part))
+    return -heap[0][0]

@@ -1,0 +1,30 @@
+r"""From which horizon on a bound says anything: where it falls below :math:`\Delta_{\max} T`."""
+
+import math
+from collections.abc import Callable
+
+HOPELESS = 1e300
+"""No horizon beyond this is looked at."""
+
+
+def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
+    r"""The horizon from which on ``bound`` lies below the trivial :math:`\Delta_{\max}T` of [MerlisMannor2019]_.
+
+    Every bound of :mod:`superarm.theory` is concave in T, so once below it stays below. Infinite if it never is.
+
+    >>> round(crossover(lambda t: 100.0, 0.5), 6)
+    200.0
+    """
+    high = 1.0
+    while not bound(high) < largest_gap * high:
+        high *= 2.0
+        if high > HOPELESS:
+            return math.inf
+    low = high / 2.0
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        if bound(middle) < largest_gap * middle:
+            high = middle
+        else:
+            low = middle
+    return high

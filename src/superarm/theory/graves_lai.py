@@ -1,0 +1,171 @@
+r"""The asymptotic price of learning a coverage instance, by a linear program.
+
+For every consistent policy :math:`\liminf R(T)/\log T \ge C`, where
+
+.. math:: C = \min_{\eta \ge 0}\sum_A \eta_A\Delta_A \quad\text{such that}\quad
+          \inf_\lambda \sum_{j \in A \setminus O} N_j(\eta)\sum_i kl(p_{ij}, \lambda_{ij}) \ge 1
+          \quad\text{for every suboptimal } A,
+
+:math:`N_j(\eta) = \sum_{A \ni j}\eta_A`, O the arms of optimal batches, and the infimum over the parameters
+:math:`\lambda \ge p` of the arms of A outside of O that make A worth :math:`r_{\max}`: those that optimal play would
+never notice [GravesLai1997]_, [CombesEtAl2015]_.
+
+The infimum is a convex problem in :math:`s_{ij} = -\log(1 - \lambda_{ij})`, so the program is solved by cutting planes:
+its value with finitely many :math:`\lambda` is a lower bound of C, and scaling a solution until it is feasible gives an
+upper bound. Entries are independent, or the items of each arm identical.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, linprog
+
+from superarm.actions import Explicit
+from superarm.arrays import Bools, Floats, Ints
+from superarm.environments import Bernoulli, Comonotone
+from superarm.errors import InvalidArgument
+from superarm.rewards import Coverage
+from superarm.simulation.instances import Instance
+from superarm.simulation.regret import Bracket
+from superarm.support import Dense
+from superarm.theory.search import ROUNDING
+from superarm.theory.table import values
+
+_FLOOR = 1e-9
+"""An arm that was never played is priced as if played this often (relative to the rest), to get a proper cut."""
+
+
+class _Case(NamedTuple):
+    """p (n_arms, n_items), weights, batches as a boolean (n_batches, n_arms), gaps, free arms (outside of O), r_max."""
+
+    p: Floats
+    weights: Floats
+    holds: Bools
+    gap: Floats
+    free: Bools
+    r_max: float
+
+
+def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -> Bracket:
+    r"""The Graves-Lai constant of an ``Explicit`` coverage instance, in a bracket of relative width ``precision``.
+
+    ``low`` is a valid rate for a lower bound, :math:`\liminf R(T)/\log T \ge low`. The environment is ``Bernoulli``
+    (all entries independent) or ``Comonotone`` with equal parameters in a row (the items of an arm identical). At most
+    ``rounds`` cutting planes are added a batch. Implements [GravesLai1997]_ in the form of [CombesEtAl2015]_ for
+    semi-bandits; on the instance of [MerlisMannor2019]_ it is the bound of Lai and Robbins.
+
+    >>> import superarm as sa
+    >>> rate = graves_lai(sa.instances.lower_bound(12, 3, epsilon=0.1))
+    >>> round(rate.low, 3), round(rate.high, 3)
+    (44.697, 44.697)
+    """
+    case = _case(instance)
+    poor = np.flatnonzero(case.gap > 0.0)
+    poor = poor[(case.holds[poor] & case.free).any(axis=1)]
+    if not poor.size:
+        return Bracket(0.0, 0.0)
+    eta = np.ones(len(case.gap))
+    cuts: list[Floats] = []
+    low, high = 0.0, np.inf
+    for _ in range(rounds):
+        pulls = case.holds.T @ eta
+        found = [_separate(case, int(a), pulls) for a in poor]
+        worst = min(information for information, _ in found)
+        if worst > 0.0:
+            high = min(high, float(eta @ case.gap) / worst)
+        if high - low <= precision * high:
+            break
+        cuts += [cut for information, cut in found if not cuts or information < 1.0]
+        solved = linprog(
+            case.gap[poor], A_ub=-np.array(cuts) @ case.holds[poor].T, b_ub=-np.ones(len(cuts)), method="highs"
+        )
+        low = max(low, float(solved.fun))
+        eta = np.zeros(len(case.gap))
+        eta[poor] = solved.x
+    return Bracket(min(low, high), high)
+
+
+def _case(instance: Instance) -> _Case:
+    problem, environment = instance.problem, instance.environment
+    plain = isinstance(problem.reward, Coverage) and isinstance(problem.actions, Explicit)
+    if not plain or not isinstance(problem.support, Dense):
+        raise InvalidArgument("instance", "not coverage with listed batches", "give Coverage() and Explicit([...])")
+    p, weights = instance.p.reshape(problem.n_arms, problem.n_items), problem.weights
+    if isinstance(environment, Comonotone) and (p == p[:, :1]).all():
+        p, weights = p[:, :1], weights.sum(keepdims=True)
+    elif not isinstance(environment, Bernoulli):
+        raise InvalidArgument("instance", "its outcomes depend on one another", "give environments.Bernoulli(p)")
+    table: Ints = problem.actions.table  # type: ignore[attr-defined]
+    sizes: Ints = problem.actions.sizes  # type: ignore[attr-defined]
+    value = values(problem.reward, problem.terms, instance.p, table, sizes)
+    best = float(value.max())
+    gap = np.where(value < best - ROUNDING * best, best - value, 0.0)
+    holds = np.zeros((len(sizes), problem.n_arms), bool)
+    for row in range(len(sizes)):
+        holds[row, table[row, : sizes[row]]] = True
+    free = ~holds[gap == 0.0].any(axis=0)
+    return _Case(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best)
+
+
+def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:
+    """The least information that tells ``batch`` from an optimal one, and its price an arm, (n_arms,)."""
+    arms = case.holds[batch] & case.free
+    fixed = np.prod(1.0 - case.p[case.holds[batch] & ~case.free], axis=0) * case.weights
+    n = np.maximum(pulls[arms], _FLOOR * pulls.max())
+    p = case.p[arms]
+    left = float(case.weights.sum()) - case.r_max  # what may stay uncovered, at most
+    lam = _water(p, n, fixed, left)
+    price = np.zeros(len(pulls))
+    price[arms] = _kl(p, lam).sum(axis=1)
+    return float(price @ pulls), price
+
+
+def _water(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
+    r"""The cheapest :math:`\lambda` with :math:`\sum_i fixed_i\prod_j(1 - \lambda_{ij}) \le left`.
+
+    By the optimality conditions :math:`n_j(1 - p_{ij}/\lambda_{ij}) = \nu\, fixed_i\prod_j(1 - \lambda_{ij})` with one
+    multiplier :math:`\nu`: the left side grows with :math:`\lambda`, the right falls, so both are found by bisection.
+    """
+
+    def uncovered(log_nu: float) -> float:
+        return float(_left(_lambdas(p, n, fixed, np.exp(log_nu)), fixed).sum()) - left
+
+    low, high = -60.0, 60.0
+    if uncovered(high) > 0.0:
+        return _lambdas(p, n, fixed, float(np.exp(high)))
+    return _lambdas(p, n, fixed, float(np.exp(brentq(uncovered, low, high, xtol=1e-11))))
+
+
+def _left(lam: Floats, fixed: Floats) -> Floats:
+    return np.asarray(fixed * np.prod(1.0 - lam, axis=0))
+
+
+def _lambdas(p: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
+    """The parameters at multiplier ``nu``, item by item: bisection on the common slope mu of the item's arms."""
+    low, high = np.zeros(p.shape[1]), np.full(p.shape[1], n.min())
+    for _ in range(60):
+        mu = 0.5 * (low + high)
+        short = mu < nu * _left(_at(p, n, mu), fixed)
+        low, high = np.where(short, mu, low), np.where(short, high, mu)
+    return _spill(_at(p, n, 0.5 * (low + high)), n, fixed, nu)
+
+
+def _at(p: Floats, n: Floats, mu: Floats) -> Floats:
+    lam = p / np.maximum(1.0 - mu[None, :] / n[:, None], 1e-300)
+    return np.clip(lam, p, 1.0 - 1e-15)
+
+
+def _spill(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
+    """Where even the largest slope does not balance an item, its cheapest arm takes the rest (p = 0: kl is linear)."""
+    cheapest = int(np.argmin(n))
+    over = nu * _left(lam, fixed) / n[cheapest]
+    excess = over > 1.0 + 1e-9
+    lam = lam.copy()
+    lam[cheapest, excess] = 1.0 - (1.0 - lam[cheapest, excess]) / over[excess]
+    return lam
+
+
+def _kl(p: Floats, lam: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(p > 0.0, p * np.log(p / lam), 0.0)
+    return np.asarray(np.maximum(0.0, first + (1.0 - p) * (np.log1p(-p) - np.log1p(-lam))))

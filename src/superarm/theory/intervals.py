@@ -1,0 +1,120 @@
+"""Interval arithmetic, enough to run a user's reward on boxes of parameters and get bounds that hold.
+
+Every result is widened by a few units in the last place, so that rounding cannot make it false. [Moore1966]_
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+_WIDEN = 4.0 * 2.0**-52
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """All numbers from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: Any) -> "Interval":
+        o = interval(other)
+        return _out(self.low + o.low, self.high + o.high)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Interval":
+        return Interval(-self.high, -self.low)
+
+    def __sub__(self, other: Any) -> "Interval":
+        return self + -interval(other)
+
+    def __rsub__(self, other: Any) -> "Interval":
+        return interval(other) - self
+
+    def __mul__(self, other: Any) -> "Interval":
+        o = interval(other)
+        ends = [x * y for x in (self.low, self.high) for y in (o.low, o.high)]
+        return _out(min(ends), max(ends))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> "Interval":
+        o = interval(other)
+        if o.low <= 0.0 <= o.high:
+            raise ArithmeticError("division by an interval that holds 0")
+        return self * _out(1.0 / o.high, 1.0 / o.low)
+
+    def __rtruediv__(self, other: Any) -> "Interval":
+        return interval(other) / self
+
+    def __pow__(self, power: Any) -> "Interval":
+        if not isinstance(power, int) or power < 0:
+            raise TypeError("only whole powers of intervals")
+        result = Interval(1.0, 1.0)
+        for _ in range(power):
+            result = result * self
+        return result if power % 2 else Interval(max(0.0, result.low), result.high)
+
+    def __lt__(self, other: Any) -> bool:
+        raise TypeError("an interval is neither below nor above: no branching on parameters")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __float__(self) -> float:
+        raise TypeError("an interval is not a number")
+
+
+def interval(value: Any) -> Interval:
+    """A number as an interval, an interval as itself.
+
+    >>> interval(1.0) + Interval(0.0, 1.0) > 0
+    Traceback (most recent call last):
+    TypeError: an interval is neither below nor above: no branching on parameters
+    """
+    return value if isinstance(value, Interval) else Interval(float(value), float(value))
+
+
+def _out(low: float, high: float) -> Interval:
+    if math.isnan(low) or math.isnan(high):
+        raise ArithmeticError("an undefined operation on intervals")
+    return Interval(low - _WIDEN * abs(low) - _TINY, high + _WIDEN * abs(high) + _TINY)
+
+
+def _rising(f: Callable[[float], float]) -> Callable[[Any], Interval]:
+    """A monotone function of the reals, on intervals."""
+    return lambda x: _out(f(interval(x).low), f(interval(x).high))
+
+
+_MATH = SimpleNamespace(
+    **{name: _rising(getattr(math, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "atan")},
+    pi=math.pi,
+    e=math.e,
+)
+
+
+def _smallest(*values: Any) -> Interval:
+    ends = [interval(value) for value in values]
+    return Interval(min(end.low for end in ends), min(end.high for end in ends))
+
+
+def _largest(*values: Any) -> Interval:
+    ends = [interval(value) for value in values]
+    return Interval(max(end.low for end in ends), max(end.high for end in ends))
+
+
+def on_intervals(method: Any) -> Callable[..., Any]:
+    """A component's method that takes intervals: the same code, with ``math``, ``min`` and ``max`` of intervals.
+
+    >>> import superarm as sa
+    >>> join = on_intervals(sa.Logistic.join)
+    >>> state = join(sa.Logistic(), 1.0, Interval(0.0, 1.0))
+    >>> state.low <= 1 / 2.718281828459045 < 1 <= state.high
+    True
+    """
+    plain = getattr(method, "py_func", method)
+    world = {**plain.__globals__, "math": _MATH, "min": _smallest, "max": _largest}
+    return FunctionType(plain.__code__, world, plain.__name__, plain.__defaults__, plain.__closure__)

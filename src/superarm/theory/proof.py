@@ -1,0 +1,197 @@
+r"""The proof of Theorem 1, followed on a simulated run: which events occurred, and how loose each step is.
+
+Names and numbers are those of [MerlisMannor2019]_ (section Proving the Regret Upper Bounds, appendices A to D).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm.actions import Ranks
+from superarm.arrays import Bools, Floats, Ints
+from superarm.catalog import bc_ucb
+from superarm.environments import draw
+from superarm.errors import InvalidArgument
+from superarm.noise import seek
+from superarm.policies import IndexPolicy, Moment, choose, learn
+from superarm.simulation.engine import begin
+from superarm.simulation.instances import Instance
+from superarm.simulation.replicate import seeds
+from superarm.support import Dense
+from superarm.tally import Feedback, estimates
+from superarm.theory.bound import Setting, setting
+from superarm.theory.gaps import Gaps, gaps
+from superarm.theory.sequences import Sequences, geometric
+
+U, V = 4.0 * math.sqrt(3.0), 28.0
+"""BC-UCB's width on the good event: q - p <= U sqrt(p (1 - p) log t / N) + V log t / N. The paper has V = 34."""
+
+
+class Constants(NamedTuple):
+    r""":math:`c_1, c_2` of :math:`c_t`, and the two numbers of g.
+
+    .. math:: g(K, \Delta) = (main + extra\,\Delta/\bar M)\,\bar M^2 K \ell
+    """
+
+    c1: float
+    c2: float
+    main: float
+    extra: float
+
+
+def paper(s: Setting) -> Constants:
+    r""":math:`c_1 = 12\sqrt6\gamma_g, c_2 = 34\gamma_\infty`, and 864, 68: [MerlisMannor2019]_ (lemma regretDecomp)."""
+    g, inf = s.gamma_g_paper, s.smoothness.gamma_inf
+    return Constants(12.0 * math.sqrt(6.0) * g, 34.0 * inf, 864.0 * g**2, 68.0 * inf)
+
+
+@dataclass(frozen=True)
+class Trace:
+    r"""What happened in each round after every arm was played once; arrays are (n_rounds,) unless said otherwise.
+
+    Attributes
+    ----------
+    t, gap
+        The round, and :math:`\Delta_{A_t}`, which may be negative if alpha < 1.
+    bad_mean, bad_variance
+        Whether :math:`H^p_t`, :math:`H^V_t` occurred: some interval fails, some variance is too large.
+    radius
+        :math:`\bar M c_t(A_t)`: on the good event no batch with a larger gap is played.
+    level
+        The k for which :math:`G^k_t` occurred; 0 if none did.
+    few
+        How many arms of the batch were played at most :math:`a_k g\log t/\Delta^2` times, (n_rounds, k0).
+    fewest, threshold
+        The fewest pulls in the batch, and the threshold of level 1; infinite where the gap is not positive.
+    width, allowed
+        The largest ratio of q - p to :math:`u\sqrt{p(1-p)} + v` over the batch's entries, and that of :math:`\bar M
+        c_t(A_t)` to :math:`r(A_t; q) - r(A_t; p)`: how loose the two steps are.
+    """
+
+    t: Ints
+    gap: Floats
+    bad_mean: Bools
+    bad_variance: Bools
+    radius: Floats
+    level: Ints
+    few: Ints
+    fewest: Floats
+    threshold: Floats
+    width: Floats
+    allowed: Floats
+
+    @property
+    def contradictions(self) -> int:
+        """Rounds that the lemmas exclude, always 0: good, yet the gap above the radius; or within it, and no G^k."""
+        good = ~(self.bad_mean | self.bad_variance)
+        above = self.gap > self.radius * (1.0 + 1e-9)
+        unplaced = (self.gap > 0.0) & (self.gap <= self.radius) & (self.level == 0)
+        return int(np.sum((good & above) | unplaced))
+
+    def __str__(self) -> str:
+        ratio = np.median(self.allowed[np.isfinite(self.allowed)]) if np.isfinite(self.allowed).any() else math.nan
+        counts = np.bincount(self.level, minlength=self.few.shape[1] + 1)
+        placed = ", ".join(f"G^{k}: {n}" for k, n in enumerate(counts) if k > 0)
+        return (
+            f"{len(self.t)} rounds; H^p in {int(self.bad_mean.sum())}, H^V in {int(self.bad_variance.sum())}; "
+            f"suboptimal batches in {int((self.gap > 0).sum())} ({placed}, none: {counts[0]})\n"
+            f"widths reach at most {self.width.max():.3f} of u sqrt(p(1-p)) + v; "
+            f"Mbar c_t is {ratio:.3g} times what the index overshoots by (median)"
+        )
+
+
+def follow(
+    instance: Instance,
+    horizon: int,
+    policy: IndexPolicy | None = None,
+    seed: int = 0,
+    sequences: Sequences | None = None,
+    known: Gaps | None = None,
+) -> Trace:
+    r"""Play ``policy`` (BC-UCB) for ``horizon`` rounds, and check every event of the proof in each round.
+
+    The run is the one that ``simulate`` plays with the same seed, replication 0. Implements the definitions of
+    [MerlisMannor2019]_: :math:`H^p_t, H^V_t` (equations Hp, HV), :math:`c_t` (lemma regretDecomp), :math:`S^k_t, G^k_t`
+    (before lemma AeventProperties). Differs: :math:`G^k_t` asks for few arms in :math:`S^n_t` for
+    :math:`1 \le n < k` only, since :math:`|S^0_t| = K` always, and the batch must be suboptimal.
+
+    >>> import superarm as sa
+    >>> trace = follow(sa.instances.lower_bound(6, 3), 200)
+    >>> trace.contradictions, bool(trace.bad_mean.any())
+    (0, False)
+    """
+    if not isinstance(instance.problem.support, Dense) or getattr(instance.environment, "partial", False):
+        raise InvalidArgument("instance", "sparse or partly seen", "give a dense instance that shows everything")
+    g = gaps(instance) if known is None else known
+    steps = _Steps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
+    chosen = (bc_ucb() if policy is None else policy).fit(instance.problem)
+    records = [steps.measure(*played) for played in _play(instance, chosen, horizon, seed)]
+    if not records:
+        raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")
+    columns = [np.array(column) for column in zip(*records, strict=True)]
+    return Trace(*columns)
+
+
+def _play(instance: Instance, policy: Any, horizon: int, seed: int) -> Any:
+    """Yield (t, tally before the round, q, action) of every round in which all arms had been played."""
+    problem, environment = instance.problem, instance.environment
+    game = begin(problem, environment, policy, seeds(seed, 1)[0])
+    eligible = np.ones(problem.n_arms, bool)
+    outcome = np.empty(problem.n_items * problem.k)
+    seen = np.ones(len(outcome), bool)
+    for t in range(1, horizon + 1):
+        seek(game.streams.mind, t, 0)
+        action = choose(policy, problem, Moment(t, game.tally, Ranks(game.tally.pulls, eligible)), game.memory,
+                        game.streams.mind)  # fmt: skip
+        if game.tally.pulls.all():
+            yield t, game.tally, game.memory.q, action
+        draw(environment, problem.terms.support, action, t, game.streams.world, outcome, seen)
+        learn(policy, problem, game.tally, game.memory, Feedback(t, action, outcome, seen), game.streams.coin, 1.0)
+
+
+class _Steps:
+    """The quantities of the proof, round by round."""
+
+    def __init__(self, instance: Instance, s: Setting, g: Gaps, sequences: Sequences) -> None:
+        self.problem, self.s, self.target, self.sequences = instance.problem, s, g.target, sequences
+        self.p = instance.p.reshape(s.n_arms, s.n_items)
+        self.constants = paper(s)
+        a, b = sequences
+        before = np.concatenate([[1.0], b[:-1]])
+        self.ell = float(np.sum((before - b) / a) + b[-1] / a[-1])
+
+    def measure(self, t: int, tally: Any, q: Floats, action: Ints) -> tuple[Any, ...]:
+        s, c = self.s, self.constants
+        mean, variance = (v.reshape(self.p.shape) for v in estimates(tally, self.problem.support))
+        x = math.log(t) / tally.pulls[:, None]
+        bad_mean = bool((np.abs(mean - self.p) > np.sqrt(6.0 * variance * x) + 9.0 * x).any())
+        bad_variance = bool((variance > 2.0 * self.p * (1.0 - self.p) + 3.5 * x).any())
+        gap = self.target - self.problem.value(self.p, action)
+        share = float(x[action].sum())
+        radius = s.weight * (c.c1 * math.sqrt(share) + c.c2 * share)
+        few, level, threshold = self._levels(gap, math.log(t), tally.pulls[action])
+        optimistic = q.reshape(self.p.shape)
+        return (
+            t, gap, bad_mean, bad_variance, radius, level, few, tally.pulls[action].min(), threshold,
+            self._width(optimistic[action], self.p[action], x[action]), self._allowed(radius, optimistic, action),
+        )  # fmt: skip
+
+    def _levels(self, gap: float, log_t: float, pulls: Floats) -> tuple[Ints, int, float]:
+        a, b = self.sequences
+        if gap <= 0.0:
+            return np.zeros(len(a), np.int64), 0, math.inf
+        s, c = self.s, self.constants
+        g = (c.main + c.extra * gap / s.weight) * s.weight**2 * s.k * self.ell
+        thresholds = a * g * log_t / gap**2
+        few = (pulls[:, None] <= thresholds).sum(axis=0)
+        enough = np.flatnonzero(few >= s.k * b * (1.0 - 1e-12))
+        return few, int(enough[0]) + 1 if enough.size else 0, float(thresholds[0])
+
+    def _width(self, q: Floats, p: Floats, x: Floats) -> float:
+        return float(((q - p) / (U * np.sqrt(x * p * (1.0 - p)) + V * x)).max())
+
+    def _allowed(self, radius: float, q: Floats, action: Ints) -> float:
+        overshoot = self.problem.value(q, action) - self.problem.value(self.p, action)
+        return radius / overshoot if overshoot > 0.0 else math.inf

@@ -1,0 +1,167 @@
+r"""The smoothness of a reward, [MerlisMannor2019]_ (definition of monotone Gini-smooth rewards).
+
+.. math:: \gamma_\infty = \sup_{x, i}\frac{\partial f}{\partial x_i}, \qquad
+          \gamma_g = \sup_x\sqrt{\sum_i x_i(1 - x_i)\Bigl(\frac{\partial f}{\partial x_i}\Bigr)^2}
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.errors import InvalidArgument
+from superarm.theory.certificate import BOXES, largest, plain, proven, slopes
+
+Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
+WIDEST = 16
+"""Multilinear rewards are evaluated on all corners of the cube up to this dimension."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Smoothness parameters, and what they rest on.
+
+    Attributes
+    ----------
+    gamma_inf, gamma_g
+        Numbers that may stand in a bound: exact or proven upper bounds; infinite if neither is to be had.
+    gamma_g_paper
+        The paper's bound where it states one, NaN otherwise.
+    status
+        ``exact`` (closed form), ``bounded`` (proven from above), ``claimed`` (tested and not refuted, not proven) or
+        ``not certified``.
+    found_inf, found_g
+        The largest values that maximisation found: lower estimates.
+    argmax_inf, argmax_g
+        Where they were found, (k,).
+    """
+
+    gamma_inf: float
+    gamma_g: float
+    gamma_g_paper: float
+    status: Status
+    found_inf: float
+    found_g: float
+    argmax_inf: Floats
+    argmax_g: Floats
+
+    def __str__(self) -> str:
+        bound = "not certified from above" if self.status == "not certified" else f"<= {self.gamma_g:.6g}"
+        exact = f"= {self.gamma_g:.6g}" if self.status == "exact" else bound
+        top = f"= {self.gamma_inf:.6g}" if self.status == "exact" else f"<= {self.gamma_inf:.6g}"
+        return (
+            f"gamma_inf {top} (found {self.found_inf:.6g}), gamma_g {exact} (found {self.found_g:.6g} at "
+            f"{np.array2string(self.argmax_g, precision=4)}), {self.status}"
+        )
+
+
+class Refuted(InvalidArgument):
+    """A claimed smoothness that a point of the cube contradicts: ``point`` (k,) has slope or Gini slope ``value``."""
+
+    def __init__(self, parameter: str, claim: float, value: float, point: Floats) -> None:
+        where = np.array2string(point, precision=6)
+        super().__init__(parameter, f"claimed {claim:.9g}, but is {value:.9g} at x = {where}", "claim at least that")
+        self.parameter, self.claim, self.value, self.point = parameter, claim, value, point
+
+
+def smoothness(reward: Any, k: int, claim: tuple[float, float] | None = None, boxes: int = BOXES) -> Certificate:
+    r"""The smoothness of ``reward`` for batches of ``k`` arms, and what it rests on.
+
+    The rewards of superarm have closed forms: coverage exactly :math:`\gamma_g = 1/2`, where [MerlisMannor2019]_ gives
+    the bound :math:`1/\sqrt e`; logistic by a search in one dimension. A reward of your own, a component or a plain
+    function of k parameters, gets a lower estimate by maximisation, and an upper bound by interval arithmetic if its
+    code allows: arithmetic, ``math``, ``min`` and ``max``, no branching on parameters. A ``claim`` of (gamma_inf,
+    gamma_g), or the one that its own ``smoothness(k)`` makes, is tested; if it is wrong the answer is
+    :class:`Refuted`, with the point that refutes it.
+
+    >>> import superarm as sa
+    >>> found = smoothness(sa.Coverage(), k=10)
+    >>> found.gamma_inf, found.gamma_g, round(found.gamma_g_paper, 6), found.status
+    (1.0, 0.5, 0.606531, 'exact')
+    >>> smoothness(lambda x: x[0] * x[1], k=2, claim=(1.0, 0.4))
+    Traceback (most recent call last):
+    superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
+    """
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidArgument("k", f"{k!r}", "give a batch size, an int >= 1")
+    own = reward.smoothness(k) if hasattr(reward, "smoothness") else None
+    if own is not None and type(reward).__module__.startswith("superarm.rewards."):
+        top, at, gini, place = largest(slopes(reward, k), k) if claim is not None else _nowhere(k)
+        _test(claim, top, at, gini, place)
+        return Certificate(own[0], own[1], own[2], "exact", top, gini, at, place)
+    top, at, gini, place = largest(slopes(reward, k), k)
+    claims = claim if claim is not None or own is None else (own[0], own[1])
+    _test(claims, top, at, gini, place)
+    above = proven(reward, int(k), boxes) if hasattr(reward, "derivative") else None
+    if above is not None and _differentiates(reward, int(k)):
+        return Certificate(above[0], above[1], math.nan, "bounded", top, gini, at, place)
+    if claims is not None:
+        return Certificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, place)
+    return Certificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, place)
+
+
+def _nowhere(k: int) -> tuple[float, Floats, float, Floats]:
+    return math.nan, np.full(k, math.nan), math.nan, np.full(k, math.nan)
+
+
+def _test(claim: tuple[float, float] | None, top: float, at: Floats, gini: float, place: Floats) -> None:
+    if claim is None:
+        return
+    for name, said, found, point in (("gamma_inf", claim[0], top, at), ("gamma_g", claim[1], gini, place)):
+        if found > said * (1.0 + 1e-6) + 1e-9:
+            raise Refuted(name, float(said), found, point)
+
+
+def _differentiates(reward: Any, k: int) -> bool:
+    """Whether the reward's ``derivative`` agrees with differences of its ``worth`` at random points."""
+
+    def worth(x: Floats) -> float:
+        state = plain(reward, "start")(reward, 1.0)
+        for q in x:
+            state = plain(reward, "join")(reward, state, float(q))
+        return float(plain(reward, "worth")(reward, 1.0, state))
+
+    points = np.random.default_rng(0).uniform(0.01, 0.99, (32, k))
+    numeric, stated = slopes(worth, k), slopes(reward, k)
+    return all(np.allclose(numeric(x), stated(x), rtol=1e-4, atol=1e-6) for x in points)
+
+
+def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> Certificate:
+    r"""The smoothness of :math:`x \mapsto E f(X)`, the multilinear extension of a function ``f`` of k independent bits.
+
+    :math:`\gamma_\infty` is the largest change by one bit, exactly, and
+    :math:`\gamma_g \le \sup_x sd f(X) \le (\max f - \min f)/2`, exactly 1/2 for a monotone Boolean f that is not
+    constant (``docs/theory/smoothness.md``). Derived for superarm; the definition is that of [MerlisMannor2019]_.
+
+    >>> multilinear(lambda bits: float(sum(bits) >= 2), k=3).gamma_g
+    0.5
+    """
+    if not 1 <= k <= WIDEST:
+        raise InvalidArgument("k", f"{k}", f"all corners are tried: give 1 <= k <= {WIDEST}")
+    corners = list(itertools.product((0, 1), repeat=k))
+    value = np.array([float(f(bits)) for bits in corners]).reshape((2,) * k)
+    changes = [np.diff(value, axis=i) for i in range(k)]
+    steps = np.array([c.max() for c in changes])
+    monotone = all(bool((c >= 0.0).all()) for c in changes)
+    if not monotone:
+        raise InvalidArgument("f", "falls where a bit is set", "the theory needs a monotone reward")
+    spread = float(value.max() - value.min())
+    boolean = set(np.unique(value)) == {0.0, 1.0}
+    at, place = _steepest_edge(changes, int(np.argmax(steps)), k)
+    return Certificate(
+        float(steps.max()), spread / 2.0, math.nan, "exact" if boolean else "bounded", float(steps.max()),
+        float(steps.max()) / 2.0, at, place,
+    )  # fmt: skip
+
+
+def _steepest_edge(changes: list[Any], i: int, k: int) -> tuple[Floats, Floats]:
+    """A corner where bit i matters most, and that corner with the bit at 1/2, where the Gini slope is half of it."""
+    corner = np.array(np.unravel_index(int(np.argmax(changes[i])), changes[i].shape), float)
+    place = corner.copy()
+    place[i] = 0.5
+    assert len(corner) == k
+    return corner, place

@@ -1,0 +1,74 @@
+"""Every batch at once: the values of all batches of a small action set, and what each arm sees of them.
+
+The sums are those of [MerlisMannor2019]_ (section Preliminaries): :math:`r(A; p)` for every batch of the action set.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import kernel
+from superarm.actions import Explicit
+from superarm.arrays import Floats, Ints
+from superarm.problem import Problem
+from superarm.rewards import Reward, Terms, absorb, fresh, total
+
+
+class Extremes(NamedTuple):
+    """Of the batches with each arm: the largest value below the target and the smallest value, (n_arms,) each.
+
+    -inf and +inf where no batch with the arm lies below the target.
+    """
+
+    below: Floats
+    lowest: Floats
+
+
+def tabulate(problem: Problem) -> tuple[Ints, Ints]:
+    """All batches of a small action set, a row each filled up with -1, and their sizes.
+
+    >>> import superarm as sa
+    >>> tabulate(sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2)))[0].tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    if isinstance(problem.actions, Explicit):
+        return problem.actions.table, problem.actions.sizes
+    batches = list(problem.actions.batches(problem.n_arms))
+    sizes = np.array([len(batch) for batch in batches], np.int64)
+    if (sizes == sizes.max()).all():
+        return np.array(batches, np.int64), sizes
+    table = np.full((len(batches), int(sizes.max())), -1, np.int64)
+    for row, batch in zip(table, batches, strict=True):
+        row[: len(batch)] = batch
+    return table, sizes
+
+
+@kernel
+def values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) -> Floats:
+    """r(A; p) of every row of ``table``, (n_batches,); what neighbouring rows share is computed once."""
+    width = table.shape[1]
+    memo = np.empty((width + 1, len(terms.weights)))
+    memo[0] = fresh(reward, terms)
+    result = np.empty(len(sizes))
+    shared = 0
+    for row in range(len(sizes)):
+        for place in range(shared, sizes[row]):
+            memo[place + 1] = memo[place]
+            absorb(reward, terms, memo[place + 1], p, table[row, place])
+        result[row] = total(reward, terms, memo[sizes[row]])
+        if row + 1 < len(sizes):
+            shared = 0
+            while shared < min(sizes[row], sizes[row + 1]) and table[row, shared] == table[row + 1, shared]:
+                shared += 1
+    return result
+
+
+@kernel
+def extremes(table: Ints, sizes: Ints, value: Floats, target: float, below: Floats, lowest: Floats) -> None:
+    """Write, for each arm, the largest and the smallest of the values below ``target`` of the batches with it."""
+    for row in range(len(sizes)):
+        if value[row] < target:
+            for place in range(sizes[row]):
+                j = table[row, place]
+                below[j] = max(below[j], value[row])
+                lowest[j] = min(lowest[j], value[row])

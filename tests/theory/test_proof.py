@@ -1,0 +1,77 @@
+import math
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.theory import best_sequences, follow
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return sa.instances.lower_bound(8, 4, n_items=2, epsilon=0.3)
+
+
+@pytest.fixture(scope="module")
+def trace(instance):
+    return follow(instance, 1500, seed=3)
+
+
+def test_it_is_the_simulated_run(instance, trace):
+    found = sa.simulate(instance, {"BC-UCB": sa.bc_ucb()}, 1500, 1, seed=3, target="optimal", progress=False)
+    initial = 1500 - len(trace.t)
+    early = sum(0.6 for j in range(3, 8) if j < 7)  # every batch once, of which four are suboptimal
+    assert initial == 5
+    assert trace.gap.sum() + early == pytest.approx(found.regret["BC-UCB"][0, -1])
+
+
+def test_no_lemma_is_contradicted(trace):
+    assert trace.contradictions == 0
+    good = ~(trace.bad_mean | trace.bad_variance)
+    assert (trace.gap[good] <= trace.radius[good]).all()
+    assert (trace.level[trace.gap > 0] >= 1).all()
+    assert (trace.width[good] <= 1.0 + 1e-9).all()
+    assert (trace.allowed[good] >= 1.0).all()
+
+
+def test_events_by_their_definition(instance, trace):
+    # the first round after the initial ones: every free arm was played once, the empty ones five times
+    t = int(trace.t[0])
+    assert t == 6
+    share = (3 / 5 + 1) * math.log(t)
+    gamma_g = 1 / math.sqrt(math.e)
+    assert trace.radius[0] == pytest.approx(2 * (12 * math.sqrt(6) * gamma_g * math.sqrt(share) + 34 * share))
+    assert trace.fewest[0] == 1
+    gap = trace.gap[trace.gap > 0][0]
+    when = np.flatnonzero(trace.gap > 0)[0]
+    g = (864 / math.e + 68 * gap / 2) * 4 * 4 * 5
+    assert trace.threshold[when] == pytest.approx(0.2 * g * math.log(trace.t[when]) / gap**2)
+    assert np.isinf(trace.threshold[trace.gap <= 0]).all()
+    assert trace.few.shape == (len(trace.t), 1)
+
+
+def test_failing_intervals_are_noticed(instance):
+    # replayed outcomes that are all 1 for arms that are said to have p = 1/2 can only break the intervals' events
+    table = np.zeros((2, 8, 2))
+    table[:, 3:] = 1.0
+    honest = sa.Instance(instance.problem, sa.environments.Replay(table))
+    assert not follow(honest, 60).bad_mean.any()
+    shifted = sa.environments.Replay(table)._replace(average=np.full((8, 2), 0.01))
+    assert follow(sa.Instance(instance.problem, shifted), 300).bad_mean.any()
+
+
+def test_other_sequences(instance):
+    other = follow(instance, 300, sequences=best_sequences(4))
+    assert other.contradictions == 0
+    assert "rounds; H^p in 0" in str(other)
+
+
+def test_refusals(instance):
+    with pytest.raises(sa.InvalidArgument, match="rounds do not"):
+        follow(instance, 3)
+    from scipy.sparse import csr_array
+
+    p = csr_array(np.eye(3) * 0.5)
+    sparse = sa.Instance(sa.Problem(3, 3, sa.Coverage(), sa.Subsets(1), support=p), sa.environments.Bernoulli(p))
+    with pytest.raises(sa.InvalidArgument, match="dense"):
+        follow(sparse, 10)

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.simulation import Results, Target
+from superarm.theory import bounds_report
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    room = tmp_path_factory.mktemp("bounds")
+    instance = sa.instances.lower_bound(8, 4, n_items=2, epsilon=0.3)
+    return bounds_report(instance, {"BC-UCB": sa.bc_ucb()}, 1500, 3, out_dir=room, progress=False), room
+
+
+def test_everything_is_named(report):
+    text, room = report
+    for name in (
+        "Theorem 1 (BC-UCB)", "Corollary 1", "sharpened", "KL theorem", "Wang-Chen", "trivial", "Lai-Robbins",
+        "Graves-Lai rate", "gap-free, some instance", "beats the trivial bound from T =",
+    ):  # fmt: skip
+        assert name in text
+    assert (room / "bounds.txt").read_text().strip() == text.strip()
+    assert (room / "bounds.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_order_of_the_table(report):
+    rows = [line.split("  ")[-1].split(" ±")[0] for line in report[0].splitlines() if line.startswith(("reg", "upp"))]
+    regret, *upper = map(float, rows)
+    assert regret < min(upper)  # also below the trivial bound
+
+
+def silent(instance, policies, horizon, replications, seed, target, progress):
+    """No regret, in place of a simulation."""
+    targets = {name: Target("approximation", 1.0, None) for name in policies}
+    rounds = np.array([1, horizon])
+    return Results(rounds, {name: np.zeros((1, 2)) for name in policies}, {}, targets, {}, True)
+
+
+def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
+    p = np.random.default_rng(0).uniform(0.0, 0.6, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    text = bounds_report(instance, {"uniform": sa.uniform()}, 50, 1, progress=False)
+    assert "exact oracles" in text
+    odd = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
+    text = bounds_report(
+        sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"uniform": sa.uniform()}, 50, 1, progress=False
+    )
+    assert "Proposition 1 is left out" in text
+    assert "Graves-Lai is left out" in text

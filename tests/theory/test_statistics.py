@@ -1,0 +1,39 @@
+"""Simulated regret stays under the theorems and over the lower bound's shape, on 50 random small instances."""
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.theory import gaps, graves_lai, upper_bound, upper_bound_gap_free, upper_bound_kl, upper_bound_sharp
+
+HORIZON = 3000
+
+
+def instance(seed):
+    rng = np.random.default_rng(seed)
+    n_arms, n_items = int(rng.integers(3, 7)), int(rng.integers(1, 4))
+    batches = {tuple(sorted(rng.choice(n_arms, rng.integers(1, 4), replace=False))) for _ in range(8)}
+    batches |= {(j,) for j in range(n_arms)}
+    problem = sa.Problem(
+        n_arms, n_items, sa.Coverage(), sa.Explicit(sorted(batches)), weights=rng.uniform(0.2, 2.0, n_items)
+    )
+    return sa.Instance(problem, sa.environments.Bernoulli(rng.uniform(0.0, 1.0, (n_arms, n_items))))
+
+
+POLICIES = {"BC-UCB": sa.bc_ucb(), "KL-UCB": sa.kl_ucb(rho=3.0, c=0.0)}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_regret_between_the_bounds(seed):
+    world = instance(seed)
+    known = gaps(world)
+    found = sa.simulate(world, POLICIES, HORIZON, 3, seed=seed, target="approximation", progress=False)
+    bc, kl = (found.regret[name].mean(axis=0) for name in POLICIES)
+    for bound in (upper_bound, upper_bound_gap_free, upper_bound_sharp):
+        assert (bc <= bound(world, found.rounds, known).value).all()
+    assert (kl <= upper_bound_kl(world, found.rounds, known).value).all()
+    # no consistent policy stays under the Graves-Lai rate for ever; it may while log T has not told T apart
+    rate = graves_lai(world, precision=1e-3).low
+    reachable = min(rate * np.log(HORIZON), 0.25 * known.smallest * HORIZON)
+    assert bc[-1] >= 0.5 * reachable - 1e-6
+    assert kl[-1] >= 0.5 * reachable - 1e-6
