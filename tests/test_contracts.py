@@ -17,7 +17,7 @@ import superarm
 from superarm import actions, environments, indices, intake, oracles, policies, rewards, support, testing
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
-from superarm.catalog import cts, epsilon_greedy
+from superarm.catalog import bc_ucb, cts, epsilon_greedy
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.noise import uniform
