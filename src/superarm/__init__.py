@@ -8,7 +8,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from superarm import data as data
     from superarm import environments as environments
+    from superarm import experiments as experiments
     from superarm._jit import component, interpreted, kernel, verb
     from superarm.actions import Explicit, Subsets
     from superarm.catalog import (
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         ucb_v,
         uniform,
     )
+    from superarm.experiments import Experiment
     from superarm.oracles import Exhaustive, Failing, Greedy, Guarantee, LazyGreedy, Modular, solve
     from superarm.policies import EpsilonGreedy, IndexPolicy
     from superarm.problem import Problem
@@ -35,7 +38,8 @@ _HOMES = {
     "superarm.actions": "Explicit Subsets",
     "superarm.agent": "Agent Decision",
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy follow_the_leader kl_moss kl_ucb ucb_v uniform",
-    "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
+    "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
+    "superarm.experiments": "Experiment",
     "superarm.oracles": "Exhaustive Failing Greedy Guarantee LazyGreedy Modular solve",
     "superarm.policies": "EpsilonGreedy IndexPolicy",
     "superarm.problem": "Problem",
@@ -45,7 +49,9 @@ _HOMES = {
 }
 _MODULES = {
     "instances": "superarm.simulation.instances",
+    "data": "superarm.data",
     "environments": "superarm.environments",
+    "experiments": "superarm.experiments",
     "indices": "superarm.indices",
     "testing": "superarm.testing",
 }
