@@ -21,7 +21,9 @@ def read_edges(path: str | Path) -> Counter[tuple[int, int]]:
             try:
                 pairs.append((int(words[0]), int(words[1])))
             except (ValueError, IndexError):
-                raise InvalidArgument("path", f"line {number} is not a pair of nodes: {line.strip()!r}", "give two integers a line") from None
+                raise InvalidArgument(
+                    "path", f"line {number} is not a pair of nodes: {line.strip()!r}", "give two integers a line"
+                ) from None
     if pairs and _is_head(pairs):
         del pairs[0]
     if not pairs:

@@ -17,7 +17,9 @@ def text(path: str | Path, member: str = "") -> Iterator[IO[str]]:
     """A text file; of a directory or a zip, the one whose name ends with ``member``."""
     file = Path(path)
     if member and file.is_dir():
-        file = next((found for found in sorted(file.rglob(Path(member).name)) if str(found).endswith(member)), file / member)
+        file = next(
+            (found for found in sorted(file.rglob(Path(member).name)) if str(found).endswith(member)), file / member
+        )
     if not file.is_file():
         raise InvalidArgument("path", f"there is no {file}", f"give the path of {member or 'the data'}")
     if zipfile.is_zipfile(file):
@@ -45,7 +47,9 @@ def rows(path: str | Path, member: str, columns: tuple[str, ...]) -> Iterator[tu
         head = next(reader, [])
         missing = [column for column in columns if column not in head]
         if missing:
-            raise InvalidArgument("path", f"{member} has no column {missing[0]!r}", f"its header must have {', '.join(columns)}")
+            raise InvalidArgument(
+                "path", f"{member} has no column {missing[0]!r}", f"its header must have {', '.join(columns)}"
+            )
         places = [head.index(column) for column in columns]
         for row in reader:
             if row:

@@ -34,7 +34,7 @@ def arrays(file: str, k: int | None = None, reward: Reward = _COVERAGE, actions:
         p = np.loadtxt(path, delimiter=",", ndmin=2)
     elif path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as held:
-            p, weights = held["p"], held["weights"] if "weights" in held else None
+            p, weights = held["p"], held.get("weights")
     else:
         p = np.load(path, allow_pickle=False)
     if p.ndim != 2:
@@ -42,7 +42,7 @@ def arrays(file: str, k: int | None = None, reward: Reward = _COVERAGE, actions:
     if (k is None) == (actions is None):
         raise InvalidArgument("k", "neither or both of k and actions are given", "give k = … for all batches of k arms")
     chosen = actions if actions is not None else Subsets(int(k or 1))
-    return Instance(Problem(*p.shape, reward, chosen, weights), Bernoulli(p))
+    return Instance(Problem(p.shape[0], p.shape[1], reward, chosen, weights), Bernoulli(p))
 
 
 def movielens(path: str, n_films: int = 100, k: int = 10, liked: float = 4.0) -> Instance:
@@ -99,7 +99,9 @@ def social_graph(path: str = "", name: str = "", n_seeds: int = 50, k: int = 5, 
 
 def _pairs(path: str, name: str) -> Any:
     if bool(path) == bool(name):
-        raise InvalidArgument("path", "neither or both of path and name are given", "give the path of an edge list, or a name")
+        raise InvalidArgument(
+            "path", "neither or both of path and name are given", "give the path of an edge list, or a name"
+        )
     if path:
         return read_edges(path)
     try:

@@ -15,7 +15,7 @@ _NO_GENRE = "(no genres listed)"
 
 @dataclass(frozen=True)
 class Films:
-    """``p[j, i]`` is the share of group ``i``'s users who liked film ``j``; ``shares`` are the groups' shares of users."""
+    """``p[j, i]`` is the share of group ``i`` who liked film ``j``; ``shares`` are the groups' shares of users."""
 
     p: Floats
     shares: Floats
@@ -31,7 +31,9 @@ def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> 
     are kept.
     """
     films = {film: (title, genres) for film, title, genres in rows(path, "movies.csv", ("movieId", "title", "genres"))}
-    ratings = [(user, film, float(rating)) for user, film, rating in rows(path, "ratings.csv", ("userId", "movieId", "rating"))]
+    ratings = [
+        (user, film, float(rating)) for user, film, rating in rows(path, "ratings.csv", ("userId", "movieId", "rating"))
+    ]
     if not ratings:
         raise InvalidArgument("path", f"{path} holds no ratings", "give the published files")
     group_of = _groups(ratings, films, liked)

@@ -35,7 +35,9 @@ def read_visits(path: str | Path) -> Visits:
                 users.append(line[2])
             elif line and line[0] == "V":
                 if not users or line[1] not in areas:
-                    raise InvalidArgument("path", f"a visit of area {line[1]!r} by nobody, or to nowhere", "give the published file")
+                    raise InvalidArgument(
+                        "path", f"a visit of area {line[1]!r} by nobody, or to nowhere", "give the published file"
+                    )
                 seen.append((len(users) - 1, line[1]))
     if not seen:
         raise InvalidArgument("path", f"{path} holds no visits", "give the published file, with A, C and V lines")

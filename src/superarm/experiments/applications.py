@@ -67,7 +67,9 @@ def channels(n_channels: int = 40, n_senders: int = 20, k: int = 4, hops: int = 
     return _covering(p, _zipf(n_senders), k)
 
 
-def sensors(side: int = 8, n_events: int = 30, k: int = 5, reach: float = 1.5, weather: float = 0.3, seed: int = 0) -> Instance:
+def sensors(
+    side: int = 8, n_events: int = 30, k: int = 5, reach: float = 1.5, weather: float = 0.3, seed: int = 0
+) -> Instance:
     """Sensor placement: the places of a ``side`` x ``side`` grid are arms, events are items, weights their harm.
 
     ``p[j, i]`` is the chance that a sensor at place ``j`` detects event ``i``, which falls with distance over

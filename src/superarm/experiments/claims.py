@@ -22,7 +22,12 @@ KINDS = {
     "growth": ("policy", "above", "below"),
     "bound": ("policy", "bound"),
 }
-_NEEDED = {"less": ("policy", "than"), "slope": ("policy", "against"), "growth": ("policy",), "bound": ("policy", "bound")}
+_NEEDED = {
+    "less": ("policy", "than"),
+    "slope": ("policy", "against"),
+    "growth": ("policy",),
+    "bound": ("policy", "bound"),
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,12 @@ def check(claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], pol
 
 def judge(study: "Study") -> list[Verdict]:
     """Every claim of the experiment on every instance that it is about."""
-    deciders: dict[str, Callable[..., list[Verdict]]] = {"less": _less, "slope": _slope, "growth": _growth, "bound": _bound}
+    deciders: dict[str, Callable[..., list[Verdict]]] = {
+        "less": _less,
+        "slope": _slope,
+        "growth": _growth,
+        "bound": _bound,
+    }
     return [verdict for claim in study.experiment.claims for verdict in deciders[claim["kind"]](study, claim)]
 
 

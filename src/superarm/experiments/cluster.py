@@ -30,7 +30,7 @@ class Cluster:
     def lanes(self) -> int:
         with self._client() as client:
             client.wait_for_workers(1, timeout=self.wait)
-            return max(1, sum(client.nthreads().values()))
+            return int(max(1, sum(client.nthreads().values())))
 
     def perform(self, tasks: Sequence[Task], watch: Watch) -> Iterator[tuple[Task, list[Run]]]:
         from distributed import as_completed
@@ -71,7 +71,9 @@ def _check_versions(client: Any) -> None:
     """Other versions may give other bits, so they are refused rather than mixed."""
     for worker, version in client.run(_version).items():
         if version != superarm.__version__:
-            raise SuperarmError(f"worker {worker} has superarm {version}, this is {superarm.__version__}; install the same")
+            raise SuperarmError(
+                f"worker {worker} has superarm {version}, this is {superarm.__version__}; install the same"
+            )
 
 
 def _version() -> str:

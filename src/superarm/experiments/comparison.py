@@ -1,5 +1,6 @@
 """Two runs side by side: where they share instance and policy, how far apart they are and how sure that is."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def verdict(pair: Pair) -> str:
     if pair.same:
         return "identical to the bit"
     error = number(pair.difference.error, 3)
-    sure = "" if pair.difference.p != pair.difference.p else f", p {pair.difference.p:.3f}"
+    sure = "" if math.isnan(pair.difference.p) else f", p {pair.difference.p:.3f}"
     kind = "paired" if pair.paired else "unpaired"
     return f"{number(pair.difference.value)} ± {error} ({kind}{sure})"
 
@@ -86,11 +87,16 @@ def write(a: "Study", b: "Study", path: Path) -> None:
 
     shared = [world for world in a.worlds if world in b.worlds and a.of(world) and b.of(world)]
     panels = [
-        (inline(plots.curves(a, [world]), f"first-{n}", f"first run, {world}"), inline(plots.curves(b, [world]), f"second-{n}", f"second run, {world}"))
+        (
+            inline(plots.curves(a, [world]), f"first-{n}", f"first run, {world}"),
+            inline(plots.curves(b, [world]), f"second-{n}", f"second run, {world}"),
+        )
         for n, world in enumerate(shared)
     ]
     differing = [(key, _value(a, key), _value(b, key)) for key in _CHECKED if _value(a, key) != _value(b, key)]
-    versions = {name: (a.manifest["versions"].get(name), b.manifest["versions"].get(name)) for name in a.manifest["versions"]}
+    versions = {
+        name: (a.manifest["versions"].get(name), b.manifest["versions"].get(name)) for name in a.manifest["versions"]
+    }
     differing += [(name, str(x), str(y)) for name, (x, y) in versions.items() if x != y]
     context = {"a": a, "b": b, "pairs": pairs(a, b), "verdict": verdict, "panels": panels, "differing": differing}
     only = sorted(set(a.records) ^ set(b.records))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm.experiments.plots import INK
+from superarm.simulation.plots import COLOURS
 
 FORMATS = ("svg", "png", "pdf")
 _FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', sans-serif"
@@ -43,7 +44,12 @@ def inline(figure: Any, name: str, words: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     width = float(re.search(r'width="([\d.]+)pt"', text)[1])  # type: ignore[index]
-    text = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', rf'<svg class="figure" viewBox="\1" role="img" aria-label="{_quoted(words)}" style="max-width:{width * 1.5:.0f}px" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">', text, count=1)
+    head = f'<svg class="figure" viewBox="\\1" role="img" aria-label="{_quoted(words)}"'
+    head += f' style="max-width:{width * 1.6:.0f}px"'
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    text = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', f"{head} {names}>", text, count=1)
+    for n, colour in enumerate(COLOURS):
+        text = text.replace(colour, f"var(--c{n})")
     text = text.replace(INK, "currentColor").replace("'sans-serif'", _FONTS).replace("sans-serif;", f"{_FONTS};")
     text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)  # a hundredth of a point is enough, and half of the bytes
     return re.sub(r">\s+<", "><", text)

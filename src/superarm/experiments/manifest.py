@@ -64,7 +64,9 @@ def read(directory: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((directory / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InvalidArgument("directory", f"{directory} holds no {FILE}", "give a directory that superarm run wrote") from None
+        raise InvalidArgument(
+            "directory", f"{directory} holds no {FILE}", "give a directory that superarm run wrote"
+        ) from None
     return manifest
 
 

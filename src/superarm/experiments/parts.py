@@ -84,7 +84,9 @@ def _argument(key: str, value: Any, annotation: Any, path: Path) -> Any:
         return part(key, value, path)
     wanted = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}.get(annotation)
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and annotation is not bool)):
-        raise InvalidSpec(path, f"{value!r} is not of type {annotation.__name__}", f"give a value of type {annotation.__name__}")
+        raise InvalidSpec(
+            path, f"{value!r} is not of type {annotation.__name__}", f"give a value of type {annotation.__name__}"
+        )
     return value
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.experiments import bounds
 from superarm.experiments.summary import Line, coverage, finals, shares
 from superarm.simulation.plots import COLOURS, STYLES, new_figure
 
@@ -22,13 +21,13 @@ def panels(n: int, columns: int = 2, height: float = _HEIGHT, legend: int = 0) -
     """A figure with ``n`` panels in rows, and room for ``legend`` lines of a legend below them."""
     across = min(columns, n)
     down = math.ceil(n / across)
-    foot = 0.22 * legend + 0.1
+    foot = 0.22 * legend + 0.08 if legend else 0.0
     total = height * down + foot
     figure = new_figure(figsize=(_WIDTH * across + (0.6 if across == 1 else 0.0), total))
     figure.set_layout_engine(None)  # fixed margins are as good here, and ten times as fast
     grid = figure.subplots(down, across, squeeze=False)
-    left, right = 0.62 / figure.get_figwidth(), 1.0 - 0.12 / figure.get_figwidth()
-    figure.subplots_adjust(left, (foot + 0.5) / total, right, 1.0 - 0.32 / total, 0.26, 0.85 / height)
+    left, right = 0.72 / figure.get_figwidth(), 1.0 - 0.2 / figure.get_figwidth()
+    figure.subplots_adjust(left, (foot + 0.5) / total, right, 1.0 - 0.32 / total, 0.3, 0.85 / height)
     axes = list(grid.reshape(-1))
     for empty in axes[n:]:
         empty.set_visible(False)
@@ -90,6 +89,8 @@ def curves(study: "Study", worlds: Sequence[str], keyed: bool = True) -> Any:
                 band = 1.96 * values.std(axis=0, ddof=1) / math.sqrt(len(values))
                 one.fill_between(rounds, mean - band, mean + band, color=style["color"], alpha=0.16, linewidth=0)
         one.set_xlim(0, study.experiment.horizon)
+        one.xaxis.set_major_formatter(lambda x, _: _count(x))
+        one.yaxis.set_major_formatter(lambda y, _: _count(y))
         _titles(one, world, "round", "regret")
     if keyed:
         legend(figure, axes)
@@ -112,6 +113,8 @@ def sweeps(lines: Sequence[Line], keyed: bool = True) -> Any:
             one.errorbar(x, mean, error, label=line.name, capsize=2.5, **style)
         if numbers and all(point.value > 0.0 for line in mine for point in line.points):
             one.set_yscale("log")
+            one.yaxis.set_major_formatter(_log_tick)
+            one.yaxis.set_minor_formatter(_log_tick)
             _log_x(one, sorted({x for line in mine for x in line.x}))
         elif not numbers:
             one.set_xticks(range(len(mine[0].x)), [str(x) for x in mine[0].x])
@@ -136,7 +139,7 @@ def pulls(study: "Study", world: str) -> Any:
     figure = new_figure(figsize=(2 * _WIDTH, 0.9 + 0.27 * len(names)))
     axes = figure.add_subplot()
     dress(axes)
-    _map(figure, axes, table[:, order], "share of rounds", 0.0, 1.0)
+    _map(figure, axes, table[:, order], "share of rounds", 0.0, max(1e-12, float(table.max())))
     axes.set_yticks(range(len(names)), names)
     _titles(axes, world, "arms, most played first", "")
     return figure
@@ -160,7 +163,9 @@ def covered(study: "Study", world: str) -> Any:
         one.grid(visible=False)
         ticks = [0, len(looks) // 2, len(looks) - 1]
         one.set_xticks(ticks, [_count(int(looks[tick])) for tick in ticks])
-        _titles(one, name, "round" if n >= len(names) - across else "", "item" if n % across == 0 else "")
+        lowest = n + across >= len(names)
+        one.tick_params(labelbottom=lowest)
+        _titles(one, name, "round" if lowest else "", "item" if n % across == 0 else "")
     _scale(figure.colorbar(image, ax=grid[: len(names)], fraction=0.03, pad=0.01), "share of weight")
     return figure
 
@@ -176,7 +181,9 @@ def limits(study: "Study", world: str, found: Mapping[str, Any]) -> Any:
         axes.plot(rounds, np.where(mean > 0.0, mean, np.nan), label=policy, linewidth=1.6, **look(names.index(policy)))
     for n, (words, values) in enumerate(found.items()):
         style = ("-", "--", "-.", ":", (0, (1, 3)), (0, (6, 2, 1, 2)))[n % 6]
-        axes.plot(rounds, np.where(values > 0.0, values, np.nan), label=words, color=INK, linewidth=1.0, linestyle=style)
+        axes.plot(
+            rounds, np.where(values > 0.0, values, np.nan), label=words, color=INK, linewidth=1.0, linestyle=style
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     _titles(axes, world, "round", "regret")
@@ -218,8 +225,16 @@ def _titles(axes: Any, title: str, x: str, y: str) -> None:
     axes.set_ylabel(y, fontsize=8.5, color=INK)
 
 
-def _count(n: int) -> str:
-    return f"{n / 1e6:g}M" if n >= 1_000_000 else f"{n / 1e3:.3g}k" if n >= 1_000 else str(n)
+def _count(n: float) -> str:
+    """A number as a tick has it."""
+    size = abs(n)
+    return f"{n / 1e6:g}M" if size >= 1_000_000 else f"{n / 1e3:.3g}k" if size >= 1_000 else f"{n:g}"
+
+
+def _log_tick(y: float, _: int) -> str:
+    """Ticks of a log scale at 1, 2 and 5 times powers of ten; between them there is no room for numbers."""
+    lead = y / 10.0 ** math.floor(math.log10(y) + 1e-9) if y > 0.0 else 0.0
+    return _count(y) if any(abs(lead - mark) < 1e-6 for mark in (1.0, 2.0, 5.0)) else ""
 
 
 def _thin(n: int) -> Any:

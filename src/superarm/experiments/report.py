@@ -1,5 +1,6 @@
 """The report: one self-contained HTML file; figures and tables beside it for papers."""
 
+import math
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from superarm.errors import MissingExtra
 from superarm.experiments import plots, sections, summary
 from superarm.experiments.claims import judge
-from superarm.experiments.figures import data_uri, export
+from superarm.experiments.figures import data_uri, export, inline
 from superarm.experiments.store import write_text
-from superarm.experiments.tables import number
+from superarm.experiments.tables import chance, number
 from superarm.simulation.plots import png
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _context(study: "Study") -> dict[str, Any]:
         "sweeps": sections.sweeps(study),
         "heats": sections.heats(study),
         "limits": sections.limits(study),
-        "pace": sections.inline(plots.paces(study), "pace", "Microseconds a round of each policy"),
+        "pace": inline(plots.paces(study), "pace", "Microseconds a round of each policy"),
         "spec": study.experiment.to_toml(),
         "command": f"superarm run {shlex.quote(str(Path(study.directory.name) / 'spec.toml'))}",
     }
@@ -95,14 +96,9 @@ def slug(name: str) -> str:
     return "-".join("".join(c if c.isalnum() or c in "-_." else " " for c in name).split())
 
 
-def chance(p: float) -> str:
-    """A p-value as people read it."""
-    return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def stars(p: float) -> str:
     """How sure a difference is, at a glance."""
-    return "" if p != p else "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else "n. s."
+    return "" if math.isnan(p) else "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else "n. s."
 
 
 def paragraphs(text: str) -> list[str]:

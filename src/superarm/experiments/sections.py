@@ -1,5 +1,6 @@
 """The sections of a report: what each shows, from a study, as plain values for the page."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ from superarm.experiments import bounds, plots, summary
 from superarm.experiments.figures import inline
 from superarm.experiments.statistics import Estimate
 from superarm.experiments.tables import Table
+from superarm.simulation.plots import COLOURS
 
 if TYPE_CHECKING:
     from superarm.experiments.study import Study
@@ -23,8 +25,8 @@ def legend(study: "Study") -> list[dict[str, Any]]:
     dashes = {"-": "", "--": "6 3", "-.": "6 2 1.5 2", ":": "1.5 2"}
     looks = [plots.look(n) for n in range(len(study.policies))]
     return [
-        {"name": name, "colour": look["color"], "dash": dashes[look["linestyle"]]}
-        for name, look in zip(study.policies, looks, strict=True)
+        {"name": name, "colour": f"var(--c{n % len(COLOURS)})", "dash": dashes[look["linestyle"]]}
+        for n, (name, look) in enumerate(zip(study.policies, looks, strict=True))
     ]
 
 
@@ -32,7 +34,9 @@ def curves(study: "Study") -> list[str]:
     """Regret curves, a panel an instance."""
     worlds = [world for world in study.worlds if study.of(world)]
     return [
-        inline(plots.curves(study, [world], keyed=False), f"curves-{n}", f"Regret of each policy over rounds on {world}")
+        inline(
+            plots.curves(study, [world], keyed=False), f"curves-{n}", f"Regret of each policy over rounds on {world}"
+        )
         for n, world in enumerate(worlds)
     ]
 
@@ -132,7 +136,7 @@ def tables(study: "Study") -> list[Table]:
     """The tables that go to files."""
     rows = summary.finals(study)
     ranks = [
-        (world, place.policy, place.regret.value, *_interval(place.behind), None if place.p != place.p else place.p)
+        (world, place.policy, place.regret.value, *_interval(place.behind), None if math.isnan(place.p) else place.p)
         for world in study.worlds
         if study.of(world)
         for place in summary.ranking(study, world)
@@ -156,5 +160,5 @@ def tables(study: "Study") -> list[Table]:
 def _interval(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
     if estimate is None:
         return None, None, None
-    low, high = (None if x != x else x for x in (estimate.low, estimate.high))
+    low, high = (None if math.isnan(x) else x for x in (estimate.low, estimate.high))
     return estimate.value, low, high

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from superarm.arrays import Floats
+from superarm.arrays import Floats, Ints
 
 LEVEL = 0.95
 """The confidence of every interval in a report."""
@@ -79,7 +79,7 @@ def slope(x: Floats, values: Floats) -> Estimate | None:
     return _around(whole, error, n - 1)
 
 
-def growth(rounds: Floats, values: Floats) -> Estimate:
+def growth(rounds: Ints, values: Floats) -> Estimate:
     r"""Regret a unit of :math:`\log t` over the last decade of rounds: :math:`(R(T) - R(T/10)) / \log 10`."""
     start = int(np.searchsorted(rounds, rounds[-1] / 10.0))
     return mean((values[:, -1] - values[:, start]) / math.log(rounds[-1] / rounds[start]))

@@ -44,7 +44,9 @@ class Study:
                 records[world.label, policy.label] = store.read(place, entry["digest"])
             worlds[world.label], policies[policy.label] = world, policy
         if not records:
-            raise InvalidArgument("directory", f"{place} holds no finished cell", "let superarm run finish at least one")
+            raise InvalidArgument(
+                "directory", f"{place} holds no finished cell", "let superarm run finish at least one"
+            )
         return cls(place, load(place / "spec.toml"), manifest, worlds, policies, records)
 
     @property

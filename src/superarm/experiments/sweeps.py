@@ -24,7 +24,9 @@ class Case:
 
     @property
     def label(self) -> str:
-        values = ", ".join(f"{axis}={value:g}" if isinstance(value, float) else f"{axis}={value}" for axis, value in self.axes.items())
+        values = ", ".join(
+            f"{axis}={value:g}" if isinstance(value, float) else f"{axis}={value}" for axis, value in self.axes.items()
+        )
         return f"{self.name} ({values})" if values else self.name
 
 

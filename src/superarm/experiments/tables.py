@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,14 @@ from typing import Any
 from superarm.experiments.store import write_text
 
 _TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
-_TEX |= {"^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "−": "$-$", "·": r"$\cdot$", "±": r"$\pm$", "µ": r"$\mu$"}
+_TEX |= {
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "−": "$-$",
+    "·": r"$\cdot$",
+    "±": r"$\pm$",
+    "µ": r"$\mu$",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,11 @@ class Table:
 
     def to_latex(self) -> str:
         """A ``booktabs`` table; numbers to four digits."""
-        kinds = "".join("r" if isinstance(value, int | float) else "l" for value in self.rows[0]) if self.rows else "l" * len(self.head)
+        kinds = (
+            "".join("r" if isinstance(value, int | float) else "l" for value in self.rows[0])
+            if self.rows
+            else "l" * len(self.head)
+        )
         lines = [" & ".join(_cell(value) for value in row) + r" \\" for row in self.rows]
         return "\n".join(
             [
@@ -64,7 +76,7 @@ def number(value: float | None, digits: int = 4) -> str:
     >>> number(-12345.678), number(0.00012345), number(float("nan"))
     ('−12,346', '0.0001234', '–')
     """
-    if value is None or value != value:
+    if value is None or math.isnan(value):
         return "–"
     if value == 0 or 1e-4 <= abs(value) < 1e7:
         size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
@@ -72,6 +84,15 @@ def number(value: float | None, digits: int = 4) -> str:
     else:
         text = f"{value:.{digits - 1}e}"
     return text.replace("-", "−")
+
+
+def chance(p: float) -> str:
+    """A p-value as people read it.
+
+    >>> chance(0.0004), chance(0.25)
+    ('< 0.001', '0.250')
+    """
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _cell(value: Any) -> str:

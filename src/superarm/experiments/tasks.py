@@ -1,5 +1,6 @@
 """Tasks: some replications of one cell, which any thread, process or machine plays to the same bits."""
 
+import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -63,14 +64,16 @@ def perform(task: Task, stop: threading.Event, told: Callable[[int, int], None])
 
 def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
     """The cells in tasks of about equal weight, heaviest cells first, the tasks of a cell side by side."""
-    weights = {cell.digest: float(cell.horizon * cell.replications * cell.world.instance.problem.n_entries) for cell in cells}
+    weights = {
+        cell.digest: float(cell.horizon * cell.replications * cell.world.instance.problem.n_entries) for cell in cells
+    }
     share = sum(weights.values()) / (_SHARES * lanes)
     tasks: list[Task] = []
     for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
         blocks = min(cell.replications, max(1, math.ceil(weights[cell.digest] / share)))
         fitted = cell.policy.fit(cell.world.instance.problem)
         ends = [cell.replications * n // blocks for n in range(blocks + 1)]
-        for first, last in zip(ends, ends[1:], strict=False):
+        for first, last in itertools.pairwise(ends):
             task = Task(
                 len(tasks), cell.digest, cell.world.instance, fitted, cell.seed, first, last, cell.marks, cell.looks
             )
@@ -80,7 +83,7 @@ def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
 
 def ready(tasks: Sequence[Task], watch: Watch) -> None:
     """Compile every composition once, here, before workers find it on the disk or wait for one another."""
-    kinds = {}
+    kinds: dict[Any, Task] = {}
     for task in tasks:
         problem, environment = task.instance.problem, task.instance.environment
         kinds.setdefault((kind(problem), kind(environment), kind(task.policy)), task)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from superarm.experiments.claims import judge
 from superarm.experiments.summary import ranking
-from superarm.experiments.tables import number
+from superarm.experiments.tables import chance, number
 
 if TYPE_CHECKING:
     from superarm.experiments.study import Study
@@ -20,13 +20,13 @@ def lines(study: "Study") -> list[str]:
         told.append(f"{world}: regret after {study.experiment.horizon} rounds, target {study.experiment.target}")
         for place in ranking(study, world):
             error = number(place.regret.error, 3)
-            behind = f"  +{number(place.behind.value, 3)}, p {_p(place.p)}" if place.behind else ""
+            behind = f"  +{number(place.behind.value, 3)}, p {chance(place.p)}" if place.behind else ""
             told.append(f"  {place.policy:<{width}}  {number(place.regret.value):>10} ± {error:<8}{behind}".rstrip())
     for verdict in judge(study):
-        value = f"{number(verdict.number.value)} [{number(verdict.number.low)}, {number(verdict.number.high)}]" if verdict.number else "–"
+        value = (
+            f"{number(verdict.number.value)} [{number(verdict.number.low)}, {number(verdict.number.high)}]"
+            if verdict.number
+            else "–"
+        )
         told.append(f"{verdict.word:>9}: {verdict.text} ({verdict.instance}): {verdict.measure} = {value}")
     return told
-
-
-def _p(p: float) -> str:
-    return "–" if p != p else "< 0.001" if p < 0.001 else f"{p:.3f}"

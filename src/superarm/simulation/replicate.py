@@ -18,6 +18,7 @@ from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
 from superarm.simulation.runs import Run, play, warm
 
+
 def seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
     """The seed of each replication; give one to ``Agent(seed=…)`` and it plays as that replication did.
 

@@ -69,9 +69,7 @@ def play(
     return Run(earned, game.tally.pulls, batches, seconds, bool(at == marks[-1]))
 
 
-def _stride(
-    instance: Instance, policy: Policy, game: Game, marks: Ints, at: int, until: int, earned: Floats
-) -> float:
+def _stride(instance: Instance, policy: Policy, game: Game, marks: Ints, at: int, until: int, earned: Floats) -> float:
     """Play rounds ``at + 1`` to ``until``; fill in ``earned`` at the marks among them; the seconds it took."""
     first, last = (int(n) for n in np.searchsorted(marks, [at, until], side="right"))
     passed = marks[first:last]
