@@ -59,7 +59,7 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(v) for v in value) + "]"
     if isinstance(value, str):
-        if "\n" in value and '"""' not in value and "\\" not in value:
+        if "\n" in value and '"""' not in value and "\\" not in value and value.replace("\n", "").isprintable():
             return f'"""\n{value}"""'
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
