@@ -60,7 +60,7 @@ class Counted:
 def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, experiment, tmp_path):
     address, workers = cluster
     fields = {field.name: getattr(experiment, field.name) for field in dataclasses.fields(experiment)}
-    long = Experiment(**(fields | {"horizon": 30_000}))
+    long = Experiment(**(fields | {"horizon": 12_000}))
     expected = run(long, tmp_path / "threads", Threads(2), progress=False)
 
     def kill():

@@ -54,7 +54,7 @@ def _is_worker(pid):
 
 @pytest.mark.skipif(not os.path.exists(f"/proc/self/task/{os.getpid()}/children"), reason="needs /proc")
 def test_a_process_that_is_killed_costs_time_and_no_bits(experiment, study, tmp_path):
-    long = sa.experiments.Experiment(**{**_fields(experiment), "horizon": 20_000})
+    long = sa.experiments.Experiment(**{**_fields(experiment), "horizon": 12_000})
     expected = run(long, tmp_path / "threads", Threads(2), progress=False)
 
     def kill():
@@ -83,7 +83,7 @@ def test_a_caller_that_has_seen_enough_leaves_no_threads_behind(experiment):
     results = Threads(2).perform(divide(experiment.cells(), 2), Watch(Counted()))
     next(results)
     results.close()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_no_workers_are_refused():

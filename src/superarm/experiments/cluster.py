@@ -46,7 +46,9 @@ class Cluster:
                 future = client.submit(_remote, light, held[id(task.instance)], topic, pure=False, retries=_RETRIES)
                 futures[future.key] = (future, task)
             try:
-                for future, runs in as_completed([future for future, _ in futures.values()], with_results=True):
+                for future, runs in as_completed(
+                    [future for future, _ in futures.values()], loop=client.loop, with_results=True
+                ):
                     task = futures.pop(future.key)[1]  # the cluster may forget what we have
                     watch.told(task.number, task.rounds)
                     yield task, runs

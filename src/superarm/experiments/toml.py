@@ -48,7 +48,7 @@ def _is_section(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.match(key) else json.dumps(key, ensure_ascii=False)
+    return key if _BARE.match(key) else _quoted(key)
 
 
 def _value(value: Any) -> str:
@@ -61,8 +61,13 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         if "\n" in value and '"""' not in value and "\\" not in value and value.replace("\n", "").isprintable():
             return f'"""\n{value}"""'
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _quoted(value)
     return repr(value)
+
+
+def _quoted(text: str) -> str:
+    """JSON's strings are TOML's, but for DEL, which only JSON allows as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
