@@ -44,7 +44,9 @@ def test_movielens_by_hand(ratings):
     films = data.read_movielens(ratings, n_films=3)
     # likes of user 1: films 1 and 3 (Comedy twice); of 2: films 1 and 6 (first in the alphabet); of 3: film 6; of 4: none
     assert films.groups == ("Action", "Comedy")
-    assert films.films == ("Toy Story (1995)", "Grumpier Old Men, The (1995)", "Heat (1995)")[:0] or set(films.films) == {
+    assert films.films == ("Toy Story (1995)", "Grumpier Old Men, The (1995)", "Heat (1995)")[:0] or set(
+        films.films
+    ) == {
         "Toy Story (1995)",
         "Grumpier Old Men, The (1995)",
         "Heat (1995)",

@@ -4,7 +4,13 @@ import pytest
 from superarm.errors import InvalidArgument
 from superarm.experiments import applications
 
-MAKERS = [applications.recommendation, applications.ads, applications.channels, applications.sensors, applications.seeding]
+MAKERS = [
+    applications.recommendation,
+    applications.ads,
+    applications.channels,
+    applications.sensors,
+    applications.seeding,
+]
 
 
 @pytest.mark.parametrize("make", MAKERS)

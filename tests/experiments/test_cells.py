@@ -36,7 +36,9 @@ def test_everything_that_decides_a_number_changes_the_digest():
 
 
 def test_a_new_name_does_not_change_the_digest():
-    renamed = dataclasses.replace(_cell(), case=Case("mine", {"rho": 3}), world=World(Case("w"), _cell().world.instance))
+    renamed = dataclasses.replace(
+        _cell(), case=Case("mine", {"rho": 3}), world=World(Case("w"), _cell().world.instance)
+    )
     assert renamed.digest == _cell().digest
 
 

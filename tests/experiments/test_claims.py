@@ -46,7 +46,9 @@ def test_a_claim_is_decided_by_its_number(experiment, claim, word, number):
         assert verdict.number.value == pytest.approx(number, abs=1e-9)
 
 
-@pytest.mark.parametrize(("limit", "word"), [({"above": 0.5}, "holds"), ({"below": 0.5}, "fails"), ({"above": 1.5}, "fails")])
+@pytest.mark.parametrize(
+    ("limit", "word"), [({"above": 0.5}, "holds"), ({"below": 0.5}, "fails"), ({"above": 1.5}, "fails")]
+)
 def test_a_slope_is_one_number_for_the_sweep(experiment, limit, word):
     claim = {"kind": "slope", "policy": "A", "against": "k", **limit}
     (verdict,) = judge(_study(experiment, [claim], lambda k: float(k), lambda k: 1.0))

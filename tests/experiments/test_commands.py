@@ -59,7 +59,9 @@ def test_a_typo_is_answered_with_its_line(spec):
     spec.write_text(spec.read_text().replace("n_items", "n_itmes"))
     refused = _invoke(run, spec)
     assert refused.exit_code == 2
-    assert f"error: {spec}:11: instances.random.n_itmes: unknown key 'n_itmes'; did you mean 'n_items'?" in refused.stderr
+    assert (
+        f"error: {spec}:11: instances.random.n_itmes: unknown key 'n_itmes'; did you mean 'n_items'?" in refused.stderr
+    )
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -95,7 +97,9 @@ def test_a_directory_without_results_is_named(command, tmp_path):
 
 def _start(spec, out):
     code = "from superarm.experiments.commands import run; run()"
-    return subprocess.Popen([sys.executable, "-c", code, str(spec), "--out", str(out)], stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(spec), "--out", str(out)], stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_ctrl_c_keeps_what_is_finished(spec, tmp_path):

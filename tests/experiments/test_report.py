@@ -77,7 +77,15 @@ def test_ids_inside_of_figures_do_not_collide(page):
 
 def test_the_numbers_are_on_the_page(page, study):
     words = " ".join(" ".join(page.words).split())
-    for text in ("learning helps", "✓ holds", "✗ fails", "p (Holm)", study.digest, "numba", "slope of log regret in log k"):
+    for text in (
+        "learning helps",
+        "✓ holds",
+        "✗ fails",
+        "p (Holm)",
+        study.digest,
+        "numba",
+        "slope of log regret in log k",
+    ):
         assert text in words
     assert f"{study.final('random (k=2)', 'CUCB').mean():.1f}" in words
 
@@ -136,7 +144,11 @@ def _grid(directory):
         rounds, looks = cell.marks[1:], cell.looks
         regret = np.cumsum(rng.exponential(1.0 + n % 10, (20, len(rounds))), axis=1)
         batches = rng.permuted(np.tile(np.arange(30), (20, len(looks), 1)), axis=2)[:, :, :3]
-        facts = {"target": Target("oracle", 2.0, None)._asdict(), "policy": {"type": "KL"}, "instance": cell.world.digest}
+        facts = {
+            "target": Target("oracle", 2.0, None)._asdict(),
+            "policy": {"type": "KL"},
+            "instance": cell.world.digest,
+        }
         made = store.Record(rounds, regret, rng.uniform(0, 1e4, (20, 30)), looks, batches, np.full(20, 0.1), facts)
         store.write(directory, cell, made)
         store.write_instance(directory, cell.world)

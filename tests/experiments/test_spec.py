@@ -47,7 +47,11 @@ def test_a_mistake_is_answered_with_line_key_and_remedy(old, new, line, wanted):
 
 @pytest.mark.parametrize("missing", ["name", "instances", "policies"])
 def test_what_is_missing_is_named(missing):
-    table = {"name": "x", "instances": {"a": {"generator": "rare_hits", "k": 2}}, "policies": {"u": {"policy": "uniform"}}}
+    table = {
+        "name": "x",
+        "instances": {"a": {"generator": "rare_hits", "k": 2}},
+        "policies": {"u": {"policy": "uniform"}},
+    }
     from superarm.experiments.spec import from_dict
 
     del table[missing]
@@ -122,7 +126,11 @@ def test_outcomes_replace_the_environment_and_keep_the_means():
     ],
 )
 def test_a_claim_that_cannot_be_checked_is_refused(claim, wanted):
-    table = {"name": "x", "instances": {"random": {"generator": "random_coverage"}}, "policies": {"KL-UCB": sa.kl_ucb()}}
+    table = {
+        "name": "x",
+        "instances": {"random": {"generator": "random_coverage"}},
+        "policies": {"KL-UCB": sa.kl_ucb()},
+    }
     with pytest.raises(InvalidSpec, match=wanted.replace("?", r"\?")):
         Experiment(**table, claims=[claim])
 

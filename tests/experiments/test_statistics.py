@@ -54,7 +54,9 @@ def test_the_jackknife_interval_of_a_slope_covers_it_as_often_as_it_says():
     assert 0.91 < hits / trials < 0.985  # 95 % up to three standard errors, and the jackknife's small bias
 
 
-@pytest.mark.parametrize(("x", "values"), [([1.0, 2.0], [[1.0], [-1.0]]), ([0.0, 1.0], [[1.0], [1.0]]), ([1.0], [[1.0]])])
+@pytest.mark.parametrize(
+    ("x", "values"), [([1.0, 2.0], [[1.0], [-1.0]]), ([0.0, 1.0], [[1.0], [1.0]]), ([1.0], [[1.0]])]
+)
 def test_there_is_no_slope_without_logarithms(x, values):
     assert slope(np.array(x), np.array(values)) is None
 

@@ -50,10 +50,14 @@ _words = st.text(max_size=12).filter(lambda s: "\r" not in s)
 _scalars = st.one_of(
     st.integers(-(2**60), 2**60), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), _words
 )
-_inner = st.dictionaries(st.text(min_size=1, max_size=5), st.one_of(_scalars, st.lists(_scalars, max_size=3)), max_size=3)
+_inner = st.dictionaries(
+    st.text(min_size=1, max_size=5), st.one_of(_scalars, st.lists(_scalars, max_size=3)), max_size=3
+)
 
 
-@given(st.dictionaries(st.sampled_from(["name", "text", "seed"]), _scalars), st.dictionaries(_words, _inner, max_size=3))
+@given(
+    st.dictionaries(st.sampled_from(["name", "text", "seed"]), _scalars), st.dictionaries(_words, _inner, max_size=3)
+)
 def test_what_is_written_is_read_back(top, instances):
     table = {**top, "instances": instances, "claims": [{"kind": "less", "factor": 0.5}]}
     read = tomllib.loads(dumps(table))

@@ -19,7 +19,7 @@ from superarm.simulation import Instance, checkpoints
 if TYPE_CHECKING:
     from superarm.experiments.spec import Experiment
 
-LOOKS = 24
+LOOKS = 16
 """At how many rounds, evenly spaced on a log scale, the batch itself is kept."""
 
 
