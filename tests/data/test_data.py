@@ -42,15 +42,9 @@ def ratings(tmp_path):
 
 def test_movielens_by_hand(ratings):
     films = data.read_movielens(ratings, n_films=3)
-    # likes of user 1: films 1 and 3 (Comedy twice); of 2: films 1 and 6 (first in the alphabet); of 3: film 6; of 4: none
+    # user 1 likes films 1 and 3 (Comedy twice), 2 films 1 and 6 (Action is first in the alphabet), 3 film 6, 4 none
     assert films.groups == ("Action", "Comedy")
-    assert films.films == ("Toy Story (1995)", "Grumpier Old Men, The (1995)", "Heat (1995)")[:0] or set(
-        films.films
-    ) == {
-        "Toy Story (1995)",
-        "Grumpier Old Men, The (1995)",
-        "Heat (1995)",
-    }
+    assert films.films[:2] == ("Grumpier Old Men, The (1995)", "Heat (1995)")  # three ratings each
     p = dict(zip(films.films, films.p.tolist(), strict=True))
     assert p["Toy Story (1995)"] == [0.5, 1.0]
     assert p["Grumpier Old Men, The (1995)"] == [0.0, 1.0]
@@ -117,7 +111,13 @@ def test_a_visit_by_nobody_is_refused(tmp_path):
         data.read_visits(tmp_path / "x.data")
 
 
-SNAP = "# Undirected graph: ../../data/output/ca-HepTh.txt\n# Nodes: 3 Edges: 3\n# FromNodeId\tToNodeId\n24325\t24394\n24325\t40517\n24394\t24325\n"
+SNAP = """# Undirected graph: ../../data/output/ca-HepTh.txt
+# Nodes: 3 Edges: 3
+# FromNodeId\tToNodeId
+24325\t24394
+24325\t40517
+24394\t24325
+"""
 
 
 def test_snap_layout_plain_and_gzipped(tmp_path):
@@ -159,11 +159,11 @@ def test_graphs_of_networkx():
         data.social_graph()
 
 
-OPEN_BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1,user_feature_2,user_feature_3,user-item_affinity_0
-0,2019-11-24 00:00:05.004101+00:00,10,1,1,0.5,aa,b,c,d,0.0
-1,2019-11-24 00:00:05.004102+00:00,2,2,0,0.25,aa,b,c,d,0.0
-2,2019-11-24 00:00:05.004103+00:00,10,3,0,0.25,aa,b,c,d,1.0
-3,2019-11-24 00:00:05.004104+00:00,10,3,1,0.25,bb,b,c,d,1.0
+OPEN_BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1,user-item_affinity_0
+0,2019-11-24 00:00:05.004101+00:00,10,1,1,0.5,aa,b,0.0
+1,2019-11-24 00:00:05.004102+00:00,2,2,0,0.25,aa,b,0.0
+2,2019-11-24 00:00:05.004103+00:00,10,3,0,0.25,aa,b,1.0
+3,2019-11-24 00:00:05.004104+00:00,10,3,1,0.25,bb,b,1.0
 """
 
 

@@ -51,7 +51,7 @@ def test_a_claim_is_decided_by_its_number(experiment, claim, word, number):
 )
 def test_a_slope_is_one_number_for_the_sweep(experiment, limit, word):
     claim = {"kind": "slope", "policy": "A", "against": "k", **limit}
-    (verdict,) = judge(_study(experiment, [claim], lambda k: float(k), lambda k: 1.0))
+    (verdict,) = judge(_study(experiment, [claim], float, lambda k: 1.0))
     assert verdict.number.value == pytest.approx(1.0)
     assert verdict.word == word
     assert verdict.instance == "w"

@@ -100,7 +100,8 @@ def test_objects_go_to_toml_and_back_to_the_bit():
 def test_files_are_looked_for_beside_the_spec(tmp_path):
     np.save(tmp_path / "p.npy", np.full((4, 2), 0.25))
     (tmp_path / "e.toml").write_text(
-        'name = "files"\n[instances.mine]\ngenerator = "arrays"\nfile = "p.npy"\nk = 2\n[policies.u]\npolicy = "uniform"\n'
+        'name = "files"\n[instances.mine]\ngenerator = "arrays"\nfile = "p.npy"\nk = 2\n'
+        '[policies.u]\npolicy = "uniform"\n'
     )
     (cell,) = load(tmp_path / "e.toml").cells()
     assert cell.world.instance.problem.n_arms == 4

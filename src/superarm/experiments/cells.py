@@ -70,6 +70,7 @@ class Cell:
                 "seed": self.seed,
                 "target": self.target,
                 "checkpoints": self.checkpoints,
+                "looks": LOOKS,
                 "version": superarm.__version__,
             }
         )

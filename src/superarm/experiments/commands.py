@@ -20,8 +20,8 @@ def run(spec: str, out: Path | None, workers: int | None, processes: bool, sched
     Cells that are there already are not run again. Results do not depend on where they were run.
     """
     from superarm.errors import SuperarmError
-    from superarm.experiments.named import find
     from superarm.experiments.runner import run as run_experiment
+    from superarm.experiments.shelf import find
 
     try:
         experiment = find(spec)

@@ -197,12 +197,17 @@ def paces(study: "Study") -> Any:
     figure = new_figure(figsize=(2 * _WIDTH, 0.8 + 0.26 * len(names)))
     axes = figure.add_subplot()
     dress(axes)
-    for row in finals(study):
+    rows = finals(study)
+    for row in rows:
         n = names.index(row["policy"])
         axes.plot(row["us_per_round"], n, "o", color=look(n)["color"], markersize=5, alpha=0.75)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
+    paced = [row["us_per_round"] for row in rows]
+    axes.set_xlim(0.7 * min(paced), 1.4 * max(paced))
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(_log_tick)
+    axes.xaxis.set_minor_formatter(_log_tick)
     _titles(axes, "", "µs a round (processor time)", "")
     return figure
 

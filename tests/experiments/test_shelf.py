@@ -1,7 +1,7 @@
 import pytest
 
 from superarm.errors import InvalidSpec
-from superarm.experiments.named import find, named, names
+from superarm.experiments.shelf import find, named, names
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
 
