@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 INK = "#39424e"  # text and axes; the report puts its own colour in this one's place
 _WIDTH, _HEIGHT = 4.1, 3.0  # of a panel, in inches
-_MOST = 90  # points of a line: more cannot be told apart at this size
+_MOST = 70  # points of a line: more cannot be told apart at this size
 
 
 def panels(n: int, columns: int = 2, height: float = _HEIGHT, legend: int = 0) -> tuple[Any, list[Any]]:
@@ -136,9 +136,7 @@ def pulls(study: "Study", world: str) -> Any:
     """How often each policy plays each arm: a row a policy, the arms in the order of the first policy's liking."""
     names, table = list(study.of(world)), shares(study, world)
     order = np.argsort(-table.mean(axis=0), kind="stable")
-    figure = new_figure(figsize=(2 * _WIDTH, 0.9 + 0.27 * len(names)))
-    axes = figure.add_subplot()
-    dress(axes)
+    figure, axes = _wide(0.9 + 0.27 * len(names), names)
     _map(figure, axes, table[:, order], "share of rounds", 0.0, max(1e-12, float(table.max())))
     axes.set_yticks(range(len(names)), names)
     _titles(axes, world, "arms, most played first", "")
@@ -152,8 +150,11 @@ def covered(study: "Study", world: str) -> Any:
     looks = next(iter(study.of(world).values())).looks
     across = min(4, len(names))
     down = math.ceil(len(names) / across)
-    figure = new_figure(figsize=(2 * _WIDTH, 0.5 + 1.75 * down))
-    grid = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).reshape(-1))
+    height = 0.6 + 1.7 * down
+    figure = new_figure(figsize=(2 * _WIDTH, height))
+    figure.set_layout_engine(None)
+    grid = list(figure.subplots(down, across, squeeze=False, sharey=True).reshape(-1))
+    figure.subplots_adjust(0.07, 0.5 / height, 0.9, 1.0 - 0.3 / height, 0.08, 0.35)
     top = max(1e-12, float(maps.max()))
     for one in grid[len(names) :]:
         one.set_visible(False)
@@ -166,7 +167,9 @@ def covered(study: "Study", world: str) -> Any:
         lowest = n + across >= len(names)
         one.tick_params(labelbottom=lowest)
         _titles(one, name, "round" if lowest else "", "item" if n % across == 0 else "")
-    _scale(figure.colorbar(image, ax=grid[: len(names)], fraction=0.03, pad=0.01), "share of weight")
+    _scale(
+        figure.colorbar(image, cax=figure.add_axes((0.915, 0.5 / height, 0.012, 1.0 - 0.8 / height))), "share of weight"
+    )
     return figure
 
 
@@ -194,9 +197,7 @@ def limits(study: "Study", world: str, found: Mapping[str, Any]) -> Any:
 def paces(study: "Study") -> Any:
     """Microseconds a round: a point an instance, a row a policy."""
     names = list(study.policies)
-    figure = new_figure(figsize=(2 * _WIDTH, 0.8 + 0.26 * len(names)))
-    axes = figure.add_subplot()
-    dress(axes)
+    figure, axes = _wide(0.8 + 0.26 * len(names), names)
     rows = finals(study)
     for row in rows:
         n = names.index(row["policy"])
@@ -210,6 +211,17 @@ def paces(study: "Study") -> Any:
     axes.xaxis.set_minor_formatter(_log_tick)
     _titles(axes, "", "µs a round (processor time)", "")
     return figure
+
+
+def _wide(height: float, names: Sequence[str]) -> tuple[Any, Any]:
+    """A figure as wide as the page with one panel, and room for names at its left."""
+    figure = new_figure(figsize=(2 * _WIDTH, height))
+    figure.set_layout_engine(None)
+    axes = figure.add_subplot()
+    left = min(0.4, (0.35 + 0.075 * max(map(len, names))) / (2 * _WIDTH))
+    figure.subplots_adjust(left, 0.5 / height, 0.97, 1.0 - 0.3 / height)
+    dress(axes)
+    return figure, axes
 
 
 def _map(figure: Any, axes: Any, table: Any, words: str, low: float, high: float) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from superarm.experiments.study import Study
 
 
+_PANELS = 8
+"""What a figure in a paper has room for; ``study.plot(instance)`` draws any other."""
+
+
 def build(study: "Study") -> Path:
     """Write ``report.html``, ``figures/`` and ``tables/`` into the study's directory; the path of the report."""
     place = study.directory
@@ -46,7 +50,7 @@ def _papers(study: "Study", directory: Path) -> list[str]:
     for name in dict.fromkeys(case.name for case in study.worlds.values()):
         worlds = [label for label, case in study.worlds.items() if case.name == name and study.of(label)]
         if worlds:
-            names += export(plots.curves(study, worlds), directory, f"curves-{slug(name)}")
+            names += export(plots.curves(study, worlds[:_PANELS]), directory, f"curves-{slug(name)}")
     lines = summary.lines(study)
     for axis in dict.fromkeys(line.axis for line in lines):
         figure = plots.sweeps([line for line in lines if line.axis == axis])

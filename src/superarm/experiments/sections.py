@@ -14,7 +14,7 @@ from superarm.simulation.plots import COLOURS
 if TYPE_CHECKING:
     from superarm.experiments.study import Study
 
-_HEATS = 6
+_HEATS = 4
 """Heat maps are drawn for this many instances at most; the others are in the cells."""
 _ROOM = 4_000
 """Items beyond which a heat map would be finer than a screen."""
