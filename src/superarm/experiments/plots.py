@@ -137,9 +137,9 @@ def pulls(study: "Study", world: str) -> Any:
     names, table = list(study.of(world)), shares(study, world)
     order = np.argsort(-table.mean(axis=0), kind="stable")
     figure, axes = _wide(0.9 + 0.27 * len(names), names)
-    _map(figure, axes, table[:, order], "share of rounds", 0.0, max(1e-12, float(table.max())))
+    _map(figure, axes, table[:, order], "", 0.0, max(1e-12, float(table.max())))
     axes.set_yticks(range(len(names)), names)
-    _titles(axes, world, "arms, most played first", "")
+    _titles(axes, f"{world}: share of rounds", "arms, most played first", "")
     return figure
 
 
@@ -203,7 +203,7 @@ def paces(study: "Study") -> Any:
         n = names.index(row["policy"])
         axes.plot(row["us_per_round"], n, "o", color=look(n)["color"], markersize=5, alpha=0.75)
     axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.5, -0.5)
     paced = [row["us_per_round"] for row in rows]
     axes.set_xlim(0.7 * min(paced), 1.4 * max(paced))
     axes.set_xscale("log")
