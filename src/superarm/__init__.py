@@ -8,7 +8,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from superarm import data as data
     from superarm import environments as environments
+    from superarm import experiments as experiments
     from superarm import indices as indices
     from superarm import testing as testing
     from superarm import theory as theory
@@ -42,7 +44,15 @@ if TYPE_CHECKING:
         ucb_v,
         uniform,
     )
-    from superarm.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
+    from superarm.errors import (
+        ConflictingFeedback,
+        InvalidArgument,
+        InvalidSpec,
+        MissingExtra,
+        SuperarmError,
+        UnknownDecision,
+    )
+    from superarm.experiments import Experiment
     from superarm.oracles import (
         Certificate,
         ContinuousGreedy,
@@ -82,7 +92,8 @@ _HOMES = {
     "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
     "superarm.arrays": "Probabilities",
     "superarm.book": "Decision",
-    "superarm.errors": "ConflictingFeedback InvalidArgument MissingExtra SuperarmError UnknownDecision",
+    "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
+    "superarm.experiments": "Experiment",
     "superarm.oracles": (
         "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee KnapsackScheme "
         "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Solution StochasticGreedy "
@@ -96,7 +107,9 @@ _HOMES = {
 }
 _MODULES = {
     "instances": "superarm.simulation.instances",
+    "data": "superarm.data",
     "environments": "superarm.environments",
+    "experiments": "superarm.experiments",
     "indices": "superarm.indices",
     "testing": "superarm.testing",
     "theory": "superarm.theory",

@@ -2,6 +2,7 @@
 
 ``SuperarmError``
     ``InvalidArgument`` (also a ``ValueError``): names the argument, what was wrong and what would be right.
+        ``InvalidSpec``: the argument stands in a spec; names the file, the line, the key and the remedy.
     ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is not open here.
     ``ConflictingFeedback``: a decision was told twice, with different outcomes.
     ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
@@ -22,6 +23,20 @@ class InvalidArgument(SuperarmError, ValueError):
     def __str__(self) -> str:
         name = f"{self.owner}.{self.argument}" if self.owner else self.argument
         return f"{name}: {self.wrong}; {self.remedy}"
+
+
+class InvalidSpec(InvalidArgument):
+    """A spec is wrong: ``key`` is the path to what is wrong, ``place`` the file and line where they are known."""
+
+    def __init__(self, key: tuple[str, ...], wrong: str, remedy: str, place: str = "") -> None:
+        super().__init__(".".join(key), wrong, remedy)
+        self.key, self.place = key, place
+
+    def __str__(self) -> str:
+        return f"{self.place}: {super().__str__()}" if self.place else super().__str__()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.key, self.wrong, self.remedy, self.place)
 
 
 class UnknownDecision(SuperarmError, KeyError):

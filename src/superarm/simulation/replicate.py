@@ -2,26 +2,21 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
-from superarm.simulation.engine import advance, begin
 from superarm.simulation.instances import Instance
-from superarm.simulation.progress import Progress, bar
+from superarm.simulation.progress import bar
 from superarm.simulation.regret import Kind, Target, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
-
-_BREATH = 0.2
-"""Seconds that a thread computes before it looks up: for the progress bar, and for Ctrl-C."""
+from superarm.simulation.runs import Run, play, warm
 
 
 def seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
@@ -40,18 +35,6 @@ def checkpoints(horizon: int, n: int = 200) -> Ints:
     [1, 10, 100, 1000]
     """
     return np.unique(np.rint(np.geomspace(1, horizon, min(n, horizon))).astype(np.int64))
-
-
-@dataclass
-class _Run:
-    """One policy's trajectory in one replication."""
-
-    policy: str
-    replication: int
-    earned: Floats
-    pulls: Floats = field(default_factory=lambda: np.zeros(0))
-    seconds: float = 0.0
-    done: bool = False
 
 
 def simulate(
@@ -96,20 +79,20 @@ def simulate(
     marks = _validated(policies, horizon, replications, rounds, threads)
     fitted = {name: policy.fit(instance.problem) for name, policy in policies.items()}
     targets = {name: regret_target(instance, policy, target) for name, policy in fitted.items()}
-    runs = [_Run(name, r, np.zeros(len(marks) - 1)) for r in range(replications) for name in policies]
+    tasks = [(name, r) for r in range(replications) for name in policies]
     children = seeds(seed, replications)
     stop = threading.Event()
-    with bar(len(runs) * horizon, progress) as shown:
+    with bar(len(tasks) * horizon, progress) as shown:
         for name, policy in fitted.items():
             shown.say(f"compiling {name}")
-            _compile(instance, policy, children[0])
+            warm(instance, policy)
         shown.say("")
 
-        def play(run: _Run) -> None:
-            _play(run, instance, fitted[run.policy], children[run.replication], marks, stop, shown)
+        def one(task: tuple[str, int]) -> Run:
+            return play(instance, fitted[task[0]], children[task[1]], marks, stop, shown.advance)
 
-        _on_threads(play, runs, threads or os.cpu_count() or 1, stop)
-    return _results(runs, marks[1:], targets, replications, policies)
+        runs = _on_threads(one, tasks, threads or os.cpu_count() or 1, stop)
+    return _results(runs, marks[1:], targets, replications)
 
 
 def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, rounds: Any, threads: Any) -> Ints:
@@ -127,60 +110,32 @@ def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, 
     return np.concatenate([[0], marks, [horizon][: int(marks[-1] < horizon)]]).astype(np.int64)
 
 
-def _compile(instance: Instance, policy: Policy, seed: np.random.SeedSequence) -> None:
-    game = begin(instance.problem, instance.environment, policy, seed)
-    advance(instance.problem, instance.environment, policy, game, np.array([0, 1]), np.zeros(1))
-
-
-def _play(
-    run: _Run,
-    instance: Instance,
-    policy: Policy,
-    seed: np.random.SeedSequence,
-    marks: Ints,
-    stop: threading.Event,
-    shown: Progress,
-) -> None:
-    """Play one run in strides of about ``_BREATH`` seconds."""
-    game = begin(instance.problem, instance.environment, policy, seed)
-    at, stride, recorded = 0, 1, 0
-    while at < marks[-1] and not stop.is_set():
-        until = min(at + stride, int(marks[-1]))
-        passed = marks[recorded + 1 : np.searchsorted(marks, until, side="right")]
-        legs = np.unique(np.concatenate([[at], passed, [until]]))
-        earned = np.zeros(len(legs) - 1)
-        started = time.thread_time()
-        advance(instance.problem, instance.environment, policy, game, legs, earned)
-        spent = time.thread_time() - started
-        run.earned[recorded : recorded + len(passed)] = earned[: len(passed)]
-        run.seconds += spent
-        shown.advance(until - at)
-        stride = max(1, min(4 * stride, int(stride * _BREATH / max(spent, 1e-9))))
-        at, recorded = until, recorded + len(passed)
-    run.pulls, run.done = game.tally.pulls, at == marks[-1]
-
-
-def _on_threads(play: Callable[[_Run], None], runs: list[_Run], threads: int, stop: threading.Event) -> None:
+def _on_threads(
+    one: Callable[[tuple[str, int]], Run], tasks: list[tuple[str, int]], threads: int, stop: threading.Event
+) -> dict[tuple[str, int], Run]:
+    """The runs of all tasks; after Ctrl-C, of those that were finished by then."""
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(play, run) for run in runs]
+        futures = {task: pool.submit(one, task) for task in tasks}
         try:
-            for future in futures:
+            for future in futures.values():
                 future.result()
         except BaseException as error:
             stop.set()
-            for future in futures:
+            for future in futures.values():
                 future.cancel()
             if not isinstance(error, KeyboardInterrupt):
                 raise
+    return {task: future.result() for task, future in futures.items() if not future.cancelled()}
 
 
 def _results(
-    runs: list[_Run], rounds: Ints, targets: Mapping[str, Target], replications: int, policies: Mapping[str, Policy]
+    runs: Mapping[tuple[str, int], Run], rounds: Ints, targets: Mapping[str, Target], replications: int
 ) -> Results:
-    finished = [r for r in range(replications) if all(run.done for run in runs if run.replication == r)]
+    done = {task for task, run in runs.items() if run.done}
+    finished = [r for r in range(replications) if all((name, r) in done for name in targets)]
     if not finished:
         raise KeyboardInterrupt("no replication was finished by every policy")
-    kept = {name: [run for run in runs if run.policy == name and run.replication in finished] for name in policies}
+    kept = {name: [runs[name, r] for r in finished] for name in targets}
     return Results(
         rounds=rounds,
         regret={

@@ -1,0 +1,133 @@
+"""Real data as instances; weights are in percent, so that the worth of a batch is a percentage of the people."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from superarm.actions import Actions, Subsets
+from superarm.arrays import Floats
+from superarm.data.edges import read_edges
+from superarm.data.movielens import read_movielens
+from superarm.data.msweb import read_visits
+from superarm.data.openbandit import read_open_bandit
+from superarm.environments import Bernoulli
+from superarm.errors import InvalidArgument, MissingExtra
+from superarm.problem import Problem
+from superarm.rewards import Coverage, Reward
+from superarm.simulation.instances import Instance
+
+_COVERAGE = Coverage()
+
+
+def arrays(file: str, k: int | None = None, reward: Reward = _COVERAGE, actions: Actions | None = None) -> Instance:
+    """Parameters from a file: ``.npy`` or ``.csv`` with p (n_arms, n_items), or ``.npz`` with ``p`` and ``weights``.
+
+    ``k`` stands for ``actions=Subsets(k)``. Outcomes are independent and binary unless the spec says otherwise.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise InvalidArgument("file", f"there is no {path}", "give the path of a .npy, .npz or .csv file")
+    weights = None
+    if path.suffix == ".csv":
+        p = np.loadtxt(path, delimiter=",", ndmin=2)
+    elif path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as held:
+            p, weights = held["p"], held.get("weights")
+    else:
+        p = np.load(path, allow_pickle=False)
+    if p.ndim != 2:
+        raise InvalidArgument("file", f"p has shape {p.shape}", "give (n_arms, n_items), a row an arm")
+    if (k is None) == (actions is None):
+        raise InvalidArgument("k", "neither or both of k and actions are given", "give k = … for all batches of k arms")
+    chosen = actions if actions is not None else Subsets(int(k or 1))
+    return Instance(Problem(p.shape[0], p.shape[1], reward, chosen, weights), Bernoulli(p))
+
+
+def movielens(path: str, n_films: int = 100, k: int = 10, liked: float = 4.0) -> Instance:
+    """Diverse recommendation on MovieLens: films are arms, groups of users by favourite genre are items.
+
+    ``p[j, i]`` is the share of group ``i`` who liked film ``j``; weights are the groups' shares of users, in percent.
+    """
+    films = read_movielens(path, n_films, liked)
+    return _covering(films.p, films.shares, k)
+
+
+def visits(path: str, n_areas: int = 60, n_groups: int = 12, k: int = 5, seed: int = 0) -> Instance:
+    """Ad placement on a table of visits: areas of a site are arms, groups of visitors are items.
+
+    Visitors are grouped by what they visit (k-means on the rows of the table, from ``seed``). ``p[j, i]`` is the
+    share of group ``i`` who visit area ``j``; weights are the groups' shares of visitors, in percent. The ``n_areas``
+    areas with most visitors are kept.
+    """
+    from scipy.cluster.vq import kmeans2
+
+    table = read_visits(path).table
+    popular = np.argsort(-table.sum(axis=0), kind="stable")[:n_areas]
+    kept = table[:, popular].astype(float)
+    wanted = min(n_groups, len(np.unique(kept, axis=0)))
+    _, group = kmeans2(kept, wanted, minit="++", rng=np.random.default_rng(seed), missing="raise")
+    found = np.unique(group)
+    p = np.array([kept[group == i].mean(axis=0) for i in found]).T
+    return _covering(p, np.array([(group == i).mean() for i in found]), k)
+
+
+def social_graph(path: str = "", name: str = "", n_seeds: int = 50, k: int = 5, chance: float = 0.1) -> Instance:
+    """Influence seeding on an edge list (``path``) or on a graph that comes with networkx (``name``).
+
+    The ``n_seeds`` nodes with most neighbours are arms, the nodes they reach are items, each of the same weight.
+    A seed convinces a neighbour with probability ``1 - (1 - chance)**m``, where ``m`` is how often the edge stands in
+    the list, and itself for sure. Influence is direct: it does not travel on, so that coverage is its exact worth.
+    """
+    pairs = _pairs(path, name)
+    neighbours: dict[int, dict[int, int]] = {}
+    for (a, b), times in pairs.items():
+        for u, v in ((a, b), (b, a)):
+            if u != v:
+                neighbours.setdefault(u, {})[v] = neighbours.get(u, {}).get(v, 0) + times
+    seeds = sorted(neighbours, key=lambda node: (-len(neighbours[node]), node))[:n_seeds]
+    reached = sorted({node for s in seeds for node in neighbours[s]} | set(seeds))
+    place = {node: i for i, node in enumerate(reached)}
+    entries = [(j, place[v], 1.0 - (1.0 - chance) ** m) for j, s in enumerate(seeds) for v, m in neighbours[s].items()]
+    entries += [(j, place[s], 1.0) for j, s in enumerate(seeds)]
+    row, column, p = zip(*entries, strict=True)
+    known = csr_array((p, (row, column)), shape=(len(seeds), len(reached)))
+    weights = np.full(len(reached), 100.0 / len(reached))
+    return Instance(Problem(len(seeds), len(reached), Coverage(), Subsets(k), weights, support=known), Bernoulli(known))
+
+
+def _pairs(path: str, name: str) -> Any:
+    if bool(path) == bool(name):
+        raise InvalidArgument(
+            "path", "neither or both of path and name are given", "give the path of an edge list, or a name"
+        )
+    if path:
+        return read_edges(path)
+    try:
+        import networkx
+    except ImportError:
+        raise MissingExtra("networkx", "data") from None
+    known = [n.removesuffix("_graph") for n in dir(networkx) if n in _NETWORKX]
+    if f"{name}_graph" not in _NETWORKX:
+        raise InvalidArgument("name", f"unknown graph {name!r}", f"give one of {', '.join(known)}")
+    graph = networkx.convert_node_labels_to_integers(getattr(networkx, f"{name}_graph")(), ordering="sorted")
+    return dict.fromkeys(graph.edges(), 1)
+
+
+_NETWORKX = ("davis_southern_women_graph", "florentine_families_graph", "karate_club_graph", "les_miserables_graph")
+
+
+def open_bandit(path: str, k: int = 3, feature: str = "user_feature_0") -> Instance:
+    """Recommendation on Open Bandit logs: fashion items are arms, groups of users by a feature are items.
+
+    ``p[j, i]`` is the rate at which group ``i`` clicks item ``j``, by inverse propensity; weights are the groups'
+    shares of what was shown, in percent. A page has ``k`` places.
+    """
+    clicks = read_open_bandit(path, feature)
+    return _covering(clicks.p, clicks.shares, k)
+
+
+def _covering(p: Floats, shares: Floats, k: int) -> Instance:
+    n_arms, n_items = p.shape
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k), weights=100.0 * shares), Bernoulli(p))

@@ -1,0 +1,61 @@
+"""MovieLens, in the layout of ``ml-latest-small``: films cover groups of users with a taste in common."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.data.files import rows
+from superarm.errors import InvalidArgument
+
+_NO_GENRE = "(no genres listed)"
+
+
+@dataclass(frozen=True)
+class Films:
+    """``p[j, i]`` is the share of group ``i`` who liked film ``j``; ``shares`` are the groups' shares of users."""
+
+    p: Floats
+    shares: Floats
+    films: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> Films:
+    """Read ``ratings.csv`` and ``movies.csv`` from a directory, or from the published zip.
+
+    A user belongs to the group of the genre that most of the films they liked (rated ``liked`` or better) have, the
+    first in the alphabet among equals; users who liked nothing belong to none. The ``n_films`` films with most ratings
+    are kept.
+    """
+    films = {film: (title, genres) for film, title, genres in rows(path, "movies.csv", ("movieId", "title", "genres"))}
+    ratings = [
+        (user, film, float(rating)) for user, film, rating in rows(path, "ratings.csv", ("userId", "movieId", "rating"))
+    ]
+    if not ratings:
+        raise InvalidArgument("path", f"{path} holds no ratings", "give the published files")
+    group_of = _groups(ratings, films, liked)
+    popular = [film for film, _ in sorted(Counter(film for _, film, _ in ratings).items(), key=_by_count)][:n_films]
+    groups = sorted(set(group_of.values()))
+    row, column = {film: j for j, film in enumerate(popular)}, {group: i for i, group in enumerate(groups)}
+    counts = np.zeros((len(popular), len(groups)))
+    for user, film, rating in ratings:
+        if rating >= liked and film in row:
+            counts[row[film], column[group_of[user]]] += 1.0
+    sizes = np.array([list(group_of.values()).count(group) for group in groups], float)
+    titles = tuple(films[film][0] if film in films else film for film in popular)
+    return Films(counts / sizes, sizes / sizes.sum(), titles, tuple(groups))
+
+
+def _groups(ratings: list[tuple[str, str, float]], films: dict[str, tuple[str, str]], liked: float) -> dict[str, str]:
+    tastes: dict[str, Counter[str]] = {}
+    for user, film, rating in ratings:
+        if rating >= liked and film in films:
+            tastes.setdefault(user, Counter()).update(films[film][1].split("|"))
+    return {user: min(taste.items(), key=_by_count)[0] for user, taste in tastes.items()}
+
+
+def _by_count(entry: tuple[str, int]) -> tuple[bool, int, str]:
+    return entry[0] == _NO_GENRE, -entry[1], entry[0]

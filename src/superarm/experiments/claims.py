@@ -1,0 +1,160 @@
+"""Claims: what an experiment is expected to show, each decided by one number and its confidence interval."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.errors import InvalidSpec
+from superarm.experiments import bounds
+from superarm.experiments.parts import choice
+from superarm.experiments.statistics import Estimate, growth, mean, paired
+
+if TYPE_CHECKING:
+    from superarm.experiments.study import Study
+
+_COMMON = ("kind", "text", "instance")
+KINDS = {
+    "less": ("policy", "than", "factor"),
+    "slope": ("policy", "against", "above", "below"),
+    "growth": ("policy", "above", "below"),
+    "bound": ("policy", "bound"),
+}
+_NEEDED = {
+    "less": ("policy", "than"),
+    "slope": ("policy", "against"),
+    "growth": ("policy",),
+    "bound": ("policy", "bound"),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim on one instance: ``holds`` is None where the interval lies on both sides, or the cells are missing."""
+
+    text: str
+    instance: str
+    holds: bool | None
+    measure: str
+    number: Estimate | None
+
+    @property
+    def word(self) -> str:
+        return {True: "holds", False: "fails", None: "undecided"}[self.holds]
+
+
+def check(claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], policies: Mapping[str, Any]) -> None:
+    """Refuse a claim of an unknown kind, with unknown keys, or about what is not in the experiment."""
+    for n, claim in enumerate(claims):
+        path = ("claims", str(n))
+        kind = choice(claim.get("kind"), KINDS, (*path, "kind"), "kind of claim")
+        for key, value in claim.items():
+            choice(key, (*_COMMON, *KINDS[kind]), (*path, key), "key")
+            if key in ("policy", "than"):
+                choice(value, policies, (*path, key), "policy")
+            if key == "instance":
+                choice(value, instances, (*path, key), "instance")
+            if key == "bound":
+                choice(value, bounds.NAMES, (*path, key), "bound")
+        for key in _NEEDED[kind]:
+            if key not in claim:
+                raise InvalidSpec(path, f"a claim of kind {kind!r} lacks {key!r}", f"add {key} = …")
+        if kind in ("slope", "growth") and ("above" in claim) == ("below" in claim):
+            raise InvalidSpec(path, "not one of above and below", "give one limit: above = … or below = …")
+
+
+def judge(study: "Study") -> list[Verdict]:
+    """Every claim of the experiment on every instance that it is about."""
+    deciders: dict[str, Callable[..., list[Verdict]]] = {
+        "less": _less,
+        "slope": _slope,
+        "growth": _growth,
+        "bound": _bound,
+    }
+    return [verdict for claim in study.experiment.claims for verdict in deciders[claim["kind"]](study, claim)]
+
+
+def _worlds(study: "Study", claim: Mapping[str, Any], *policies: str) -> list[str]:
+    """The instances a claim is about, of which the cells are there."""
+    meant = [label for label, case in study.worlds.items() if claim.get("instance") in (None, case.name)]
+    return [world for world in meant if all((world, policy) in study.records for policy in policies)]
+
+
+def _labels(study: "Study", name: str) -> list[str]:
+    return [label for label, case in study.policies.items() if case.name == name]
+
+
+def _less(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    factor = float(claim.get("factor", 1.0))
+    verdicts = []
+    for policy in _labels(study, claim["policy"]):
+        for than in _labels(study, claim["than"]):
+            times = f"{factor:g}·" if factor != 1.0 else ""
+            text = claim.get("text") or f"{policy} has less regret than {times}{than}"
+            for world in _worlds(study, claim, policy, than):
+                number = paired(study.final(world, policy), factor * study.final(world, than))
+                measure = f"R({policy}) − {times}R({than}), paired"
+                verdicts.append(Verdict(text, world, _side(number, below=0.0), measure, number))
+    return verdicts
+
+
+def _slope(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    from superarm.experiments.summary import lines
+
+    verdicts = []
+    for line in lines(study):
+        mine = line.axis == claim["against"] and line.name in _labels(study, claim["policy"])
+        if mine and claim.get("instance") in (None, line.group.partition(" (")[0]):
+            text = claim.get("text") or f"slope of {line.name} against {line.axis} is {_limit(claim)}"
+            measure = f"slope of log R({line.name}) in log {line.axis}"
+            verdicts.append(Verdict(text, line.group, _limited(line.slope, claim), measure, line.slope))
+    return verdicts
+
+
+def _growth(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    verdicts = []
+    for policy in _labels(study, claim["policy"]):
+        for world in _worlds(study, claim, policy):
+            record = study.records[world, policy]
+            number = growth(record.rounds, record.regret)
+            text = claim.get("text") or f"regret of {policy} a log t is {_limit(claim)}"
+            measure = f"(R(T) − R(T/10)) / log 10 of {policy}"
+            verdicts.append(Verdict(text, world, _limited(number, claim), measure, number))
+    return verdicts
+
+
+def _bound(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    verdicts = []
+    for policy in _labels(study, claim["policy"]):
+        for world in _worlds(study, claim, policy):
+            record = study.records[world, policy]
+            limit = bounds.curve(claim["bound"], study.instance(world), record.rounds)
+            text = claim.get("text") or f"{policy} stays below {claim['bound']}"
+            if limit is None:
+                verdicts.append(Verdict(text, world, None, f"{claim['bound']} is not available here", None))
+                continue
+            tightest = int(np.argmax(record.regret.mean(axis=0) / limit))
+            number = mean(record.regret[:, tightest] / limit[tightest])
+            measure = f"largest R({policy}) / {claim['bound']} over rounds"
+            verdicts.append(Verdict(text, world, _side(number, below=1.0), measure, number))
+    return verdicts
+
+
+def _limit(claim: Mapping[str, Any]) -> str:
+    return f"above {claim['above']:g}" if "above" in claim else f"below {claim['below']:g}"
+
+
+def _limited(number: Estimate | None, claim: Mapping[str, Any]) -> bool | None:
+    return None if number is None else _side(number, claim.get("below"), claim.get("above"))
+
+
+def _side(number: Estimate, below: float | None = None, above: float | None = None) -> bool | None:
+    """Whether the whole interval is on the claimed side; None where it lies on both."""
+    if math.isnan(number.low):
+        return None
+    limit = below if below is not None else above
+    if limit is None or number.low <= limit <= number.high:
+        return None
+    return number.high < limit if below is not None else number.low > limit

@@ -1,0 +1,101 @@
+"""The laboratory on the command line: run, report, compare. Heavy imports stand in the bodies, so that help is fast."""
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/<name> by default.")
+@click.option("--workers", type=click.IntRange(1), help="How many at once; all cores by default.")
+@click.option("--processes", is_flag=True, help="Use processes instead of threads.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
+@click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
+def run(spec: str, out: Path | None, workers: int | None, processes: bool, scheduler: str | None, quiet: bool) -> None:
+    """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, recommendation, …).
+
+    Cells that are there already are not run again. Results do not depend on where they were run.
+    """
+    from superarm.errors import SuperarmError
+    from superarm.experiments.runner import run as run_experiment
+    from superarm.experiments.shelf import find
+
+    try:
+        experiment = find(spec)
+        directory = out or Path("results") / experiment.name
+        executor = _executor(workers, processes, scheduler)
+        _announce(experiment, directory, quiet)
+        study = run_experiment(experiment, directory, executor, progress=not quiet)
+        report = study.report()
+    except SuperarmError as error:
+        _refuse(error)
+    except KeyboardInterrupt:
+        click.echo(f"\nInterrupted. What is finished is kept: superarm run {spec} continues.", err=True)
+        sys.exit(130)
+    if not quiet:
+        click.echo(str(study))
+    click.echo(f"report: {report}")
+
+
+def _executor(workers: int | None, processes: bool, scheduler: str | None) -> Any:
+    from superarm.experiments.cluster import Cluster
+    from superarm.experiments.executors import Processes, Threads
+
+    if scheduler and (processes or workers):
+        raise click.UsageError("--scheduler takes the cluster's own workers; leave out --workers and --processes")
+    if scheduler:
+        return Cluster(scheduler)
+    kind = Processes if processes else Threads
+    return kind(workers) if workers else kind()
+
+
+def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
+    from superarm.experiments import store
+
+    if quiet:
+        return
+    digests = {cell.digest for cell in experiment.cells()}
+    done = sum(store.holds(directory, digest) for digest in digests)
+    kept = f", {done} of them done before" if done else ""
+    click.echo(f"{experiment.name}: {len(digests)} cells{kept}; results go to {directory}", err=True)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+def report(directory: Path) -> None:
+    """Build the report of DIRECTORY anew from the cells it holds."""
+    from superarm.errors import SuperarmError
+    from superarm.experiments.study import Study
+
+    try:
+        click.echo(f"report: {Study.load(directory).report()}")
+    except SuperarmError as error:
+        _refuse(error)
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the comparison as an HTML page.")
+def compare(first: Path, second: Path, out: Path | None) -> None:
+    """Set two runs side by side: regret, the difference with its significance, and run time."""
+    from superarm.errors import SuperarmError
+    from superarm.experiments.comparison import lines, write
+    from superarm.experiments.study import Study
+
+    try:
+        a, b = Study.load(first), Study.load(second)
+        click.echo("\n".join(lines(a, b)))
+        if out is not None:
+            write(a, b, out)
+            click.echo(f"page: {out}")
+    except SuperarmError as error:
+        _refuse(error)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    click.echo(f"error: {error}", err=True)
+    sys.exit(2)

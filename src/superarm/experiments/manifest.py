@@ -1,0 +1,90 @@
+"""The manifest of a run: what was run, with which versions and seeds, and on which machine."""
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import superarm
+from superarm.errors import InvalidArgument
+from superarm.experiments.cells import Cell
+from superarm.experiments.store import write_text
+
+if TYPE_CHECKING:
+    from superarm.experiments.spec import Experiment
+
+FILE = "manifest.json"
+_PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib", "distributed")
+
+
+def begin(experiment: "Experiment", cells: Sequence[Cell], executor: Any) -> dict[str, Any]:
+    """The manifest of a run that begins now."""
+    return {
+        "name": experiment.name,
+        "spec": experiment.digest,
+        "started": _now(),
+        "finished": None,
+        "wall_seconds": None,
+        "executor": repr(executor),
+        "versions": versions(),
+        "machine": machine(),
+        "seeds": {"root": experiment.seed, "spawn_keys": [[r] for r in range(experiment.replications)]},
+        "cells": [_entry(cell) for cell in cells],
+    }
+
+
+def _entry(cell: Cell) -> dict[str, Any]:
+    return {
+        "digest": cell.digest,
+        "file": f"cells/{cell.digest}.parquet",
+        "instance": cell.world.case.name,
+        "instance_axes": dict(cell.world.case.axes),
+        "instance_digest": cell.world.digest,
+        "policy": cell.case.name,
+        "policy_axes": dict(cell.case.axes),
+    }
+
+
+def finish(manifest: dict[str, Any], wall: float, results: dict[str, str]) -> dict[str, Any]:
+    """The manifest of a run that is complete; ``results`` are the digests of the cells' numbers."""
+    cells = [entry | {"results": results[entry["digest"]]} for entry in manifest["cells"]]
+    return manifest | {"finished": _now(), "wall_seconds": round(wall, 3), "cells": cells}
+
+
+def write(directory: Path, manifest: dict[str, Any]) -> None:
+    write_text(directory / FILE, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """The manifest of a directory of results."""
+    try:
+        manifest: dict[str, Any] = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidArgument(
+            "directory", f"{directory} holds no {FILE}", "give a directory that superarm run wrote"
+        ) from None
+    return manifest
+
+
+def versions() -> dict[str, str]:
+    """The versions that could matter to a number."""
+    found = {"superarm": superarm.__version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """What was run on; no names of hosts or users."""
+    return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count() or 1}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

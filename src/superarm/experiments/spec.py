@@ -1,0 +1,157 @@
+"""Experiment: what to run, frozen; to and from TOML."""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from superarm.errors import InvalidSpec
+from superarm.experiments import claims as claim_kinds
+from superarm.experiments import toml
+from superarm.experiments.parts import choice
+from superarm.experiments.things import check, plain
+from superarm.simulation.regret import KINDS
+
+if TYPE_CHECKING:
+    from superarm.experiments.executors import Executor
+    from superarm.experiments.study import Study
+
+_PATHS = ("file", "path")  # parameters that name a file, relative to the spec
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Instances times policies, with everything that decides the numbers.
+
+    Parameters
+    ----------
+    name
+        Also the directory that results go to by default.
+    instances, policies
+        By the names they shall have in tables and figures. A value is an ``Instance`` or a policy, or a table as in
+        TOML: ``{"generator": "random_coverage", "k": {"sweep": [2, 4, 8]}}``, ``{"policy": "kl_ucb", "rho": 1.0}``.
+        ``{"sweep": [...]}`` in place of any parameter runs every value.
+    horizon, replications, seed, target
+        As in ``superarm.simulate``: a cell of the experiment is what that function would return, to the bit.
+    checkpoints
+        At how many rounds, evenly spaced on a log scale, regret is recorded.
+    title, text
+        What the report says above everything else.
+    claims
+        What the results are expected to show; each is checked, with the number that decides it.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> experiment = sa.Experiment(
+    ...     name="batch-size",
+    ...     instances={"rare": {"generator": "rare_hits", "n_arms": 20, "k": {"sweep": [2, 4]}}},
+    ...     policies={"KL-UCB": sa.kl_ucb(), "CUCB": {"policy": "cucb"}},
+    ...     horizon=500,
+    ... )
+    >>> [cell.label for cell in experiment.cells()]
+    ['KL-UCB on rare (k=2)', 'CUCB on rare (k=2)', 'KL-UCB on rare (k=4)', 'CUCB on rare (k=4)']
+    """
+
+    name: str
+    instances: Mapping[str, Any]
+    policies: Mapping[str, Any]
+    horizon: int = 10_000
+    replications: int = 20
+    seed: int = 0
+    target: str = "oracle"
+    checkpoints: int = 100
+    title: str = ""
+    text: str = ""
+    claims: Sequence[Mapping[str, Any]] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
+            raise InvalidSpec(("name",), f"{self.name!r}", "give a name of letters, digits, - and _")
+        for key, least in (("horizon", 1), ("replications", 1), ("seed", 0), ("checkpoints", 2)):
+            number = getattr(self, key)
+            if not isinstance(number, int) or isinstance(number, bool) or number < least:
+                raise InvalidSpec((key,), f"{number!r} is not a whole number >= {least}", f"give an int >= {least}")
+        choice(self.target, KINDS, ("target",), "target")
+        check("instances", self.instances)
+        check("policies", self.policies)
+        claim_kinds.check(self.claims, self.instances, self.policies)
+
+    def cells(self) -> list[Any]:
+        """Every cell of the grid: one policy on one instance, all replications."""
+        from superarm.experiments.cells import cells
+
+        return cells(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The experiment as plain values that TOML can hold."""
+        table = {f.name: getattr(self, f.name) for f in fields(self)}
+        table = {key: value for key, value in table.items() if value not in ("", (), [])}
+        for key in ("instances", "policies"):
+            section = table.pop(key)
+            table[key] = {name: plain(thing) for name, thing in section.items()}
+        if self.claims:
+            table["claims"] = [dict(claim) for claim in table.pop("claims")]
+        return table
+
+    def to_toml(self) -> str:
+        """The experiment as a file that ``superarm run`` takes."""
+        return toml.dumps(self.to_dict())
+
+    @property
+    def digest(self) -> str:
+        """A digest of the whole spec."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()[:16]
+
+    def run(
+        self, directory: str | Path | None = None, executor: "Executor | None" = None, progress: bool = True
+    ) -> "Study":
+        """Run the cells that are not in ``directory`` yet (``results/<name>`` by default); see ``experiments.run``."""
+        from superarm.experiments.runner import run
+
+        return run(self, directory, executor, progress)
+
+
+def from_dict(table: Mapping[str, Any]) -> Experiment:
+    """An experiment from plain values; unknown keys are answered with the nearest valid one."""
+    names = [f.name for f in fields(Experiment)]
+    for key in table:
+        choice(key, names, (key,), "key")
+    for key in ("name", "instances", "policies"):
+        if key not in table:
+            raise InvalidSpec((key,), "missing", f"add {'a name' if key == 'name' else f'a table [{key}.…]'}")
+    return Experiment(**table)
+
+
+def from_toml(text: str, source: str = "spec", home: Path | None = None) -> Experiment:
+    """An experiment from TOML; errors name ``source``, line and key. Relative files are looked for in ``home``.
+
+    >>> from_toml('name = "x"\\nhorizont = 5')
+    Traceback (most recent call last):
+    superarm.errors.InvalidSpec: spec:2: horizont: unknown key 'horizont'; did you mean 'horizon'?
+    """
+    try:
+        return from_dict(_at_home(tomllib.loads(text), home))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSpec((source,), str(error), "mend the TOML there") from None
+    except InvalidSpec as error:
+        line = toml.line_of(text, error.key)
+        error.place = f"{source}:{line}" if line else source
+        raise
+
+
+def load(path: str | Path) -> Experiment:
+    """The experiment of a TOML file."""
+    file = Path(path)
+    return from_toml(file.read_text(encoding="utf-8"), str(path), file.parent)
+
+
+def _at_home(table: Any, home: Path | None) -> Any:
+    if home is None or not isinstance(table, dict):
+        return table
+    return {
+        key: str((home / value).absolute()) if key in _PATHS and isinstance(value, str) else _at_home(value, home)
+        for key, value in table.items()
+    }

@@ -1,0 +1,69 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from superarm.experiments.claims import judge
+from superarm.experiments.store import Record
+from superarm.experiments.study import Study
+from superarm.experiments.sweeps import Case
+
+ROUNDS = np.array([1, 10, 100, 1000])
+
+
+def _record(rate, spread=0.01):
+    final = rate * (1.0 + spread * np.array([-1.0, 0.0, 1.0]))
+    return Record(ROUNDS, final[:, None] * np.log(ROUNDS), np.ones((3, 2)), ROUNDS, np.zeros((3, 4, 1)), np.ones(3), {})
+
+
+def _study(experiment, claims, a, b, spread=0.01):
+    worlds = {f"w (k={k})": Case("w", {"k": k}) for k in (2, 4)}
+    records = {}
+    for world, case in worlds.items():
+        records[world, "A"] = _record(a(case.axes["k"]), spread)
+        records[world, "B"] = _record(b(case.axes["k"]), spread)
+    made = dataclasses.replace(experiment, claims=())
+    object.__setattr__(made, "claims", tuple(claims))
+    return Study(None, made, {}, worlds, {"A": Case("A"), "B": Case("B")}, records)
+
+
+@pytest.mark.parametrize(
+    ("claim", "word", "number"),
+    [
+        ({"kind": "less", "policy": "A", "than": "B"}, "holds", -np.log(1000)),
+        ({"kind": "less", "policy": "B", "than": "A"}, "fails", np.log(1000)),
+        ({"kind": "less", "policy": "A", "than": "B", "factor": 0.5}, "undecided", 0.0),
+        ({"kind": "growth", "policy": "A", "below": 1.5}, "holds", 1.0),
+        ({"kind": "growth", "policy": "A", "above": 1.5}, "fails", 1.0),
+        ({"kind": "growth", "policy": "A", "above": 1.0}, "undecided", 1.0),
+    ],
+)
+def test_a_claim_is_decided_by_its_number(experiment, claim, word, number):
+    verdicts = judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
+    assert [v.instance for v in verdicts] == ["w (k=2)", "w (k=4)"]
+    for verdict in verdicts:
+        assert verdict.word == word
+        assert verdict.number.value == pytest.approx(number, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("limit", "word"), [({"above": 0.5}, "holds"), ({"below": 0.5}, "fails"), ({"above": 1.5}, "fails")]
+)
+def test_a_slope_is_one_number_for_the_sweep(experiment, limit, word):
+    claim = {"kind": "slope", "policy": "A", "against": "k", **limit}
+    (verdict,) = judge(_study(experiment, [claim], float, lambda k: 1.0))
+    assert verdict.number.value == pytest.approx(1.0)
+    assert verdict.word == word
+    assert verdict.instance == "w"
+
+
+def test_a_claim_about_one_instance_is_not_checked_on_others(experiment):
+    claim = {"kind": "growth", "policy": "A", "below": 9.0, "instance": "other"}
+    assert judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 1.0)) == []
+
+
+def test_all_kinds_on_a_real_study(study):
+    verdicts = judge(study)
+    words = [verdict.word for verdict in verdicts]
+    assert words[:4] == ["holds", "holds", "holds", "fails"]  # learning helps, twice; the slope; growth above 1e9
+    assert verdicts[-1].text == "BC-UCB stays below upper_bound"

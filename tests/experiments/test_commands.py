@@ -1,0 +1,129 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from superarm.experiments.commands import compare, report, run
+
+SPEC = """
+name = "small"
+horizon = {horizon}
+replications = 4
+seed = 5
+checkpoints = 20
+
+[instances.random]
+generator = "random_coverage"
+n_arms = 8
+n_items = 3
+k = {{ sweep = [2, 3] }}
+
+[policies.CUCB]
+policy = "cucb"
+
+[policies.uniform]
+policy = "uniform"
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SPEC.format(horizon=300))
+    return path
+
+
+def _invoke(command, *arguments):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_run_report_and_run_again(spec, tmp_path, study):
+    out = tmp_path / "out"
+    first = _invoke(run, spec, "--out", out, "--workers", 2)
+    assert first.exit_code == 0, first.output
+    assert "small: 4 cells; results go to" in first.stderr
+    assert "random (k=2): regret after 300 rounds" in first.stdout
+    assert (out / "report.html").exists()
+    second = _invoke(run, spec, "--out", out)
+    assert "4 of them done before" in second.stderr
+    (out / "report.html").unlink()
+    assert _invoke(report, out).exit_code == 0
+    assert (out / "report.html").exists()
+
+
+def test_a_typo_is_answered_with_its_line(spec):
+    spec.write_text(spec.read_text().replace("n_items", "n_itmes"))
+    refused = _invoke(run, spec)
+    assert refused.exit_code == 2
+    assert (
+        f"error: {spec}:11: instances.random.n_itmes: unknown key 'n_itmes'; did you mean 'n_items'?" in refused.stderr
+    )
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    refused = _invoke(run, "quikstart")
+    assert refused.exit_code == 2
+    assert "did you mean 'quickstart'?" in refused.stderr
+
+
+def test_a_scheduler_has_its_own_workers(spec):
+    refused = _invoke(run, spec, "--scheduler", "tcp://127.0.0.1:1", "--workers", 2)
+    assert refused.exit_code == 2
+    assert "--scheduler takes the cluster's own workers" in refused.output
+
+
+def test_compare_tells_same_from_different(spec, tmp_path):
+    for name, text in (("a", ""), ("b", ""), ("c", "\n[policies.KL-UCB]\npolicy = 'kl_ucb'")):
+        spec.write_text(SPEC.format(horizon=300 if name != "c" else 200) + text * 0)
+        assert _invoke(run, spec, "--out", tmp_path / name, "--quiet").exit_code == 0
+    same = _invoke(compare, tmp_path / "a", tmp_path / "b")
+    assert same.output.count("identical to the bit") == 4
+    other = _invoke(compare, tmp_path / "a", tmp_path / "c", "--out", tmp_path / "page.html")
+    assert "horizon: 300 and 200" in other.output
+    assert "(unpaired, p" in other.output
+    assert "Two runs side by side" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("command", [report, compare])
+def test_a_directory_without_results_is_named(command, tmp_path):
+    refused = _invoke(command, *[tmp_path] * (2 if command is compare else 1))
+    assert refused.exit_code == 2
+    assert "holds no manifest.json" in refused.stderr
+
+
+def _start(spec, out):
+    code = "from superarm.experiments.commands import run; run()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(spec), "--out", str(out)], stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_ctrl_c_keeps_what_is_finished(spec, tmp_path):
+    out = tmp_path / "out"
+    spec.write_text(SPEC.format(horizon=200_000))
+    process = _start(spec, out)
+    deadline = time.time() + 120
+    while time.time() < deadline and process.poll() is None and not list(out.glob("cells/*.parquet")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted. What is finished is kept" in told
+    done = sorted(path.name for path in out.glob("cells/*.parquet"))
+    assert 0 < len(done) < 4
+    assert not list(out.glob("cells/.*"))
+    times = {name: os.stat(out / "cells" / name).st_mtime_ns for name in done}
+    again = _invoke(run, spec, "--out", out, "--quiet")
+    assert again.exit_code == 0, again.output
+    assert len(list(out.glob("cells/*.parquet"))) == 4
+    assert all(os.stat(out / "cells" / name).st_mtime_ns == time for name, time in times.items())
+
+
+def test_help_does_not_load_the_library():
+    code = "import sys; from superarm.experiments import commands; print(any('numba' in m for m in sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"

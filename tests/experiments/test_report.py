@@ -1,0 +1,165 @@
+import re
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from superarm.experiments import Experiment, Study, manifest, store
+from superarm.experiments.cells import cells
+from superarm.simulation import Target
+
+_VOID = {"meta", "br", "img", "path", "use", "rect", "line", "image", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Keeps ids, addresses and text; refuses tags that do not close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.addresses, self.words = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in _VOID:
+            self.open.append(tag)
+        for key, value in attrs:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("src", "href", "xlink:href"):
+                self.addresses.append(value)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in _VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def built(study):
+    return study.report()
+
+
+@pytest.fixture(scope="module")
+def page(built):
+    return Page(built.read_text(encoding="utf-8"))
+
+
+def test_every_section_is_there(page):
+    wanted = ["claims", "run", "curves", "ranking", "sweeps", "maps", "pace", "again"]
+    assert [name for name in page.ids if name in [*wanted, "bounds"]] == wanted
+
+
+def test_nothing_is_fetched_from_anywhere(page, built):
+    outside = [a for a in page.addresses if not a.startswith(("#", "data:", "figures/", "tables/"))]
+    assert outside == []
+    assert not re.search(r"@import|url\(\s*['\"]?http", built.read_text(encoding="utf-8"))
+
+
+def test_what_is_linked_is_there(page, built):
+    files = [a for a in page.addresses if a.startswith(("figures/", "tables/"))]
+    assert {f.rsplit(".", 1)[-1] for f in files} == {"svg", "png", "pdf", "csv", "tex"}
+    for file in files:
+        assert (built.parent / file).stat().st_size > 100
+
+
+def test_ids_inside_of_figures_do_not_collide(page):
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_numbers_are_on_the_page(page, study):
+    words = " ".join(" ".join(page.words).split())
+    for text in (
+        "learning helps",
+        "✓ holds",
+        "✗ fails",
+        "p (Holm)",
+        study.digest,
+        "numba",
+        "slope of log regret in log k",
+    ):
+        assert text in words
+    assert f"{study.final('random (k=2)', 'CUCB').mean():.1f}" in words
+
+
+def test_figures_take_the_colours_of_the_page(built):
+    text = built.read_text(encoding="utf-8")
+    svg = text[text.index("<svg class=") :]
+    assert "currentColor" in svg
+    assert "var(--c0)" in svg
+    assert "#39424e" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+
+
+def test_the_same_study_gives_the_same_page(study, built):
+    before = built.read_bytes()
+    assert study.report().read_bytes() == before
+
+
+def test_names_are_escaped(study):
+    nasty = "<script>alert(1)</script>"
+    worlds = {nasty if k == "random (k=2)" else k: v for k, v in study.worlds.items()}
+    records = {(nasty if w == "random (k=2)" else w, p): r for (w, p), r in study.records.items()}
+    fields = {name: getattr(study, name) for name in Study.__dataclass_fields__}
+    html = Study(**(fields | {"worlds": worlds, "records": records}))._repr_html_()
+    assert nasty not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_notebook_shows_figure_and_ranking(study):
+    html = study._repr_html_()
+    assert 'src="data:image/png;base64,' in html
+    assert "CUCB" in html
+
+
+def test_an_incomplete_study_says_so(study):
+    fields = {name: getattr(study, name) for name in Study.__dataclass_fields__}
+    some = {labels: record for labels, record in study.records.items() if labels != ("random (k=3)", "CUCB")}
+    assert "(incomplete)" in Study(**(fields | {"records": some}))._repr_html_()
+
+
+def _grid(directory):
+    """Ten policies on twenty instances, with made-up numbers: what the report has to cope with."""
+    sweep = {"sweep": [round(0.02 * n, 2) for n in range(1, 21)]}
+    experiment = Experiment(
+        name="large",
+        instances={"random": {"generator": "random_coverage", "n_arms": 30, "n_items": 10, "k": 3, "high": sweep}},
+        policies={f"KL-UCB {n}": {"policy": "kl_ucb", "rho": 0.1 * n} for n in range(1, 11)},
+        horizon=10_000,
+        replications=20,
+        checkpoints=200,
+    )
+    grid = cells(experiment)
+    for n, cell in enumerate(grid):
+        rng = np.random.default_rng(n)
+        rounds, looks = cell.marks[1:], cell.looks
+        regret = np.cumsum(rng.exponential(1.0 + n % 10, (20, len(rounds))), axis=1)
+        batches = rng.permuted(np.tile(np.arange(30), (20, len(looks), 1)), axis=2)[:, :, :3]
+        facts = {
+            "target": Target("oracle", 2.0, None)._asdict(),
+            "policy": {"type": "KL"},
+            "instance": cell.world.digest,
+        }
+        made = store.Record(rounds, regret, rng.uniform(0, 1e4, (20, 30)), looks, batches, np.full(20, 0.1), facts)
+        store.write(directory, cell, made)
+        store.write_instance(directory, cell.world)
+    store.write_text(directory / "spec.toml", experiment.to_toml())
+    manifest.write(directory, manifest.begin(experiment, grid, "Threads(2)"))
+
+
+def test_a_large_grid_is_reported_in_time_and_space(tmp_path):
+    _grid(tmp_path)
+    study = Study.load(tmp_path)
+    started = time.thread_time()
+    path = study.report()
+    assert time.thread_time() - started < 10.0  # processor time, so that a busy machine does not decide
+    assert path.stat().st_size < 5_000_000

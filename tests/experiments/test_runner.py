@@ -1,0 +1,122 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.experiments import Experiment, Study, Threads, run, store
+from superarm.experiments.cells import cells
+from superarm.experiments.tasks import divide, kind
+
+
+def _times(directory):
+    return {path.name: path.stat().st_mtime_ns for path in (directory / "cells").iterdir()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Interrupted:
+    """Threads that are interrupted after some tasks, as by Ctrl-C."""
+
+    tasks: int
+
+    def lanes(self):
+        return 1
+
+    def perform(self, tasks, watch):
+        for n, done in enumerate(Threads(1).perform(tasks, watch), 1):
+            yield done
+            if n == self.tasks:
+                raise KeyboardInterrupt
+
+
+def test_a_cell_is_what_simulate_returns(study, experiment):
+    instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
+    policies = {"CUCB": sa.cucb(), "uniform": sa.uniform()}
+    rounds = study.records["random (k=2)", "CUCB"].rounds
+    results = sa.simulate(instance, policies, 300, 4, seed=5, rounds=rounds, progress=False)
+    for name in policies:
+        record = study.records["random (k=2)", name]
+        assert np.array_equal(record.regret, results.regret[name])
+        assert np.array_equal(record.pulls, results.pulls[name])
+
+
+def test_what_is_there_is_not_run_again(study, experiment):
+    before = _times(study.directory)
+    again = run(experiment, study.directory, Threads(1), progress=False)
+    assert _times(study.directory) == before
+    assert again.digest == study.digest
+
+
+def test_only_what_changed_is_run(study, experiment, tmp_path):
+    run(experiment, tmp_path, Threads(1), progress=False)
+    before = _times(tmp_path)
+    policies = {**experiment.policies, "CUCB": {"policy": "cucb", "rho": 1.0}}
+    changed = run(dataclasses.replace(experiment, policies=policies), tmp_path, Threads(1), progress=False)
+    after = _times(tmp_path)
+    assert len(after) == len(before) + 2  # the two cells of CUCB
+    assert all(after[name] == time for name, time in before.items())
+    same, other = ("random (k=2)", "BC-UCB"), ("random (k=2)", "CUCB")
+    assert changed.records[same].digest == study.records[same].digest
+    assert changed.records[other].digest != study.records[other].digest
+
+
+def test_an_interrupted_run_continues_to_the_same_numbers(study, experiment, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment, tmp_path, Interrupted(9), progress=False)
+    before = _times(tmp_path)
+    assert 0 < len(before) < 6
+    part = Study.load(tmp_path)
+    assert not part.complete
+    assert part.manifest["finished"] is None
+    whole = run(experiment, tmp_path, Threads(2), progress=False)
+    assert whole.complete
+    assert whole.digest == study.digest
+    after = _times(tmp_path)
+    assert all(after[name] == time for name, time in before.items())
+
+
+def test_the_manifest_tells_what_was_run(study, experiment):
+    manifest = json.loads((study.directory / "manifest.json").read_text())
+    assert manifest["spec"] == experiment.digest
+    assert manifest["versions"]["superarm"] == sa.__version__
+    assert manifest["seeds"] == {"root": 5, "spawn_keys": [[0], [1], [2], [3]]}
+    assert manifest["machine"]["cores"] >= 1
+    assert [entry["digest"] for entry in manifest["cells"]] == [cell.digest for cell in cells(experiment)]
+    for entry in manifest["cells"]:
+        assert store.read(study.directory, entry["digest"]).digest == entry["results"]
+
+
+def test_the_spec_is_kept(study, experiment):
+    assert Study.load(study.directory).experiment.digest == experiment.digest
+
+
+def test_tasks_cover_every_replication_once(experiment):
+    grid = cells(experiment)
+    for lanes in (1, 2, 50):
+        tasks = divide(grid, lanes)
+        for cell in grid:
+            played = [r for task in tasks if task.cell == cell.digest for r in range(task.first, task.last)]
+            assert sorted(played) == [0, 1, 2, 3]
+        assert [task.number for task in tasks] == list(range(len(tasks)))
+
+
+def test_what_compiles_alike_is_compiled_once():
+    small, large = (sa.instances.random_coverage(n_arms=n, n_items=3, k=2) for n in (5, 9))
+    assert kind(small.problem) == kind(large.problem)
+    assert kind(small.environment) == kind(large.environment)
+    assert kind(sa.cucb()) != kind(sa.bc_ucb())
+    assert kind(sa.bc_ucb(1.0)) == kind(sa.bc_ucb(2.0))
+
+
+def test_the_same_cell_under_two_names_runs_once(experiment, tmp_path):
+    twice = Experiment(
+        name="twice",
+        instances={"random": {"generator": "random_coverage", "n_arms": 8, "n_items": 3, "k": 2}},
+        policies={"a": sa.cucb(), "b": sa.cucb()},
+        horizon=20,
+        replications=2,
+    )
+    study = run(twice, tmp_path, Threads(1), progress=False)
+    assert len(_times(tmp_path)) == 1
+    assert set(study.records) == {("random", "a"), ("random", "b")}

@@ -1,0 +1,36 @@
+import pytest
+
+from superarm.errors import InvalidSpec
+from superarm.experiments.shelf import find, named, names
+
+APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
+
+
+def test_the_shipped_experiments():
+    assert names() == sorted([*APPLICATIONS, "paper", "quickstart"])
+
+
+@pytest.mark.parametrize("name", [*APPLICATIONS, "paper", "quickstart"])
+def test_each_is_valid_and_bears_its_file_s_name(name):
+    experiment = named(name)
+    assert experiment.name == name
+    assert experiment.claims
+    assert len({cell.digest for cell in experiment.cells()}) == len(experiment.cells()) >= 10
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_an_application_tells_what_its_arms_items_and_weights_are(name):
+    text = named(name).text
+    for words in ("is an arm", "is an item", "weigh", "p[j, i] is the chance", "feedback of a"):
+        assert words in text, words
+
+
+def test_a_file_of_the_same_name_wins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").write_text(named("quickstart").to_toml().replace('"quickstart"', '"mine"'))
+    assert find("quickstart").name == "mine"
+
+
+def test_neither_file_nor_name():
+    with pytest.raises(InvalidSpec, match="unknown file or shipped experiment"):
+        find("no/such/thing.toml")
