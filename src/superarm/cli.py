@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from superarm import __version__
+from superarm.experiments.commands import bounds, compare, report, run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -13,12 +14,16 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
+for command in (run, report, compare, bounds):
+    main.add_command(command)
+
+
 @main.command()
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Where to write.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
 @click.option("--threads", type=click.IntRange(min=1), default=None, help="Runs at once; all cores by default.")
 def demo(out: Path, seed: int, threads: int | None) -> None:
     """Watch BC-UCB and its rivals learn coverage: a table and a figure, in under three minutes."""
-    from superarm.demo import run
+    from superarm.demo import run as show
 
-    run(out, seed, threads, click.echo)
+    show(out, seed, threads, click.echo)

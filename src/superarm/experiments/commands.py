@@ -96,6 +96,40 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
         _refuse(error)
 
 
+@click.command()
+@click.argument("spec")
+@click.option("--out", type=click.Path(path_type=Path), help="Where figures go; bounds/<name> by default.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def bounds(spec: str, out: Path | None, quiet: bool) -> None:
+    """Set simulated regret beside the lower and upper bounds, for every instance of the experiment SPEC.
+
+    Prints a table an instance, writes its figure, and tells from which round on each bound says more than nothing.
+    """
+    from superarm.errors import SuperarmError
+    from superarm.experiments.shelf import find
+    from superarm.theory.report import bounds_report
+
+    try:
+        experiment = find(spec)
+        directory = out or Path("bounds") / experiment.name
+        for number, (world, policies) in enumerate(_by_world(experiment).values(), 1):
+            place = directory / f"{number:02d}"
+            click.echo(f"\n{world.case.label}")
+            size = (experiment.horizon, experiment.replications, experiment.seed)
+            click.echo(bounds_report(world.instance, policies, *size, out_dir=place, progress=not quiet))
+            click.echo(f"figure: {place / 'bounds.png'}")
+    except SuperarmError as error:
+        _refuse(error)
+
+
+def _by_world(experiment: Any) -> dict[str, Any]:
+    """Each instance of the experiment with its policies by label."""
+    worlds: dict[str, Any] = {}
+    for cell in experiment.cells():
+        worlds.setdefault(cell.world.digest, (cell.world, {}))[1][cell.case.label] = cell.policy
+    return worlds
+
+
 def _refuse(error: Exception) -> NoReturn:
     click.echo(f"error: {error}", err=True)
     sys.exit(2)
