@@ -51,8 +51,8 @@ def inline(figure: Any, name: str, words: str) -> str:
     for n, colour in enumerate(COLOURS):
         text = text.replace(colour, f"var(--c{n})")
     text = text.replace(INK, "currentColor").replace("'sans-serif'", _FONTS).replace("sans-serif;", f"{_FONTS};")
-    used = set(re.findall(r"[#]([\w-]+)", text))  # a page with many figures may not have the same id twice
-    text = re.sub(r' id="([\w-]+)"', lambda found: found[0] if found[1] in used else "", text)
+    used = set(re.findall(r"[#]([\w.-]+)", text))  # a page with many figures may not have the same id twice
+    text = re.sub(r' id="([\w.-]+)"', lambda found: found[0] if found[1] in used else "", text)
     text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)  # a hundredth of a point is enough, and half of the bytes
     return re.sub(r">\s+<", "><", text)
 
