@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 .DELETE_ON_ERROR:
 
 demo: $(READY)
-	$(BIN)/superarm demo --out out
+	$(BIN)/superarm run quickstart --out out/quickstart
 
 test: lint types layers unit plain
 

@@ -1,7 +1,5 @@
 """The command line. Heavy imports stand inside the commands, so that ``--help`` answers at once."""
 
-from pathlib import Path
-
 import click
 
 from superarm import __version__
@@ -16,14 +14,3 @@ def main() -> None:
 
 for command in (run, report, compare, bounds):
     main.add_command(command)
-
-
-@main.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Where to write.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
-@click.option("--threads", type=click.IntRange(min=1), default=None, help="Runs at once; all cores by default.")
-def demo(out: Path, seed: int, threads: int | None) -> None:
-    """Watch BC-UCB and its rivals learn coverage: a table and a figure, in under three minutes."""
-    from superarm.demo import run as show
-
-    show(out, seed, threads, click.echo)

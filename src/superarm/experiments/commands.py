@@ -37,6 +37,8 @@ def run(spec: str, out: Path | None, workers: int | None, processes: bool, sched
         sys.exit(130)
     if not quiet:
         click.echo(str(study))
+    for figure in sorted((directory / "figures").glob("*.png")):
+        click.echo(f"figure: {figure}")
     click.echo(f"report: {report}")
 
 
