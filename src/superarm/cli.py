@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from superarm import __version__
+from superarm.service.commands import COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,3 +23,7 @@ def demo(out: Path, seed: int, threads: int | None) -> None:
     from superarm.demo import run
 
     run(out, seed, threads, click.echo)
+
+
+for command in COMMANDS:
+    main.add_command(command)
