@@ -1,8 +1,10 @@
 """Problems: creating them, changing their arms, items and settings, and past outcomes."""
 
+import asyncio
 import secrets
 
 import numpy as np
+from msgspec.structs import replace
 
 from superarm.actions import Subsets
 from superarm.errors import InvalidArgument
@@ -11,7 +13,7 @@ from superarm.names import Names
 from superarm.service.asking import digest_of, numbers
 from superarm.service.desk import Desk, now_ms
 from superarm.service.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.learner import Learner
+from superarm.service.learner import Learner, rehearse
 from superarm.service.refusal import Refusal, conflict, invalid, unknown
 from superarm.service.spec import (
     MAX_ARMS,
@@ -35,7 +37,9 @@ async def create(desk: Desk, tenant: str, name: str, spec: ProblemSpec, by: str,
         if sum(owner == tenant for owner, _ in desk.ledger.problems) >= limit:
             raise Refusal(429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60)
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
-        if await desk.create(tenant, name, Created(now_ms(), spec, key, by)):
+        created = Created(now_ms(), spec, key, by)
+        await asyncio.to_thread(rehearse, created)  # compiling must not hold up others' requests
+        if await desk.create(tenant, name, created):
             return True
         known = desk.ledger.problems[tenant, name]
     if known.created.spec != spec:
@@ -62,6 +66,10 @@ async def set_settings(desk: Desk, tenant: str, name: str, settings: Settings, b
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by)
 
+    learner = await desk.learner(tenant, name)
+    plan(learner)
+    created = learner.created
+    await asyncio.to_thread(rehearse, replace(created, spec=replace(created.spec, settings=settings)))
     return await desk.change(tenant, name, plan)
 
 

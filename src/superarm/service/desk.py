@@ -11,9 +11,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from superarm.service.events import Created, encode
 from superarm.service.expiry import Deadlines
-from superarm.service.learner import Learner
+from superarm.service.learner import Learner, rehearse
 from superarm.service.ledger import Entry, Key, Ledger
 from superarm.service.record import Record
 from superarm.service.refusal import overloaded, unknown
@@ -50,6 +52,10 @@ class Desk:
         self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restored, self.store)
         for key, record in self.ledger.open.items():
             self.deadlines.watch(key, record, resumed=True)
+        for kind in {_kind(learner): learner for learner in self.ledger.problems.values()}.values():
+            created = kind.created
+            now = replace(created, spec=replace(created.spec, settings=kind.settings))
+            await asyncio.to_thread(rehearse, now)
         self.writer = Writer(self.store, self, self._queue_limit)
         self.ready = True
 
@@ -83,15 +89,13 @@ class Desk:
         if not await self.writer.submit(entry, line):
             raise Lost
 
-    def committed(self, batch: list[Command], kept: list[bool]) -> None:
+    def committed(self, batch: list[Command], kept: list[int]) -> None:
         """The writer's report: let what is in the log count, then answer."""
-        worker = self.store.worker
-        for command, took in zip(batch, kept, strict=True):
-            if took:
-                self.position[worker] = self.position.get(worker, 0) + 1
-                self._apply(command.entry)
+        for command, seq in zip(batch, kept, strict=True):
+            if seq:
+                self._take(Read(self.store.worker, seq, command.entry))
             if not command.done.done():
-                command.done.set_result(took)
+                command.done.set_result(seq > 0)
 
     def failed(self, batch: list[Command], error: Exception) -> None:
         """The writer's report: nothing is acknowledged."""
@@ -101,15 +105,15 @@ class Desk:
 
     def reread(self, last: int) -> None:
         """After a failure: count what did reach the log although it was never acknowledged."""
-        mine = self.position.get(self.store.worker, 0)
-        if last > mine:
-            for read in list(self.store.tail({**self.position, self.store.worker: mine})):
-                if read.worker == self.store.worker and read.seq <= last:
+        mine = self.store.worker
+        if last > self.position.get(mine, 0):
+            for read in list(self.store.tail(self.position)):
+                if read.worker == mine and read.seq <= last:
                     self._take(read)
 
     def _take(self, read: Read) -> None:
         self._apply(read.entry)
-        self.position[read.worker] = read.seq
+        self.position[read.worker] = max(read.seq, self.position.get(read.worker, 0))
 
     def _apply(self, entry: Entry) -> None:
         self.ledger.apply(entry)
@@ -205,6 +209,12 @@ class Desk:
                 await self.catch_up()
                 return False
             return True
+
+
+def _kind(learner: Learner) -> tuple[object, ...]:
+    """What decides which kernels are compiled."""
+    spec = learner.created.spec
+    return learner.settings.policy.name, spec.reward.name, spec.batches is None
 
 
 def now_ms() -> int:

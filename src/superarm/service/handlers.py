@@ -48,7 +48,8 @@ async def get_problem(call: Call) -> Answer:
 
 async def get_problems(call: Call) -> Answer:
     await call.desk.catch_up()
-    return 200, NamesReply(sorted(name for tenant, name in call.desk.ledger.problems if tenant == call.who.tenant))
+    names = (name for tenant, name in call.desk.ledger.problems if tenant == call.who.tenant)
+    return 200, wire.NamesReply(sorted(names))
 
 
 async def get_arms(call: Call) -> Answer:

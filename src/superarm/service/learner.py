@@ -8,6 +8,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from superarm.actions import Ranks
 from superarm.arrays import Bools, Floats, Ints
@@ -17,8 +18,8 @@ from superarm.names import Names
 from superarm.noise import Noise
 from superarm.policies import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
-from superarm.service.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.record import Record, Row, counted, waiting
+from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.record import Record, Row, advanced, counted, opened, waiting
 from superarm.service.spec import Settings, to_policy, to_problem
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
 
@@ -147,7 +148,7 @@ class Learner:
         feedback = Feedback(asked.t, np.array(list(rows), np.int64), np.where(seen, values, 0.0), seen)
         coin = self.noise("coin", asked.id)
         intake = self._intakes[asked.version - 1]
-        if intake == self._intakes[-1]:
+        if type(intake) is type(self._intakes[-1]):
             learn(self.policy, self.problem, self.tally, self.memory, feedback, coin, sign)
         else:  # asked for under a policy that wrote outcomes down otherwise
             record(self.tally, self.problem.support, feedback, intake, coin, sign)
@@ -157,6 +158,22 @@ class Learner:
         """Take over counters from a snapshot."""
         self.tally, self.pending, self.asked = tally, pending, asked
         self.refresh()
+
+
+def rehearse(created: Created) -> None:
+    """Choose and learn once on a small problem of the same kind, so that all kernels are compiled."""
+    spec = created.spec
+    arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
+    small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
+    trial = Learner(replace(created, spec=small))
+    n_items = len(small.items)
+    for t in (1, 2, 3):  # unsampled arms first, then by the index
+        action = tuple(int(j) for j in trial.choose(str(t), ~trial.retired))
+        before = opened(Asked(0, "", str(t), "", t, action, n_items, 1))
+        trial.move(None, before)
+        units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
+        trial.move(before, advanced(before, Told(0, units)))
+        trial.pending[:] += 1.0
 
 
 def _intake(policy: Any) -> Any:

@@ -25,7 +25,6 @@ class Operation(NamedTuple):
 _P = "/v1/problems/{name}"
 _D = "/v1/decisions/{id}"
 
-# fmt: off
 OPERATIONS = (
     Operation(
         "PUT",
@@ -39,9 +38,25 @@ OPERATIONS = (
         {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2},
     ),
     Operation(
-        "GET", "/v1/problems", "read", handlers.get_problems, "The names of all problems.", None, {200: wire.NamesReply}, ()
+        "GET",
+        "/v1/problems",
+        "read",
+        handlers.get_problems,
+        "The names of all problems.",
+        None,
+        {200: wire.NamesReply},
+        (),
     ),
-    Operation("GET", _P, "read", handlers.get_problem, "A problem as it stands.", None, {200: wire.ProblemReply}, (404,)),
+    Operation(
+        "GET",
+        _P,
+        "read",
+        handlers.get_problem,
+        "A problem as it stands.",
+        None,
+        {200: wire.ProblemReply},
+        (404,),
+    ),
     Operation(
         "GET",
         f"{_P}/arms",
@@ -138,7 +153,16 @@ OPERATIONS = (
         (404, 422),
         {"decisions": [{"id": "visit-2"}, {}]},
     ),
-    Operation("GET", _D, "read", handlers.get_decision, "A decision as it stands.", None, {200: wire.DecisionReply}, (404,)),
+    Operation(
+        "GET",
+        _D,
+        "read",
+        handlers.get_decision,
+        "A decision as it stands.",
+        None,
+        {200: wire.DecisionReply},
+        (404,),
+    ),
     Operation(
         "POST",
         f"{_D}/feedback",
@@ -173,4 +197,3 @@ OPERATIONS = (
         '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
     ),
 )
-# fmt: on

@@ -44,7 +44,9 @@ def taken(ledger: Ledger, position: Position) -> Saved:
 
 def counted(tenant: str, name: str, learner: Any) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    arrays = [np.ascontiguousarray(part, "<f8").tobytes() for part in learner.tally]
+    missed = learner.tally.missed if learner.tally.missed.any() else np.zeros(0)
+    tally = learner.tally._replace(missed=missed)
+    arrays = [np.ascontiguousarray(part, "<f8").tobytes() for part in tally]
     return Counters(
         tenant, name, learner.asked, arrays, np.ascontiguousarray(learner.pending, "<f8").tobytes(), learner.step
     )

@@ -1,5 +1,6 @@
 """The log in one SQLite file: WAL, every commit on disk before it is answered, one process at a time."""
 
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -10,7 +11,7 @@ from typing import Any
 
 from superarm.errors import SuperarmError
 from superarm.service.ledger import Entry
-from superarm.service.store import KeyRow, Line, Position, Read, Saved, StoreFailed, entry_of
+from superarm.service.store import KeyRow, Line, Position, Read, Saved, entry_of
 
 KEPT_SNAPSHOTS = 2
 
@@ -58,21 +59,12 @@ class Sqlite:
         if count != last:
             raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
 
-    def commit(self, lines: list[Line]) -> list[bool]:
-        try:
-            return self._commit(lines)
-        except sqlite3.Error as error:
-            _rolled_back(self._writer)
-            raise StoreFailed(f"{self.path}: {error}") from error
-
-    def _commit(self, lines: list[Line]) -> list[bool]:
-        execute = self._writer.execute
-        execute("BEGIN IMMEDIATE")
-        kept = [
-            execute(_INSERT, (tenant, kind, stream, step, zlib.crc32(body), body)).rowcount == 1
-            for tenant, kind, stream, step, body in lines
-        ]
-        execute("COMMIT")
+    def commit(self, lines: list[Line]) -> list[int]:
+        kept = []
+        with _transaction(self._writer) as connection:
+            for tenant, kind, stream, step, body in lines:
+                row = connection.execute(_INSERT, (tenant, kind, stream, step, zlib.crc32(body), body))
+                kept.append(row.lastrowid or 0 if row.rowcount == 1 else 0)
         return kept
 
     def last(self) -> int:
@@ -94,24 +86,19 @@ class Sqlite:
             yield Saved(digest, body)
 
     def save(self, saved: Saved) -> None:
-        try:
-            with self._writer:
-                self._writer.execute("BEGIN IMMEDIATE")
-                self._writer.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
-                self._writer.execute(
-                    "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
-                )
-        except sqlite3.Error as error:
-            _rolled_back(self._writer)
-            raise StoreFailed(f"{self.path}: {error}") from error
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
+            connection.execute(
+                "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
+            )
 
     def key_rows(self) -> list[KeyRow]:
         rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")
         return [KeyRow(*row) for row in rows.fetchall()]
 
     def put_key(self, row: KeyRow) -> None:
-        with self._writer:
-            self._writer.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def check(self) -> str:
         """SQLite's own integrity check: ``"ok"``, or what is wrong."""
@@ -149,12 +136,16 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
 
-def _rolled_back(connection: sqlite3.Connection) -> None:
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        if connection.in_transaction:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
             connection.execute("ROLLBACK")
-    except sqlite3.Error:
-        pass  # SQLite rolled back by itself
+        raise
 
 
 def _locked(path: Path) -> int:

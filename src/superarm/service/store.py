@@ -41,10 +41,6 @@ class Saved(NamedTuple):
     body: bytes
 
 
-class StoreFailed(Exception):
-    """The store could not write; nothing of the batch is in the log."""
-
-
 class KeyRow(NamedTuple):
     """A key as it is stored: the hash of its secret, its tenant and what it may do."""
 
@@ -70,8 +66,8 @@ class Store(Protocol):
         """Whether other workers write to the same log."""
         ...
 
-    def commit(self, lines: list[Line]) -> list[bool]:
-        """Write all lines durably in one transaction; which of them took their place. Raises ``StoreFailed``."""
+    def commit(self, lines: list[Line]) -> list[int]:
+        """Write all lines durably in one transaction; the number of each, 0 if its place was taken."""
         ...
 
     def last(self) -> int:

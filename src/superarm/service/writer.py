@@ -27,8 +27,8 @@ class Command(NamedTuple):
 class Receiver(Protocol):
     """Who is told, on the event loop and in commit order, what the writer did."""
 
-    def committed(self, batch: list[Command], kept: list[bool]) -> None:
-        """These are in the log, those that were ``kept``."""
+    def committed(self, batch: list[Command], kept: list[int]) -> None:
+        """These are in the log under these numbers; 0 lost its place to another event."""
         ...
 
     def failed(self, batch: list[Command], error: Exception) -> None:
@@ -108,7 +108,7 @@ class Writer:
         else:
             tell(self._committed, batch, kept)
 
-    def _committed(self, batch: list[Command], kept: list[bool]) -> None:
+    def _committed(self, batch: list[Command], kept: list[int]) -> None:
         self.depth -= len(batch)
         self._receiver.committed(batch, kept)
 
