@@ -1,5 +1,6 @@
 """A service in a process of its own, on loopback, and the calls to it."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -54,7 +55,8 @@ class Server:
 
     def kill(self) -> None:
         """SIGKILL to the whole session: the server and its workers."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(30)
 
     def stop(self) -> int:
