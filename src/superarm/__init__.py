@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from superarm.policies import EpsilonGreedy, IndexPolicy
     from superarm.problem import Problem
     from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic
+    from superarm.service.client import connect
     from superarm.simulation import Instance, Results, instances, simulate
     from superarm.tally import Tally
 
@@ -39,6 +40,7 @@ _HOMES = {
     "superarm.oracles": "Exhaustive Failing Greedy Guarantee LazyGreedy Modular solve",
     "superarm.policies": "EpsilonGreedy IndexPolicy",
     "superarm.problem": "Problem",
+    "superarm.service.client": "connect",
     "superarm.rewards": "ClippedLinear Coverage Linear Logistic",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",

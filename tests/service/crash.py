@@ -66,7 +66,7 @@ async def one(http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, e
 
 def audit(db: str, book: Acknowledged) -> tuple[dict[str, list[Fraction]], Counter]:
     """Read the log behind the service's back; the sums and counts that it comes to."""
-    store = store_of(db, lock=False) if "://" not in db else _reader(db)
+    store = store_of(db, serving=False)
     asked, told = Counter(), Counter()
     names = {}
     sums: dict[str, list[Fraction]] = {}
@@ -93,12 +93,6 @@ def audit(db: str, book: Acknowledged) -> tuple[dict[str, list[Fraction]], Count
     return sums, pulls
 
 
-def _reader(db: str):
-    from superarm.service.postgres import Postgres
-
-    return Postgres(db, slot=False)
-
-
 def compare(url: str, sums: dict[str, list[Fraction]], pulls: Counter) -> None:
     """What the restarted service reports, against the sums."""
     rows = httpx.get(f"{url}/v1/problems/p/arms", timeout=30.0).json()["arms"]
@@ -112,6 +106,7 @@ def compare(url: str, sums: dict[str, list[Fraction]], pulls: Counter) -> None:
 def crash(db: str, rounds: int, seed: int, workers: int = 1, clients: int = 6, tell=lambda line: None) -> Acknowledged:
     """All rounds; an ``AssertionError`` says what was lost."""
     rng, book = random.Random(seed), Acknowledged()
+    sums, pulls = dict[str, list[Fraction]](), Counter()
     options = ("--workers", str(workers)) if workers > 1 else ()
     for n in range(rounds):
         server = Server(db, *options)
@@ -128,7 +123,7 @@ def crash(db: str, rounds: int, seed: int, workers: int = 1, clients: int = 6, t
             server.log.unlink(missing_ok=True)
         sums, pulls = audit(db, book)
         tell(f"round {n + 1}: {len(book.asked)} decisions, {len(book.told)} feedbacks, {book.repeats} repeats")
-    store = store_of(db, lock=False) if "://" not in db else _reader(db)
+    store = store_of(db, serving=False)
     report = verify(store)
     store.close()
     assert not report.faults, report.faults

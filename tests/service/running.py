@@ -23,7 +23,9 @@ def free_port() -> int:
 
 def command(*words: str, **options: Any) -> subprocess.CompletedProcess:
     """A command line of superarm, run to its end."""
-    return subprocess.run([sys.executable, "-c", MAIN, *words], check=False, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *words], check=False, capture_output=True, text=True, timeout=120, **options
+    )
 
 
 class Server:

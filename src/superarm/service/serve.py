@@ -19,15 +19,20 @@ SETTINGS = "SUPERARM_SERVE"
 """How a worker process learns what ``superarm serve`` was told: a JSON object in the environment."""
 
 
-def store_of(db: str, *, lock: bool = True) -> Store:
-    """The store behind a path or an address."""
+def store_of(db: str, *, serving: bool = True) -> Store:
+    """The store behind a path or an address; one that is ``serving`` claims its place."""
     if db.startswith(("postgresql://", "postgres://")):
         from superarm.service.postgres import Postgres
 
-        return Postgres(db)
+        return Postgres(db, slot=serving)
     if "://" in db:
         raise SuperarmError(f"--db {db}: give a file, or postgresql://…")
-    return Sqlite(Path(db), lock=lock)
+    return Sqlite(Path(db), lock=serving)
+
+
+def reader_of(db: str) -> Any:
+    """The store, beside a service that may be running on it."""
+    return store_of(db, serving=False)
 
 
 def worker() -> Starlette:

@@ -16,6 +16,7 @@ def decision(record: Record, learner: Learner, created: bool = False) -> Decisio
         asked.id,
         asked.problem,
         [names[j] for j in record.action],
+        list(record.action),
         asked.t,
         asked.version,
         state_of(record),

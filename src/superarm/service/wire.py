@@ -93,11 +93,12 @@ class PastBody(Body, frozen=True):
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
-    """A decision: ``arms`` in slate order."""
+    """A decision: ``arms`` in slate order, ``action`` their numbers."""
 
     id: str
     problem: str
     arms: list[str]
+    action: list[int]
     t: int
     version: int
     state: str
