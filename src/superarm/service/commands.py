@@ -136,8 +136,9 @@ def keys() -> None:
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Make a key and show it, this once."""
     from superarm.service.keys import made
+    from superarm.service.serve import store_of
 
-    with _reading(db) as store:
+    with _said(), contextlib.closing(store_of(db, serving=False)) as store:
         key, row = made(tenant, scopes, note)
         store.put_key(row)
     click.echo(key)

@@ -95,8 +95,9 @@ def _export_csv(table: Iterable[dict[str, Any]], target: Path) -> int:
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        for n, row in enumerate(table, 1):
+        for row in table:
             writer.writerow({name: _harmless(value) for name, value in row.items()})
+            n += 1
     return n
 
 
@@ -111,8 +112,9 @@ def _export_parquet(table: Iterable[dict[str, Any]], target: Path) -> int:
     schema = arrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
     n, batch = 0, list[dict[str, Any]]()
     with parquet.ParquetWriter(target, schema) as writer:
-        for n, row in enumerate(table, 1):
+        for row in table:
             batch.append(row)
+            n += 1
             if len(batch) == 50_000:
                 writer.write_table(arrow.Table.from_pylist(batch, schema))
                 batch = []

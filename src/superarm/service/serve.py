@@ -32,6 +32,8 @@ def store_of(db: str, *, serving: bool = True) -> Store:
 
 def reader_of(db: str) -> Any:
     """The store, beside a service that may be running on it."""
+    if "://" not in db and not Path(db).exists():
+        raise SuperarmError(f"--db {db}: there is no such file")
     return store_of(db, serving=False)
 
 
