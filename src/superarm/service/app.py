@@ -30,12 +30,14 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Limits(NamedTuple):
-    """What one request, one key and one tenant may use."""
+    """What one request, one key and one tenant may use, and whose calls are answered besides."""
 
     body_bytes: int = 8 * 1024 * 1024
     per_second: float | None = None
     problems: int = 1_000
     queue: int = 10_000
+    compat: str = ""
+    ignore_features: bool = False
 
 
 class Service:
@@ -204,6 +206,10 @@ def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: 
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
         Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
     ]
+    if limits.compat == "personalizer":
+        from superarm.service import compat
+
+        routes += compat.routes(service, limits.ignore_features)
     return Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE)
 
 

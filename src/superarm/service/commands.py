@@ -42,13 +42,25 @@ def _reading(db: str) -> Iterator[Any]:
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL).")
 @click.option("--rate", type=click.FloatRange(min=0.1), default=None, help="Requests a second and key; no limit.")
 @click.option("--max-body", type=click.IntRange(min=1024), default=8 * 1024 * 1024, show_default=True, help="Bytes.")
-def serve(db: str, host: str, port: int, workers: int, rate: float | None, max_body: int) -> None:
+@click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Answer its calls as well.")
+@click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
+def serve(
+    db: str,
+    host: str,
+    port: int,
+    workers: int,
+    rate: float | None,
+    max_body: int,
+    compat: str | None,
+    ignore_features: bool,
+) -> None:
     """Serve decisions over HTTP; nothing that was acknowledged is lost."""
     from superarm.service.app import Limits
     from superarm.service.serve import serve as run
 
     with _said():
-        run(db, host, port, workers, Limits(body_bytes=max_body, per_second=rate))
+        limits = Limits(body_bytes=max_body, per_second=rate, compat=compat or "", ignore_features=ignore_features)
+        run(db, host, port, workers, limits)
 
 
 @click.command()

@@ -81,6 +81,7 @@ class Asked(Event, frozen=True):
     learns: bool = True
     propensities: tuple[float, ...] | None = None
     policy_action: tuple[int, ...] | None = None
+    slots: tuple[str, ...] = ()
 
 
 class Told(Event, frozen=True):

@@ -41,6 +41,7 @@ class Learner:
         self.pending: Floats = np.zeros(self.problem.n_arms)
         self.under_way: Floats = np.zeros(self.problem.n_arms)
         self.claimed = 0
+        self.in_flight = 0
         self._intakes: list[Any] = []
         self._settle()
 
@@ -72,10 +73,12 @@ class Learner:
     def reserve(self, t: int, action: tuple[int, ...]) -> None:
         """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
         self.claimed = max(self.claimed, t)
+        self.in_flight += 1
         self.under_way[list(action)] += 1.0
 
     def release(self, action: tuple[int, ...]) -> None:
         """The decision is in the log, or will never be."""
+        self.in_flight -= 1
         self.under_way[list(action)] -= 1.0
 
     def noise(self, stream: str, id: str) -> Noise:

@@ -39,7 +39,8 @@ def advanced(record: Record, event: Any) -> Record:
     """The record after one more of its events."""
     step = record.step + 1
     if isinstance(event, Told):
-        return replace(_completed(_told(record, event)), step=step)
+        told = _whole_rows(record, event) or _told(record, event)
+        return replace(_completed(told), step=step)
     if isinstance(event, Activated):
         return replace(_completed(_activated(record, event)), step=step)
     if isinstance(event, Expired):
@@ -55,6 +56,16 @@ def entries(record: Record, units: list[Unit]) -> Iterator[Unit]:
             yield from ((arm, i, value) for i in range(record.asked.n_items))
         else:
             yield arm, item, value
+
+
+def _whole_rows(record: Record, event: Told) -> Record | None:
+    """What ``_told`` gives, sooner, where all units are whole rows of an open decision."""
+    if record.closed or any(item != ALL for _, item, _ in event.units):
+        return None
+    values = {arm: value for arm, _, value in event.units}
+    n_items = record.asked.n_items
+    rows = zip(record.action, record.rows, strict=True)
+    return replace(record, rows=tuple((values[arm],) * n_items if arm in values else row for arm, row in rows))
 
 
 def _told(record: Record, event: Told) -> Record:

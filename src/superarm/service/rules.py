@@ -1,6 +1,6 @@
 """The semantics of feedback: a record and a request give an event, nothing, or a refusal. Pure."""
 
-from superarm.service.events import Activated, Expired, Told, Unit
+from superarm.service.events import ALL, Activated, Expired, Told, Unit
 from superarm.service.record import DEFAULTED, PENDING, Record, entries
 from superarm.service.refusal import Refusal, conflict, invalid
 from superarm.service.spec import Settings
@@ -14,6 +14,8 @@ def feedback(record: Record, units: list[Unit], amend: bool, settings: Settings,
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
     places = {arm: place for place, arm in enumerate(record.action)}
+    if not record.closed and _first(record, places, units):
+        return Told(now, units, amend)
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
     fresh, given, is_late = False, dict[tuple[int, int], float](), False
@@ -35,6 +37,12 @@ def feedback(record: Record, units: list[Unit], amend: bool, settings: Settings,
             raise _contradiction(record, arm, item)
         fresh = True
     return Told(now, units, amend, is_late, learn or not is_late) if fresh else None
+
+
+def _first(record: Record, places: dict[int, int], units: list[Unit]) -> bool:
+    """Whether these are whole rows of distinct arms of which nothing is known yet: by far the most common case."""
+    arms = {arm for arm, item, _ in units if item == ALL and arm in places and record.rows[places[arm]] is None}
+    return 0 < len(arms) == len(units)
 
 
 def _contradiction(record: Record, arm: int, item: int) -> Refusal:

@@ -94,3 +94,28 @@ def explored(picks: list[int], free: np.ndarray, share: float, noise: Noise) -> 
         left.remove(arm)
         queue.remove(arm) if arm in queue else queue.pop()
     return action, chances
+
+
+def seated(picks: list[str], slots: list[tuple[str, list[str]]]) -> tuple[str, ...]:
+    """The slot of each pick, none of which excludes it: a matching, by augmenting paths.
+
+    >>> seated(["a", "b"], [("top", ["a"]), ("side", [])])
+    ('side', 'top')
+    """
+    seat: dict[int, int] = {}
+
+    def place(pick: int, tried: set[int]) -> bool:
+        for n, (_, excluded) in enumerate(slots):
+            if n in tried or picks[pick] in excluded:
+                continue
+            tried.add(n)
+            if n not in seat or place(seat[n], tried):
+                seat[n] = pick
+                return True
+        return False
+
+    for pick in range(len(picks)):
+        if not place(pick, set()):
+            raise invalid("slots.excluded", f"no slot is left for {picks[pick]!r}", "exclude it altogether, or less")
+    names = {pick: slots[n][0] for n, pick in seat.items()}
+    return tuple(names[pick] for pick in range(len(picks)))

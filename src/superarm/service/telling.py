@@ -82,10 +82,12 @@ def units_of(record: Record, learner: Learner, body: TellBody) -> list[Unit]:
 def _unit(record: Record, learner: Learner, unit: UnitBody) -> Unit:
     if (unit.value is None) == unit.seen:
         raise invalid("feedback.value", "a unit needs a value, or seen: false", "give exactly one of the two")
-    (arm,) = numbers(learner.arms, [unit.arm], "feedback.arm")
-    if arm not in record.action:
+    arm = learner.arms.number(unit.arm)
+    if arm is None or arm not in record.action:
         raise invalid("feedback.arm", f"{unit.arm!r} is not in the slate", "report only arms that were shown")
-    item = ALL if unit.item is None else numbers(learner.items, [unit.item], "feedback.item")[0]
+    item = ALL if unit.item is None else learner.items.number(unit.item)
+    if item is None:
+        raise invalid("feedback.item", f"unknown {unit.item!r}", "report only items of the problem")
     if item >= record.asked.n_items:
         raise invalid("feedback.item", f"{unit.item!r} was added after this decision", "it takes only older items")
     return arm, item, UNSEEN if unit.value is None else unit.value

@@ -23,6 +23,7 @@ def decision(record: Record, learner: Learner, created: bool = False) -> Decisio
         created,
         None if asked.propensities is None else list(asked.propensities),
         None if asked.policy_action is None else [names[j] for j in asked.policy_action],
+        list(asked.slots) or None,
     )
 
 

@@ -15,6 +15,13 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a client sends: unknown fields are refused."""
 
 
+class SlotBody(Body, frozen=True):
+    """A named place of the slate, and the arms that may not stand there."""
+
+    id: Name
+    excluded: Arms = field(default_factory=list)
+
+
 class AskBody(Body, frozen=True):
     """Ask for a decision; every field may be left out."""
 
@@ -23,6 +30,7 @@ class AskBody(Body, frozen=True):
     excluded: Arms = field(default_factory=list)
     pinned: Annotated[list[Name], Meta(max_length=MAX_K)] = field(default_factory=list)
     k: Annotated[int, Meta(ge=1, le=MAX_K)] | None = None
+    slots: Annotated[list[SlotBody], Meta(min_length=1, max_length=MAX_K)] | None = None
     baseline: Annotated[list[Name], Meta(min_length=1, max_length=MAX_K)] | None = None
     deferred: bool = False
 
@@ -105,6 +113,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     created: bool = False
     propensities: list[float] | None = None
     policy_arms: list[str] | None = None
+    slots: list[str] | None = None
 
 
 class DecisionsReply(Struct, frozen=True):
