@@ -24,7 +24,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_input_for_what_exists(case, service):
 
 def test_sequences_of_calls(service):
     machine = schema(False).as_state_machine()
-    limits = settings(QUICK, max_examples=8, stateful_step_count=5, phases=[Phase.generate])
+    limits = settings(QUICK, max_examples=3, stateful_step_count=4, phases=[Phase.generate])
 
     class Calls(machine):
         def get_call_kwargs(self, case):
