@@ -31,6 +31,7 @@ QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(Healt
 def service(tmp_path_factory):
     with Server(str(tmp_path_factory.mktemp("openapi") / "log.db")) as server:
         body = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
+        body["settings"] = {"policy": {"name": "bc_ucb"}}
         httpx.put(f"{server.url}/v1/problems/ads", json=body, timeout=60.0).raise_for_status()
         yield server
 
@@ -38,6 +39,14 @@ def service(tmp_path_factory):
 def schema(known: bool):
     """The document; with ``known``, paths are tried with names that exist."""
     raw = document(OPERATIONS)
+    schemas = raw["components"]["schemas"]  # one policy and reward: compiling each of them is not what is tested
+    schemas["PolicySpec"]["properties"]["name"] = {"const": "bc_ucb"}
+    schemas["RewardSpec"]["properties"]["name"] = {"const": "coverage"}
+    schemas["ProblemSpec"]["properties"]["batches"] = {"type": "null"}
+    for spec in ("PolicySpec", "RewardSpec"):
+        schemas[spec]["required"] = ["name"]
+    schemas["Settings"]["required"] = ["policy"]
+    schemas["ProblemSpec"]["required"] = ["arms", "settings", "reward"]
     if known:
         for path, methods in raw["paths"].items():
             for method in methods.values():

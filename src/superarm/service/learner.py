@@ -47,12 +47,14 @@ class Learner:
 
     def _settle(self) -> None:
         """Derive from problem, settings and tally all that is derived."""
+        self.k = self.problem.k
         self.policy: Policy = to_policy(self.settings.policy).fit(self.problem)
         self._intakes += [_intake(to_policy(version.policy)) for version in self.versions[len(self._intakes) :]]
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring the policy's memory up to a tally that was replaced."""
+        """Bring what is derived from the tally up to one that was replaced."""
+        self.rounds = int(self.tally.pulls.max())  # an arm has at most one pull a round: past outcomes tell the time
         self.memory: Any = prepare(self.policy, self.problem, self.tally)
 
     @property
@@ -62,7 +64,7 @@ class Learner:
     @property
     def t(self) -> int:
         """The round that the next decision belongs to."""
-        return max(self.asked, self.claimed, int(self.tally.pulls.max())) + 1  # an arm has at most one pull a round
+        return max(self.asked, self.claimed, self.rounds) + 1
 
     def choose(self, id: str, eligible: Bools) -> Ints:
         """The policy's slate for a decision, in the order of picking."""

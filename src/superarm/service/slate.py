@@ -65,7 +65,7 @@ def _free(learner: Learner, wish: Wish) -> Bools:
 
 
 def _size(learner: Learner, wish: Wish) -> int:
-    largest = learner.problem.k
+    largest = learner.k
     if not isinstance(learner.problem.actions, Subsets) and (wish.pinned or wish.k is not None):
         raise invalid("pinned" if wish.pinned else "k", "the batches are listed", "use eligible and excluded only")
     if wish.k is not None and wish.k > largest:

@@ -33,7 +33,7 @@ def problem(name: str, learner: Learner, pending: int) -> ProblemReply:
         name,
         learner.problem.n_arms,
         learner.problem.n_items,
-        learner.problem.k,
+        learner.k,
         learner.asked,
         pending,
         len(learner.versions),
