@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
     from superarm.problem import Problem
     from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Smoothness
+    from superarm.service.client import connect
     from superarm.simulation import Instance, Results, simulate
     from superarm.simulation import instances as instances
     from superarm.tally import Tally
@@ -102,6 +103,7 @@ _HOMES = {
     "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
     "superarm.rewards": "ClippedLinear Coverage Linear Logistic Smoothness",
+    "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",
 }

@@ -4,6 +4,7 @@ import click
 
 from superarm import __version__
 from superarm.experiments.commands import bounds, compare, report, run
+from superarm.service.commands import COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -12,5 +13,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, report, compare, bounds):
+for command in (run, report, compare, bounds, *COMMANDS):
     main.add_command(command)

@@ -34,6 +34,10 @@ class Names:
         self.all += new
         self._places.update({name: size + n for n, name in enumerate(new)})
 
+    def number(self, name: str) -> int | None:
+        """The number of one name, None if it is unknown."""
+        return self._places.get(name)
+
     def numbers(self, wanted: Iterable[Any]) -> Ints:
         """Numbers of what is given by name or number."""
         try:

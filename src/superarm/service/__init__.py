@@ -1,0 +1,1 @@
+"""The decision service: ask and tell over HTTP, and lose nothing."""

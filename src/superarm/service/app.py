@@ -1,0 +1,246 @@
+"""The web application: routes from the table of operations, and what every request goes through."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from superarm.errors import InvalidArgument
+from superarm.service.desk import Desk
+from superarm.service.handlers import Call
+from superarm.service.keys import Keyring, Rates, permit
+from superarm.service.metrics import Metrics
+from superarm.service.openapi import document
+from superarm.service.operations import OPERATIONS, Operation
+from superarm.service.refusal import Refusal
+from superarm.service.store import Store
+from superarm.service.telling import expire
+from superarm.service.wire import ErrorBody, ErrorReply
+
+log = logging.getLogger("superarm.app")
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Limits(NamedTuple):
+    """What one request, one key and one tenant may use, and whose calls are answered besides."""
+
+    body_bytes: int = 8 * 1024 * 1024
+    per_second: float | None = None
+    problems: int = 1_000
+    queue: int = 10_000
+    compat: str = ""
+    ignore_features: bool = False
+
+
+class Service:
+    """What the endpoints share."""
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self.store, self.limits = store, limits
+        self.desk = Desk(store, limits.queue)
+        self.keyring = Keyring(store)
+        self.rates = Rates(limits.per_second)
+        self.metrics = Metrics(self.desk)
+
+
+class Reply(NamedTuple):
+    """An answer as bytes."""
+
+    status: int
+    body: bytes
+    media: bytes = b"application/json"
+    more: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Endpoint:
+    """One operation as an ASGI application: read, permit, decode, call, encode."""
+
+    def __init__(self, service: Service, operation: Operation) -> None:
+        self._service, self._operation = service, operation
+        self._raw = operation.body is bytes
+        self._decoder = None if operation.body in (None, bytes) else msgspec.json.Decoder(operation.body)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        began = time.perf_counter()
+        headers = dict(scope["headers"])
+        reply = await guarded(self._reply(scope, headers, receive))
+        await sent(send, reply)
+        self._service.metrics.observe(self._operation, reply.status, time.perf_counter() - began)
+
+    async def _reply(self, scope: Any, headers: dict[bytes, bytes], receive: Any) -> Reply:
+        service, operation = self._service, self._operation
+        who = admitted(service, headers)
+        permit(who, operation.scope)
+        body: Any = await content(receive, headers, service.limits.body_bytes)
+        if self._decoder is not None:
+            _json_only(headers)
+            body = self._decoder.decode(body)
+        elif self._raw:
+            _json_only(headers)
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+        call = Call(service.desk, who, scope["path_params"], query, body, service.limits.problems)
+        status, answer = await operation.handler(call)
+        if self._raw:
+            return Reply(status, answer, b"application/x-ndjson")
+        return Reply(status, msgspec.json.encode(answer))
+
+
+def admitted(service: Service, headers: dict[bytes, bytes], key: str | None = None) -> Any:
+    """The principal of a request, within its rate. Without keys, a page of another origin may not reach loopback."""
+    if key is None:
+        word, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        key = key if word.lower() == "bearer" else ""
+    who = service.keyring.principal(key)
+    if not service.keyring.required:
+        host = headers.get(b"host", b"localhost").decode("latin-1")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name not in LOOPBACK:
+            raise Refusal(
+                403, "forbidden", f"host {host!r}: without keys only loopback is served; superarm keys create"
+            )
+    service.rates.take(who.key)
+    return who
+
+
+async def content(receive: Any, headers: dict[bytes, bytes], limit: int) -> bytes:
+    """The body of a request, or 413."""
+    announced = headers.get(b"content-length", b"0")
+    if not announced.isdigit() or int(announced) > limit:
+        raise Refusal(413, "too_large", f"the body is above {limit} bytes")
+    chunks, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "gone", "the client went away")
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise Refusal(413, "too_large", f"the body is above {limit} bytes")
+        chunks.append(chunk)
+        more = message.get("more_body", False)
+    return b"".join(chunks) if len(chunks) > 1 else chunks[0]
+
+
+def _json_only(headers: dict[bytes, bytes]) -> None:
+    media = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if media not in (b"application/json", b"application/x-ndjson"):
+        raise Refusal(415, "media_type", "send Content-Type: application/json (curl: use --json)")
+
+
+async def guarded(answering: Any) -> Reply:
+    """The reply, whatever happens on the way to it."""
+    try:
+        return await answering  # type: ignore[no-any-return]
+    except Refusal as refusal:
+        return refused(refusal)
+    except msgspec.ValidationError as error:
+        return refused(Refusal(422, "invalid", str(error)))
+    except InvalidArgument as error:
+        return refused(Refusal(422, "invalid", str(error)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return refused(Refusal(400, "malformed", f"the body is not JSON: {error}"))
+    except Exception:
+        log.exception("a request failed")
+        return refused(Refusal(500, "internal", "this is a fault of the service; its log says more"))
+
+
+def refused(refusal: Refusal) -> Reply:
+    """A refusal as an answer."""
+    more = list[tuple[bytes, bytes]]()
+    if refusal.retry_after is not None:
+        more.append((b"retry-after", str(refusal.retry_after).encode()))
+    if refusal.status == 401:
+        more.append((b"www-authenticate", b"Bearer"))
+    body = msgspec.json.encode(ErrorReply(ErrorBody(refusal.code, refusal.message)))
+    return Reply(refusal.status, body, more=tuple(more))
+
+
+async def sent(send: Any, reply: Reply) -> None:
+    """Send an answer."""
+    headers = [(b"content-type", reply.media), (b"content-length", str(len(reply.body)).encode()), *reply.more]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+class Page:
+    """Something to read that needs no operation: health, metrics, the OpenAPI document."""
+
+    def __init__(self, read: Any, media: bytes = b"application/json") -> None:
+        self._read, self._media = read, media
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def reply() -> Reply:
+            status, body = self._read(dict(scope["headers"]))
+            return Reply(status, body, self._media)
+
+        await sent(send, await guarded(reply()))
+
+
+def health(service: Service) -> tuple[int, bytes]:
+    """200 while decisions can be made."""
+    desk = service.desk
+    state = {"status": "ok" if desk.ready else "starting", "worker": service.store.worker}
+    return (200 if desk.ready else 503), msgspec.json.encode(state)
+
+
+def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: B008 - frozen
+    """The service on a store, as an ASGI application."""
+    service = Service(store, limits)
+    openapi = msgspec.json.encode(document(OPERATIONS))
+
+    def metrics(headers: dict[bytes, bytes]) -> tuple[int, bytes]:
+        permit(admitted(service, headers), "read")
+        return 200, service.metrics.text()
+
+    routes = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    routes += [
+        Route("/health", Page(lambda _: health(service)), methods=["GET"]),
+        Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
+        Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
+    ]
+    if limits.compat == "personalizer":
+        from superarm.service import compat
+
+        routes += compat.routes(service, limits.ignore_features)
+    return Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE)
+
+
+@contextlib.asynccontextmanager
+async def _living(service: Service) -> AsyncIterator[None]:
+    await service.desk.start()
+    tasks = [asyncio.create_task(expire(service.desk)), asyncio.create_task(_follow(service.desk))]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await service.desk.stop()
+
+
+async def _follow(desk: Desk) -> None:
+    while desk.store.shared:
+        try:
+            await desk.catch_up()
+        except Exception:
+            log.exception("other workers' events cannot be read")
+            await asyncio.sleep(1.0)
+        await asyncio.sleep(0.05)
+
+
+async def _wrong_route(request: Any, error: Any) -> Any:
+    from starlette.responses import Response
+
+    words = {404: ("unknown", "there is nothing here; see /openapi.json"), 405: ("method", "not with this method")}
+    code, message = words[error.status_code]
+    body = msgspec.json.encode(ErrorReply(ErrorBody(code, message)))
+    return Response(body, error.status_code, error.headers, "application/json")
+
+
+_STARLETTE: Any = {404: _wrong_route, 405: _wrong_route}

@@ -1,0 +1,184 @@
+"""The commands of the service. Heavy imports stand inside, so that ``--help`` answers at once."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from superarm.errors import SuperarmError
+
+_DB = click.option(
+    "--db", default="superarm.db", show_default=True, help="A SQLite file, or postgresql://user@host/database."
+)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """Errors that superarm raises on purpose are a sentence, not a trace."""
+    try:
+        yield
+    except SuperarmError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@contextlib.contextmanager
+def _reading(db: str) -> Iterator[Any]:
+    from superarm.service.serve import reader_of
+
+    with _said():
+        store = reader_of(db)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+@click.command()
+@_DB
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL).")
+@click.option("--rate", type=click.FloatRange(min=0.1), default=None, help="Requests a second and key; no limit.")
+@click.option("--max-body", type=click.IntRange(min=1024), default=8 * 1024 * 1024, show_default=True, help="Bytes.")
+@click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Answer its calls as well.")
+@click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
+def serve(
+    db: str,
+    host: str,
+    port: int,
+    workers: int,
+    rate: float | None,
+    max_body: int,
+    compat: str | None,
+    ignore_features: bool,
+) -> None:
+    """Serve decisions over HTTP; nothing that was acknowledged is lost."""
+    from superarm.service.app import Limits
+    from superarm.service.serve import serve as run
+
+    with _said():
+        limits = Limits(body_bytes=max_body, per_second=rate, compat=compat or "", ignore_features=ignore_features)
+        run(db, host, port, workers, limits)
+
+
+@click.command()
+@_DB
+def verify(db: str) -> None:
+    """Check the log, and that the counters equal the fold of it, bit for bit."""
+    from superarm.service.verify import verify as check
+
+    with _reading(db) as store:
+        report = check(store)
+    found = f"{report.events} events, {report.problems} problems, {report.open} open decisions"
+    click.echo(f"{found}, {report.snapshots} snapshots")
+    for fault in report.faults:
+        click.echo(f"FAULT {fault}", err=True)
+    if report.faults:
+        raise SystemExit(1)
+    click.echo("sound: the counters equal the fold of the log")
+
+
+@click.command()
+@_DB
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--tenant", default=None, help="Of one tenant only.")
+@click.option("--problem", default=None, help="Of one problem only.")
+def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
+    """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
+    from superarm.service.exchange import export as write
+    from superarm.service.exchange import rows
+
+    with _reading(db) as store:
+        n = write(rows(store, tenant, problem), target)
+    click.echo(f"{n} rows in {target}")
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--problem", required=True, help="The problem that is to learn from it.")
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
+@click.option("--key", default=None, envvar="SUPERARM_KEY", help="A key with the scopes read and feedback.")
+def import_(source: Path, problem: str, url: str, key: str | None) -> None:
+    """Give past outcomes in SOURCE, .parquet or .csv with columns arm, item and click, to a running service.
+
+    Importing the same file again changes nothing.
+    """
+    from superarm.service.client import connect
+    from superarm.service.exchange import observations
+
+    with _said():
+        n = connect(url, key).problem(problem).warm_start(observations(source), source.stem)
+    click.echo(f"{n} pulls given to {problem}")
+
+
+@click.command()
+@_DB
+@click.argument("target", type=click.Path(path_type=Path))
+def backup(db: str, target: Path) -> None:
+    """Copy a SQLite log to TARGET, consistently, while it is served."""
+    with _reading(db) as store:
+        if not hasattr(store, "backup"):
+            raise click.ClickException("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
+        if target.exists():
+            raise click.ClickException(f"{target} exists; give a new name")
+        store.backup(target)
+    click.echo(f"copied to {target}; check it with: superarm verify --db {target}")
+
+
+@click.group()
+def keys() -> None:
+    """Keys with scopes and tenants."""
+
+
+@keys.command("create")
+@_DB
+@click.option("--tenant", default="default", show_default=True, help="Whose problems and decisions it reaches.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(["decide", "feedback", "read", "admin"]),
+    default=("decide", "feedback", "read"),
+    show_default=True,
+    help="What it may do; may be given several times.",
+)
+@click.option("--note", default="", help="For people.")
+def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
+    """Make a key and show it, this once."""
+    from superarm.service.keys import made
+    from superarm.service.serve import store_of
+
+    with _said(), contextlib.closing(store_of(db, serving=False)) as store:
+        key, row = made(tenant, scopes, note)
+        store.put_key(row)
+    click.echo(key)
+
+
+@keys.command("list")
+@_DB
+def list_keys(db: str) -> None:
+    """Show all keys, without their secrets."""
+    with _reading(db) as store:
+        for row in store.key_rows():
+            state = "revoked" if row.revoked else "valid"
+            click.echo(f"{row.id}  {state:8}{row.tenant:20}  {row.scopes}  {row.note}")
+
+
+@keys.command("revoke")
+@_DB
+@click.argument("id")
+def revoke_key(db: str, id: str) -> None:
+    """Make a key invalid, within a second, by the id that ``list`` shows."""
+    import time
+
+    with _reading(db) as store:
+        row = next((row for row in store.key_rows() if row.id == id), None)
+        if row is None:
+            raise click.ClickException(f"no key {id!r}; see superarm keys list")
+        store.put_key(row._replace(revoked=int(time.time() * 1000)))
+    click.echo(f"revoked {id}")
+
+
+COMMANDS = [serve, verify, export, import_, backup, keys]

@@ -1,0 +1,222 @@
+"""The desk: takes requests, has events written, and only then lets them count.
+
+All state is touched on the event loop alone, so asking waits for no lock; the writer thread sees lines, not state.
+At most one event of a stream is on its way to the log at a time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from superarm.service.events import Created, encode
+from superarm.service.expiry import Deadlines
+from superarm.service.learner import Learner, rehearse
+from superarm.service.ledger import Entry, Key, Ledger
+from superarm.service.record import Record
+from superarm.service.refusal import overloaded, unknown
+from superarm.service.snapshot import restored, taken
+from superarm.service.store import Line, Position, Read, Store, recalled
+from superarm.service.writer import Command, Writer
+
+log = logging.getLogger("superarm.desk")
+
+SNAPSHOT_EVERY = 50_000
+TRIES = 20
+
+
+class Lost(Exception):
+    """Another worker wrote this step first; plan anew."""
+
+
+class Desk:
+    """One process of the service, around a store."""
+
+    def __init__(self, store: Store, queue_limit: int = 10_000) -> None:
+        self.store = store
+        self.position: Position = {}
+        self.ledger: Ledger
+        self.deadlines = Deadlines()
+        self._queue_limit = queue_limit
+        self._busy: dict[tuple[str, str, str], asyncio.Event] = {}
+        self._since_snapshot = 0
+        self._catching = asyncio.Lock()
+        self.ready = False
+
+    async def start(self) -> None:
+        """Read snapshot and log, then open."""
+        self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restored, self.store)
+        for key, record in self.ledger.open.items():
+            self.deadlines.watch(key, record, resumed=True)
+        for kind in {_kind(learner): learner for learner in self.ledger.problems.values()}.values():
+            created = kind.created
+            now = replace(created, spec=replace(created.spec, settings=kind.settings))
+            await asyncio.to_thread(rehearse, now)
+        self.writer = Writer(self.store, self, self._queue_limit)
+        self.ready = True
+
+    async def stop(self) -> None:
+        """Write what is queued, leave a snapshot, and close."""
+        self.ready = False
+        if self._since_snapshot:
+            self._snapshot()
+        await self.writer.stop()
+        await asyncio.to_thread(self.store.close)
+
+    @contextlib.asynccontextmanager
+    async def alone(self, kind: str, key: Key) -> AsyncIterator[None]:
+        """Hold a stream: nobody else here plans or writes an event of it."""
+        place = (kind, *key)
+        while (held := self._busy.get(place)) is not None:
+            await held.wait()
+        mine = self._busy[place] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._busy[place]
+            mine.set()
+
+    async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
+        """Have an event in the log and in the state, or raise: ``Lost``, or a refusal with 503."""
+        if not self.ready:
+            raise overloaded("the service is starting or stopping; try again")
+        line = Line(tenant, kind, stream, step, encode(event))
+        entry = Entry(tenant, kind, stream, step, event)
+        if not await self.writer.submit(entry, line):
+            raise Lost
+
+    def committed(self, batch: list[Command], kept: list[int]) -> None:
+        """The writer's report: let what is in the log count, then answer."""
+        for command, seq in zip(batch, kept, strict=True):
+            if seq:
+                self._take(Read(self.store.worker, seq, command.entry))
+            if not command.done.done():
+                command.done.set_result(seq > 0)
+
+    def failed(self, batch: list[Command], error: Exception) -> None:
+        """The writer's report: nothing is acknowledged."""
+        for command in batch:
+            if not command.done.done():
+                command.done.set_exception(overloaded(f"the log cannot be written: {error}", 2))
+
+    def reread(self, last: int) -> None:
+        """After a failure: count what did reach the log although it was never acknowledged."""
+        mine = self.store.worker
+        if last > self.position.get(mine, 0):
+            for read in list(self.store.tail(self.position)):
+                if read.worker == mine and read.seq <= last:
+                    self._take(read)
+
+    def _take(self, read: Read) -> None:
+        self._apply(read.entry)
+        self.position[read.worker] = max(read.seq, self.position.get(read.worker, 0))
+
+    def _apply(self, entry: Entry) -> None:
+        self.ledger.apply(entry)
+        if entry.kind == "decision" and entry.step == 0:
+            key = (entry.tenant, entry.stream)
+            record = self.ledger.open.get(key)
+            if record is not None:
+                self.deadlines.watch(key, record)
+        self._since_snapshot += 1
+        if self._since_snapshot >= SNAPSHOT_EVERY:
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        self._since_snapshot = 0
+        saved = taken(self.ledger, self.position)
+        self.writer.run(lambda: self.store.save(saved))
+
+    async def catch_up(self) -> None:
+        """Take in what other workers wrote."""
+        if not self.store.shared:
+            return
+        async with self._catching:
+            for read in await asyncio.to_thread(lambda: list(self.store.tail(self.position, others=True))):
+                self._take(read)
+
+    async def learner(self, tenant: str, name: str) -> Learner:
+        """A problem, or 404."""
+        if (tenant, name) not in self.ledger.problems:
+            await self.catch_up()
+        found = self.ledger.problems.get((tenant, name))
+        if found is None:
+            raise unknown("problem", name)
+        return found
+
+    async def record(self, key: Key) -> Record:
+        """A decision, or 404; one that memory lost is read from the log."""
+        found = self.ledger.record(key)
+        if found is None:
+            await self.catch_up()
+            found = self.ledger.record(key)
+        if found is None:
+            shared = self.store.shared
+            found = await asyncio.to_thread(recalled, self.store, key) if shared else recalled(self.store, key)
+            if found is None:
+                raise unknown("decision", key[1])
+            if found.closed:
+                self.ledger.remember(key, found)
+        return found
+
+    async def decide(self, key: Key, plan: Callable[[Record, Learner], Any]) -> tuple[bool, Record, Any]:
+        """Let ``plan`` make the next event of a decision, have it written, and give the decision as it is then."""
+        async with self.alone("decision", key):
+            for _ in range(TRIES):
+                record = await self.record(key)
+                learner = await self.learner(key[0], record.asked.problem)
+                event = plan(record, learner)
+                if event is None:
+                    return False, record, None
+                try:
+                    await self.write(key[0], "decision", key[1], record.step + 1, event)
+                except Lost:
+                    await self._behind(key)
+                    continue
+                return True, self.ledger.record(key) or record, event
+        raise overloaded("too many workers write to this decision at once; try again")
+
+    async def _behind(self, key: Key) -> None:
+        await self.catch_up()
+        self.ledger.closed.pop(key, None)
+
+    async def change(self, tenant: str, name: str, plan: Callable[[Learner], Any]) -> bool:
+        """Let ``plan`` make the next event of a problem, and have it written."""
+        async with self.alone("problem", (tenant, name)):
+            for _ in range(TRIES):
+                learner = await self.learner(tenant, name)
+                event = plan(learner)
+                if event is None:
+                    return False
+                try:
+                    await self.write(tenant, "problem", name, learner.step + 1, event)
+                except Lost:
+                    await self.catch_up()
+                    continue
+                return True
+        raise overloaded("too many workers change this problem at once; try again")
+
+    async def create(self, tenant: str, name: str, event: Created) -> bool:
+        """Create a problem; False if another came first."""
+        async with self.alone("problem", (tenant, name)):
+            try:
+                await self.write(tenant, "problem", name, 0, event)
+            except Lost:
+                await self.catch_up()
+                return False
+            return True
+
+
+def _kind(learner: Learner) -> tuple[object, ...]:
+    """What decides which kernels are compiled."""
+    spec = learner.created.spec
+    return learner.settings.policy.name, spec.reward.name, spec.batches is None
+
+
+def now_ms() -> int:
+    """Wall-clock milliseconds, for the log."""
+    return time.time_ns() // 1_000_000

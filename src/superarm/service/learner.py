@@ -1,0 +1,185 @@
+"""One problem as it stands: names, settings, counters, and the policy that reads them.
+
+The kernels are the library's own: ``choose`` and ``learn``. A decision's randomness is a function of the problem's
+key and the decision's id, so feedback may come in any order and be taken back exactly.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from superarm.actions import Ranks
+from superarm.arrays import Bools, Floats, Ints
+from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_items
+from superarm.intake import Exact
+from superarm.names import Names
+from superarm.noise import Noise
+from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.problem import Problem
+from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.record import Record, Row, advanced, counted, opened, waiting
+from superarm.service.spec import Settings, to_policy, to_problem
+from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
+
+
+class Learner:
+    """The state of one problem; changed only by ``apply`` and ``move``."""
+
+    def __init__(self, created: Created) -> None:
+        self.created = created
+        self.arms, self.items = Names(created.spec.arms, "arms"), Names(created.spec.items, "items")
+        self.problem = to_problem(created.spec)
+        self.versions: list[Settings] = [created.spec.settings]
+        self.retired: Bools = np.zeros(self.problem.n_arms, bool)
+        self.retired_items: set[int] = set()
+        self.warmed: dict[str, str] = {}
+        self.asked = 0
+        self.step = 0
+        self.tally = empty(self.problem.support)
+        self.pending: Floats = np.zeros(self.problem.n_arms)
+        self.under_way: Floats = np.zeros(self.problem.n_arms)
+        self.claimed = 0
+        self.in_flight = 0
+        self._intakes: list[Any] = []
+        self._settle()
+
+    def _settle(self) -> None:
+        """Derive from problem, settings and tally all that is derived."""
+        self.k = self.problem.k
+        self.policy: Policy = to_policy(self.settings.policy).fit(self.problem)
+        self._intakes += [_intake(to_policy(version.policy)) for version in self.versions[len(self._intakes) :]]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Bring what is derived from the tally up to one that was replaced."""
+        self.rounds = int(self.tally.pulls.max())  # an arm has at most one pull a round: past outcomes tell the time
+        self.memory: Any = prepare(self.policy, self.problem, self.tally)
+
+    @property
+    def settings(self) -> Settings:
+        return self.versions[-1]
+
+    @property
+    def t(self) -> int:
+        """The round that the next decision belongs to."""
+        return max(self.asked, self.claimed, self.rounds) + 1
+
+    def choose(self, id: str, eligible: Bools) -> Ints:
+        """The policy's slate for a decision, in the order of picking."""
+        ranks = Ranks(self.tally.pulls + self.pending + self.under_way, eligible)
+        moment = Moment(self.t, self.tally, ranks)
+        return choose(self.policy, self.problem, moment, self.memory, self.noise("mind", id))
+
+    def reserve(self, t: int, action: tuple[int, ...]) -> None:
+        """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
+        self.claimed = max(self.claimed, t)
+        self.in_flight += 1
+        self.under_way[list(action)] += 1.0
+
+    def release(self, action: tuple[int, ...]) -> None:
+        """The decision is in the log, or will never be."""
+        self.in_flight -= 1
+        self.under_way[list(action)] -= 1.0
+
+    def noise(self, stream: str, id: str) -> Noise:
+        """The stream of chance that belongs to a decision."""
+        digest = hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()
+        word = np.frombuffer(digest[:8], "<u8").astype(np.uint64)
+        return Noise(word, word.copy())
+
+    def apply(self, event: Any) -> None:
+        """Take in one event of the problem's own."""
+        self.step += 1
+        if isinstance(event, Changed):
+            self.versions.append(event.settings)
+        elif isinstance(event, Armed):
+            self._rearm(event)
+        elif isinstance(event, Itemed):
+            self._reitem(event)
+        elif isinstance(event, Warmed):
+            self._warm(event)
+        self._settle()
+
+    def _rearm(self, event: Armed) -> None:
+        if event.add:
+            grown = with_arms(self.problem, len(event.add), None, None)
+            self.arms.extend(event.add)
+            self.retired = np.concatenate([self.retired, np.zeros(len(event.add), bool)])
+            self.pending = np.concatenate([self.pending, np.zeros(len(event.add))])
+            self.under_way = np.concatenate([self.under_way, np.zeros(len(event.add))])
+            self.tally, self.problem = tally_with_arms(self.tally, self.problem, grown), grown
+        self.retired[event.retire] = True
+
+    def _reitem(self, event: Itemed) -> None:
+        if event.add:
+            grown = with_items(self.problem, event.weights)
+            self.items.extend(event.add)
+            self.tally, self.problem = tally_with_items(self.tally, self.problem, grown), grown
+        if event.retire:
+            self.retired_items |= set(event.retire)
+            weights = self.problem.weights.copy()
+            weights[event.retire] = 0.0
+            same = self.problem
+            self.problem = Problem(same.n_arms, same.n_items, same.reward, same.actions, weights)
+
+    def _warm(self, event: Warmed) -> None:
+        self.warmed[event.id] = event.body
+        rows = np.array([[*row, *[UNSEEN] * (self.problem.n_items - len(row))] for row in event.rows], float)
+        seen = rows != UNSEEN
+        self.tally = merge(self.tally, self.problem.past(event.arms, np.where(seen, rows, 0.0), seen))
+
+    def move(self, before: Record | None, after: Record) -> None:
+        """A decision went from ``before`` to ``after``: counters follow, exactly."""
+        if before is None:
+            self.asked = max(self.asked, after.asked.t)
+        self.pending[list(waiting(before))] -= 1.0
+        self.pending[list(waiting(after))] += 1.0
+        old, new = counted(before), counted(after)
+        if old != new:
+            self._count(after, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+            self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+
+    def _count(self, decision: Record, rows: dict[int, Row], sign: float) -> None:
+        if not rows:
+            return
+        asked = decision.asked
+        more = [UNSEEN] * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
+        values = np.array([[*row, *more] for row in rows.values()], float).reshape(-1)
+        seen = values != UNSEEN
+        if not self.tally.missed.size and not seen.all():
+            self.tally = allow_missing(self.tally)
+        feedback = Feedback(asked.t, np.array(list(rows), np.int64), np.where(seen, values, 0.0), seen)
+        coin = self.noise("coin", asked.id)
+        intake = self._intakes[asked.version - 1]
+        if type(intake) is type(self._intakes[-1]):
+            learn(self.policy, self.problem, self.tally, self.memory, feedback, coin, sign)
+        else:  # asked for under a policy that wrote outcomes down otherwise
+            record(self.tally, self.problem.support, feedback, intake, coin, sign)
+            self.refresh()
+
+    def restore(self, tally: Tally, pending: Floats, asked: int) -> None:
+        """Take over counters from a snapshot."""
+        self.tally, self.pending, self.asked = tally, pending, asked
+        self.refresh()
+
+
+def rehearse(created: Created) -> None:
+    """Choose and learn once on a small problem of the same kind, so that all kernels are compiled."""
+    spec = created.spec
+    arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
+    small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
+    trial = Learner(replace(created, spec=small))
+    n_items = len(small.items)
+    for t in (1, 2, 3):  # unsampled arms first, then by the index
+        action = tuple(int(j) for j in trial.choose(str(t), ~trial.retired))
+        before = opened(Asked(0, "", str(t), "", t, action, n_items, 1))
+        trial.move(None, before)
+        units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
+        trial.move(before, advanced(before, Told(0, units)))
+        trial.pending[:] += 1.0
+
+
+def _intake(policy: Any) -> Any:
+    return getattr(getattr(policy, "leader", policy), "intake", Exact())

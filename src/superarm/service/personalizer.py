@@ -1,0 +1,185 @@
+"""Azure Personalizer's calls, answered: rank, reward and activate, for one slot and for many.
+
+superarm is not feature-contextual. Context reaches it as a segment: the problem of a rank call is named by
+``contextFeatures`` of the form ``{"superarm": {"problem": …}}``, or is "personalizer". Features of actions and of the
+context are refused unless the service was told to ignore them.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from superarm.service import changing, telling
+from superarm.service.asking import ask
+from superarm.service.desk import Desk
+from superarm.service.refusal import Refusal, invalid
+from superarm.service.spec import Name, ProblemSpec, RewardSpec, Settings
+from superarm.service.wire import ActivateBody, ArmsBody, AskBody, SlotBody, TellBody, UnitBody
+
+MAX_ACTIONS = 50
+SLOTS = 20
+WINDOW = Settings(window_s=600.0, at_window_end=0.0)
+"""Personalizer's default: a reward that does not come within ten minutes counts as zero."""
+
+Features = list[dict[str, Any]]
+
+
+class Action(Struct, frozen=True):
+    """An action that may be ranked."""
+
+    id: Name
+    features: Features = field(default_factory=list)
+
+
+class Slot(Struct, frozen=True, rename="camel"):
+    """A place to fill."""
+
+    id: Name
+    baseline_action: str
+    features: Features = field(default_factory=list)
+    excluded_actions: list[str] = field(default_factory=list)
+
+
+class RankRequest(Struct, frozen=True, rename="camel"):
+    """A rank call of one slot."""
+
+    actions: Annotated[list[Action], Meta(min_length=1, max_length=MAX_ACTIONS)]
+    context_features: Features = field(default_factory=list)
+    excluded_actions: list[str] = field(default_factory=list)
+    event_id: Name | None = None
+    defer_activation: bool = False
+
+
+class MultiSlotRankRequest(Struct, frozen=True, rename="camel"):
+    """A rank call of many slots."""
+
+    actions: Annotated[list[Action], Meta(min_length=1, max_length=MAX_ACTIONS)]
+    slots: Annotated[list[Slot], Meta(min_length=1, max_length=SLOTS)]
+    context_features: Features = field(default_factory=list)
+    event_id: Name | None = None
+    defer_activation: bool = False
+
+
+class RewardRequest(Struct, frozen=True):
+    """The reward of an event."""
+
+    value: Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class SlotReward(Struct, frozen=True, rename="camel"):
+    """The reward of one slot."""
+
+    slot_id: Name
+    value: Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class MultiSlotRewardRequest(Struct, frozen=True):
+    """The rewards of slots."""
+
+    reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=SLOTS)]
+
+
+def segment(features: Features, ignore: bool) -> str:
+    """Which problem the context names; other features are refused, or ignored if so told."""
+    name = "personalizer"
+    for group in features:
+        for key, value in group.items():
+            if key == "superarm" and isinstance(value, dict) and isinstance(value.get("problem"), str):
+                name = value["problem"]
+            elif not ignore:
+                raise invalid(
+                    "contextFeatures",
+                    f"superarm does not learn by feature ({key!r})",
+                    'name a segment with {"superarm": {"problem": …}}, or serve with --ignore-features',
+                )
+    return msgspec.convert(name, Name)
+
+
+async def _problem(desk: Desk, tenant: str, name: str, actions: list[Action], ignore: bool) -> None:
+    """The problem of a segment: created by its first call, and given the actions it does not have yet."""
+    if not ignore and any(action.features for action in actions):
+        raise invalid("actions.features", "superarm does not learn by feature", "serve with --ignore-features")
+    ids = [action.id for action in actions]
+    if len(set(ids)) < len(ids):
+        raise invalid("actions", "an id stands twice", "give distinct ids")
+    if (tenant, name) not in desk.ledger.problems:
+        await desk.catch_up()
+    if (tenant, name) not in desk.ledger.problems:
+        spec = ProblemSpec(arms=[f"superarm-slot-{n}" for n in range(SLOTS)], k=SLOTS, reward=RewardSpec("linear"))
+        spec = msgspec.structs.replace(spec, settings=WINDOW)
+        try:
+            await changing.create(desk, tenant, name, spec, "personalizer", 10_000)
+        except Refusal as refusal:
+            if refusal.status != 409:
+                raise
+        spare = ArmsBody(retire=spec.arms)  # they only make room for slates as large as a request may ask for
+        await changing.change_arms(desk, tenant, name, spare, "personalizer")
+    learner = await desk.learner(tenant, name)
+    known = set(learner.arms.all)
+    if not known.issuperset(ids):
+        fresh = ArmsBody(add=[id for id in ids if id not in known])
+        await changing.change_arms(desk, tenant, name, fresh, "personalizer")
+
+
+async def rank(desk: Desk, tenant: str, body: RankRequest, ignore: bool) -> dict[str, Any]:
+    """The action to take: ``rewardActionId``; the others follow in the order given."""
+    name = segment(body.context_features, ignore)
+    await _problem(desk, tenant, name, body.actions, ignore)
+    ids = [action.id for action in body.actions]
+    free = [id for id in ids if id not in body.excluded_actions]
+    asked = AskBody(id=body.event_id, eligible=free, k=1, deferred=body.defer_activation)
+    record, _ = await ask(desk, tenant, name, asked)
+    learner = await desk.learner(tenant, name)
+    best = learner.arms.all[record.action[0]]
+    chance = record.asked.propensities[0] if record.asked.propensities else 1.0
+    rest = [id for id in ids if id != best]
+    others = max(len([id for id in free if id != best]), 1)
+    ranking = [{"id": best, "probability": chance}]
+    ranking += [{"id": id, "probability": (1.0 - chance) / others if id in free else 0.0} for id in rest]
+    return {"ranking": ranking, "eventId": record.asked.id, "rewardActionId": best}
+
+
+async def multi_rank(desk: Desk, tenant: str, body: MultiSlotRankRequest, ignore: bool) -> dict[str, Any]:
+    """An action a slot, none twice: the slate in slot order, exclusions of each slot kept."""
+    name = segment(body.context_features, ignore)
+    await _problem(desk, tenant, name, body.actions, ignore)
+    if any(slot.features for slot in body.slots) and not ignore:
+        raise invalid("slots.features", "superarm does not learn by feature", "serve with --ignore-features")
+    if len(body.slots) > len(body.actions):
+        raise invalid("slots", f"{len(body.slots)} slots for {len(body.actions)} actions", "give as many actions")
+    if len({slot.id for slot in body.slots}) < len(body.slots):
+        raise invalid("slots", "an id stands twice", "give distinct ids")
+    slots = [SlotBody(slot.id, slot.excluded_actions) for slot in body.slots]
+    ids = [action.id for action in body.actions]
+    asked = AskBody(id=body.event_id, eligible=ids, slots=slots, deferred=body.defer_activation)
+    record, _ = await ask(desk, tenant, name, asked)
+    learner = await desk.learner(tenant, name)
+    given = dict(zip(record.asked.slots, record.asked.action, strict=True))
+    filled = [{"id": slot.id, "rewardActionId": learner.arms.all[given[slot.id]]} for slot in body.slots]
+    return {"slots": filled, "eventId": record.asked.id}
+
+
+async def reward(desk: Desk, tenant: str, event: str, body: RewardRequest) -> None:
+    """The reward of a one-slot event."""
+    record = await desk.record((tenant, event))
+    learner = await desk.learner(tenant, record.asked.problem)
+    unit = UnitBody(learner.arms.all[record.action[0]], value=body.value)
+    await telling.tell(desk, (tenant, event), TellBody([unit]))
+
+
+async def multi_reward(desk: Desk, tenant: str, event: str, body: MultiSlotRewardRequest) -> None:
+    """The rewards of slots; what is not mentioned stays pending."""
+    record = await desk.record((tenant, event))
+    learner = await desk.learner(tenant, record.asked.problem)
+    given = dict(zip(record.asked.slots, record.asked.action, strict=False))
+    unknown = next((part.slot_id for part in body.reward if part.slot_id not in given), None)
+    if unknown is not None:
+        raise invalid("reward.slotId", f"{unknown!r} is no slot of this event", "give a slot that was ranked")
+    units = [UnitBody(learner.arms.all[given[part.slot_id]], value=part.value) for part in body.reward]
+    await telling.tell(desk, (tenant, event), TellBody(units))
+
+
+async def activate(desk: Desk, tenant: str, event: str) -> None:
+    """The event was used."""
+    await telling.activate(desk, (tenant, event), ActivateBody())

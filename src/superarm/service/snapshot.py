@@ -1,0 +1,93 @@
+"""The state as a cache of the log: counters and open decisions, with a hash, and the start-up that uses it."""
+
+import hashlib
+import logging
+from typing import Any
+
+import numpy as np
+from msgspec import DecodeError, Struct, msgpack
+
+from superarm.service.ledger import Ledger
+from superarm.service.record import Record
+from superarm.service.store import Position, Saved, Store, recalled
+from superarm.tally import Tally
+
+log = logging.getLogger("superarm.snapshot")
+
+
+class Counters(Struct, frozen=True, array_like=True):
+    """The counters of a problem: float64, little-endian."""
+
+    tenant: str
+    name: str
+    asked: int
+    tally: list[bytes]
+    pending: bytes
+    step: int
+
+
+class Snapshot(Struct, frozen=True):
+    """Everything that the log up to ``position`` comes to."""
+
+    position: Position
+    counters: list[Counters]
+    open: list[tuple[str, Record]]
+
+
+def taken(ledger: Ledger, position: Position) -> Saved:
+    """The state as bytes, with their hash."""
+    counters = [counted(tenant, name, learner) for (tenant, name), learner in sorted(ledger.problems.items())]
+    still = [(tenant, record) for (tenant, _), record in ledger.open.items()]
+    body = msgpack.encode(Snapshot(dict(position), counters, still))
+    return Saved(hashlib.sha256(body).hexdigest(), body)
+
+
+def counted(tenant: str, name: str, learner: Any) -> Counters:
+    """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
+    missed = learner.tally.missed if learner.tally.missed.any() else np.zeros(0)
+    tally = learner.tally._replace(missed=missed)
+    arrays = [np.ascontiguousarray(part, "<f8").tobytes() for part in tally]
+    return Counters(
+        tenant, name, learner.asked, arrays, np.ascontiguousarray(learner.pending, "<f8").tobytes(), learner.step
+    )
+
+
+def opened(saved: Saved) -> Snapshot | None:
+    """The snapshot, or None if it is not what was saved."""
+    if hashlib.sha256(saved.body).hexdigest() != saved.digest:
+        return None
+    try:
+        return msgpack.decode(saved.body, type=Snapshot)
+    except DecodeError:
+        return None
+
+
+def restored(store: Store) -> tuple[Ledger, Position, int]:
+    """The ledger out of the newest sound snapshot and the log after it; how far that is; how many events it took."""
+    ledger = Ledger(lambda key, step: recalled(store, key, step))
+    position: Position = {}
+    for saved in store.snapshots():
+        snapshot = opened(saved)
+        if snapshot is not None:
+            _unpack(ledger, snapshot, store)
+            position = dict(snapshot.position)
+            break
+        log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
+    folded = 0
+    for read in store.tail(position):
+        ledger.apply(read.entry)
+        position[read.worker] = max(read.seq, position.get(read.worker, 0))
+        folded += 1
+    return ledger, position, folded
+
+
+def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
+    for read in store.tail({}, problems=True):
+        if read.seq <= snapshot.position.get(read.worker, 0):
+            ledger.apply(read.entry)
+    for part in snapshot.counters:
+        arrays = [np.frombuffer(values, "<f8").astype(np.float64) for values in part.tally]
+        pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
+        ledger.problems[part.tenant, part.name].restore(Tally(*arrays), pending, part.asked)
+    for tenant, record in snapshot.open:
+        ledger.place((tenant, record.asked.id), record)

@@ -1,0 +1,166 @@
+"""The log in one SQLite file: WAL, every commit on disk before it is answered, one process at a time."""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from superarm.errors import SuperarmError
+from superarm.service.ledger import Entry
+from superarm.service.store import KeyRow, Line, Position, Read, Saved, entry_of
+
+KEPT_SNAPSHOTS = 2
+
+MIGRATIONS = [
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
+        crc INTEGER NOT NULL, body BLOB NOT NULL,
+        UNIQUE (tenant, kind, stream, step)
+    ) STRICT;
+    CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
+    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
+        created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
+    ) STRICT;
+    """,
+]
+"""A script a version: ``user_version`` counts those that have run."""
+
+_INSERT = (
+    "INSERT INTO events (tenant, kind, stream, step, crc, body) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (tenant, kind, stream, step) DO NOTHING"
+)
+_SELECT = "SELECT seq, tenant, kind, stream, step, crc, body FROM events"
+
+
+class DamagedLog(SuperarmError):
+    """The log is not what was written; the message says where."""
+
+
+class Sqlite:
+    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it."""
+
+    worker, shared = "", False
+
+    def __init__(self, path: Path, *, lock: bool = True) -> None:
+        self.path = path
+        self._lock = _locked(path) if lock else None
+        self._writer = _connected(path)
+        self._reader = _connected(path)
+        migrate(self._writer)
+        count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
+        if count != last:
+            raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
+
+    def commit(self, lines: list[Line]) -> list[int]:
+        kept = []
+        with _transaction(self._writer) as connection:
+            for tenant, kind, stream, step, body in lines:
+                row = connection.execute(_INSERT, (tenant, kind, stream, step, zlib.crc32(body), body))
+                kept.append(row.lastrowid or 0 if row.rowcount == 1 else 0)
+        return kept
+
+    def last(self) -> int:
+        return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+    def tail(self, after: Position, *, others: bool = False, problems: bool = False) -> Iterator[Read]:
+        if others:
+            return
+        only = " AND kind = 'problem'" if problems else ""
+        for row in self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),)):
+            yield Read("", row[0], _entry(row))
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list[Entry]:
+        where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
+        return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
+
+    def snapshots(self) -> Iterator[Saved]:
+        for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
+            yield Saved(digest, body)
+
+    def save(self, saved: Saved) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
+            connection.execute(
+                "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
+            )
+
+    def key_rows(self) -> list[KeyRow]:
+        rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")
+        return [KeyRow(*row) for row in rows.fetchall()]
+
+    def put_key(self, row: KeyRow) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def check(self) -> str:
+        """SQLite's own integrity check: ``"ok"``, or what is wrong."""
+        return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
+
+    def backup(self, target: Path) -> None:
+        """A consistent copy, while the service runs."""
+        with sqlite3.connect(target) as copy:
+            self._reader.backup(copy)
+        copy.close()
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA busy_timeout = 10000")
+    return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to this version; refuse a file of a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise SuperarmError(
+            f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
+        )
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _locked(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path.parent / f".{path.name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
+    return handle
+
+
+def _entry(row: Any) -> Entry:
+    seq, tenant, kind, stream, step, crc, body = row
+    if zlib.crc32(body) != crc:
+        raise DamagedLog(f"event {seq} is damaged: its checksum does not fit; restore a backup")
+    return entry_of(Line(tenant, kind, stream, step, body))

@@ -1,0 +1,94 @@
+"""JSON over HTTP with the standard library: one connection, and tries again where that can do no harm."""
+
+import http.client
+import random
+import socket
+import ssl
+import threading
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from superarm.errors import InvalidArgument, SuperarmError
+
+AGAIN = (429, 502, 503, 504)
+LONGEST_WAIT = 10.0
+
+
+class ServiceError(SuperarmError):
+    """The service refused, or could not be reached: ``status`` (0 if there was no answer), ``code``, message."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class Transport:
+    """Calls to one service. Every call is idempotent, so one without an answer is made again, ``retries`` times."""
+
+    def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgument("url", f"{url!r}", "give http://host:port or https://host")
+        self._parts, self._timeout, self._retries = parts, timeout, retries
+        self._headers = {"content-type": "application/json"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer, decoded; ``ServiceError`` for a refusal."""
+        data = b"" if body is None else msgspec.json.encode(body)
+        for attempt in range(self._retries + 1):
+            status, wait, answer = self._try(method, path, data)
+            if status not in (0, *AGAIN) or attempt == self._retries:
+                break
+            time.sleep(min(LONGEST_WAIT, wait or 0.05 * 2**attempt) * random.uniform(0.5, 1.0))
+        if status in (200, 201):
+            return msgspec.json.decode(answer)
+        raise _error(status, answer)
+
+    def _try(self, method: str, path: str, data: bytes) -> tuple[int, float, bytes]:
+        with self._lock:
+            try:
+                connection = self._connection or self._connected()
+                connection.request(method, self._parts.path.rstrip("/") + path, data, self._headers)
+                response = connection.getresponse()
+                return response.status, float(response.headers.get("retry-after") or 0), response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                return 0, 0.0, str(error).encode()
+
+    def _connected(self) -> http.client.HTTPConnection:
+        host, port = str(self._parts.hostname), self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context()
+            self._connection = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        else:
+            self._connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
+        self._connection.connect()
+        self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Give up the connection."""
+        with self._lock:
+            self._drop()
+
+
+def _error(status: int, answer: bytes) -> ServiceError:
+    if status == 0:
+        return ServiceError(0, "unreachable", f"the service did not answer: {answer.decode(errors='replace')}")
+    try:
+        said = msgspec.json.decode(answer)["error"]
+        return ServiceError(status, said["code"], said["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return ServiceError(status, "unknown", f"the service answered {status}")

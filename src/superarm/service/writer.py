@@ -1,0 +1,117 @@
+"""The one thread that writes: it takes what queued while the last commit ran, and commits it together."""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from superarm.service.ledger import Entry
+from superarm.service.refusal import overloaded
+from superarm.service.store import Line, Store
+
+LARGEST_BATCH = 512
+
+log = logging.getLogger("superarm.writer")
+
+
+class Command(NamedTuple):
+    """An event to write, as an object and as a line, and where the answer goes: did it take its place?"""
+
+    entry: Entry
+    line: Line
+    done: "asyncio.Future[bool]"
+
+
+class Receiver(Protocol):
+    """Who is told, on the event loop and in commit order, what the writer did."""
+
+    def committed(self, batch: list[Command], kept: list[int]) -> None:
+        """These are in the log under these numbers; 0 lost its place to another event."""
+        ...
+
+    def failed(self, batch: list[Command], error: Exception) -> None:
+        """Of these nothing is known to be in the log."""
+        ...
+
+    def reread(self, last: int) -> None:
+        """After a failure: this worker's log reaches to ``last``, whatever was reported."""
+        ...
+
+
+class Writer:
+    """Group commit without a timer."""
+
+    def __init__(self, store: Store, receiver: Receiver, limit: int) -> None:
+        self._store, self._receiver, self._limit = store, receiver, limit
+        self._loop = asyncio.get_running_loop()
+        self._queue: queue.SimpleQueue[Command | Callable[[], None] | None] = queue.SimpleQueue()
+        self._doubt = False
+        self.depth = 0
+        self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, entry: Entry, line: Line) -> "asyncio.Future[bool]":
+        """Queue an event; the future tells whether it took its place. A full queue refuses."""
+        if self.depth >= self._limit:
+            raise overloaded(f"{self.depth} writes are waiting; try again")
+        done = self._loop.create_future()
+        self.depth += 1
+        self._queue.put(Command(entry, line, done))
+        return done
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Queue a job for the writer's connection."""
+        self._queue.put(job)
+
+    async def stop(self) -> None:
+        """Write what is queued, then end."""
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            if not isinstance(first, Command):
+                self._do(first)
+                continue
+            batch: list[Command] = [first]
+            following: Callable[[], None] | Command | None = first
+            while len(batch) < LARGEST_BATCH and not self._queue.empty():
+                following = self._queue.get()
+                if not isinstance(following, Command):
+                    break
+                batch.append(following)
+            self._write(batch)
+            if following is None:
+                return
+            if not isinstance(following, Command):
+                self._do(following)
+
+    def _do(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except Exception:
+            log.exception("a job of the writer failed")
+
+    def _write(self, batch: list[Command]) -> None:
+        tell = self._loop.call_soon_threadsafe
+        try:
+            if self._doubt:
+                tell(self._receiver.reread, self._store.last())
+                self._doubt = False
+            kept = self._store.commit([command.line for command in batch])
+        except Exception as error:
+            self._doubt = True
+            log.error("commit failed: %s", error)
+            tell(self._failed, batch, error)
+        else:
+            tell(self._committed, batch, kept)
+
+    def _committed(self, batch: list[Command], kept: list[int]) -> None:
+        self.depth -= len(batch)
+        self._receiver.committed(batch, kept)
+
+    def _failed(self, batch: list[Command], error: Exception) -> None:
+        self.depth -= len(batch)
+        self._receiver.failed(batch, error)

@@ -1,0 +1,86 @@
+"""A service in a process of its own, on loopback, and the calls to it."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from click.testing import CliRunner, Result
+
+from superarm.cli import main
+
+MAIN = "from superarm.cli import main; main(prog_name='superarm')"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def command(*words: str, **options: Any) -> subprocess.CompletedProcess:
+    """A command line of superarm, run to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *words], check=False, capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def invoke(*words: str) -> Result:
+    """The same in this process, without the time that starting takes."""
+    return CliRunner().invoke(main, words)
+
+
+class Server:
+    """``superarm serve`` as a child process."""
+
+    def __init__(self, db: str, *options: str, port: int | None = None, wait: bool = True, **popen: Any) -> None:
+        self.db, self.port = db, port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = Path(os.environ.get("TMPDIR", "/tmp")) / f"superarm-serve-{self.port}.log"
+        words = ["serve", "--db", db, "--port", str(self.port), *options]
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", MAIN, *words], stdout=log, stderr=log, start_new_session=True, **popen
+            )
+        if wait:
+            self.ready()
+
+    def ready(self, seconds: float = 60.0) -> None:
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            assert self.process.poll() is None, self.log.read_text()[-4000:]
+            try:
+                if httpx.get(f"{self.url}/health", timeout=1.0).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text()[-4000:])
+
+    def kill(self) -> None:
+        """SIGKILL to the whole session: the server and its workers."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(40)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self.log.unlink(missing_ok=True)
+        return self.process.returncode
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -1,0 +1,158 @@
+"""kill -9, a full disk, a failing fsync, a jumping clock, a flood: nothing lost, nothing twice, memory bounded."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from superarm.service.serve import store_of
+from superarm.service.verify import verify
+
+from .crash import crash
+from .database import fresh
+from .running import Server, command
+
+SPEC = {
+    "arms": ["a", "b", "c"],
+    "items": ["x"],
+    "k": 1,
+    "settings": {"policy": {"name": "bc_ucb"}, "window_s": None, "max_pending": 1000},
+}
+
+
+def put(server: Server, **more) -> None:
+    httpx.put(f"{server.url}/v1/problems/p", json={**SPEC, **more}, timeout=60.0).raise_for_status()
+
+
+def ask(server: Server, id: str) -> httpx.Response:
+    return httpx.post(f"{server.url}/v1/problems/p/decisions", json={"id": id}, timeout=30.0)
+
+
+def logged(db: str) -> list[str]:
+    store = store_of(db, serving=False)
+    try:
+        assert verify(store).faults == []
+        return [read.entry.stream for read in store.tail({}) if read.entry.kind == "decision"]
+    finally:
+        store.close()
+
+
+def test_kill_9_under_load_on_sqlite(sqlite_file):
+    book = crash(sqlite_file, rounds=4, seed=1)
+    assert len(book.told) > 10
+
+
+def test_kill_9_under_load_on_postgres_workers(postgres):
+    book = crash(fresh(postgres, "crash"), rounds=3, seed=2, workers=2)
+    assert len(book.told) > 5
+
+
+def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
+    """A real failing write: the soft limit on file sizes, put on the running process and lifted again."""
+    with Server(sqlite_file) as server:
+        put(server)
+        assert ask(server, "before").status_code == 201
+        pid = server.process.pid
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
+        for n in range(3):
+            reply = ask(server, f"full-{n}")
+            assert reply.status_code == 503, reply.text
+            assert reply.headers["retry-after"]
+        assert httpx.get(f"{server.url}/v1/decisions/full-0").status_code == 404
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert ask(server, "full-0").status_code == 201
+        assert ask(server, "after").status_code == 201
+        server.stop()
+    assert logged(sqlite_file) == ["before", "full-0", "after"]
+
+
+SHIM = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int broken(void) { const char *flag = getenv("FAIL_FSYNC"); return flag && access(flag, F_OK) == 0; }
+int fsync(int fd) { if (broken()) { errno = EIO; return -1; } return syscall(SYS_fsync, fd); }
+int fdatasync(int fd) { if (broken()) { errno = EIO; return -1; } return syscall(SYS_fdatasync, fd); }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler to make fsync fail")
+def test_a_failing_fsync_gives_503_and_no_acknowledgement_and_recovers(sqlite_file, tmp_path):
+    (tmp_path / "shim.c").write_text(SHIM)
+    shim, flag = tmp_path / "shim.so", tmp_path / "flag"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, tmp_path / "shim.c"], check=True)
+    env = {**os.environ, "LD_PRELOAD": str(shim), "FAIL_FSYNC": str(flag)}
+    with Server(sqlite_file, env=env) as server:
+        put(server)
+        assert ask(server, "before").status_code == 201
+        flag.touch()
+        assert ask(server, "broken").status_code == 503
+        assert ask(server, "broken").status_code == 503
+        flag.unlink()
+        assert ask(server, "broken").status_code == 201
+        server.stop()
+    assert logged(sqlite_file) == ["before", "broken"]
+
+
+def test_a_second_process_refuses_and_says_why(sqlite_file):
+    with Server(sqlite_file):
+        second = command("serve", "--db", sqlite_file, "--port", "1")
+        assert second.returncode == 1
+        assert "served by another process" in second.stderr
+
+
+def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
+    """Decisions stamped a day ahead, as a clock set back leaves them, keep at most their window."""
+    with Server(sqlite_file) as server:
+        put(server, settings={**SPEC["settings"], "window_s": 3.0, "at_window_end": 0.0})
+        ask(server, "d")
+        server.kill()
+    import sqlite3
+    import zlib
+
+    with sqlite3.connect(sqlite_file) as connection:
+        (body,) = connection.execute("SELECT body FROM events WHERE stream = 'd'").fetchone()
+        at = body.split(b'"at":')[1].split(b",")[0]
+        body = body.replace(at, str(int(at) + 86_400_000).encode())
+        connection.execute("UPDATE events SET body = ?, crc = ? WHERE stream = 'd'", (body, zlib.crc32(body)))
+    connection.close()
+    with Server(sqlite_file) as server:
+        url = f"{server.url}/v1/decisions/d"
+        assert httpx.get(url).json()["state"] == "open"
+        limit = time.monotonic() + 20.0
+        while httpx.get(url).json()["state"] != "expired":
+            assert time.monotonic() < limit
+            time.sleep(0.1)
+
+
+def test_a_graceful_stop_answers_what_was_asked_and_leaves_a_snapshot(sqlite_file):
+    with Server(sqlite_file) as server:
+        put(server)
+        for n in range(20):
+            assert ask(server, f"d{n}").status_code == 201
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) in (0, -signal.SIGTERM)  # uvicorn ends, then passes the signal on
+    store = store_of(sqlite_file, serving=False)
+    assert len(list(store.snapshots())) == 1
+    store.close()
+    assert len(logged(sqlite_file)) == 20
+    assert not Path(f"{sqlite_file}-wal").exists()
+
+
+def test_a_flood_without_feedback_is_bounded(sqlite_file):
+    with Server(sqlite_file) as server, httpx.Client(base_url=server.url, timeout=30.0) as http:
+        put(server)
+        for _ in range(3):
+            reply = http.post("/v1/problems/p/decisions/bulk", json={"decisions": [{}] * 600})
+            assert reply.status_code == 200
+        made = [d for d in reply.json()["decisions"] if "id" in d]
+        assert not made
+        assert "superarm_open_decisions 1000.0" in http.get("/metrics").text

@@ -1,0 +1,296 @@
+"""Any order, any repetition, any partition: the same state, by a small reference model."""
+
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from superarm.service import rules
+from superarm.service.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
+from superarm.service.ledger import Entry, Ledger, fold
+from superarm.service.record import DEFAULTED, PENDING
+from superarm.service.refusal import Refusal
+from superarm.service.snapshot import counted
+from superarm.service.spec import PolicySpec, ProblemSpec, Settings
+
+N_ARMS, N_ITEMS = 4, 2
+VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0, UNSEEN])
+ITEMS = st.sampled_from([0, 1, ALL])
+
+
+def created(policy: str = "bc_ucb", **settings_) -> Created:
+    spec = ProblemSpec(
+        arms=[f"a{j}" for j in range(N_ARMS)],
+        items=["x", "y"],
+        k=2,
+        settings=Settings(policy=PolicySpec(policy), **settings_),
+    )
+    return Created(0, spec, "key")
+
+
+class Model:
+    """A decision as plain dicts: what is known of each entry, and why."""
+
+    def __init__(self, action: tuple[int, ...], deferred: bool) -> None:
+        self.entries = {(arm, item): None for arm in action for item in range(N_ITEMS)}
+        self.filled: set[tuple[int, int]] = set()
+        self.late: dict[tuple[int, int], float] = {}
+        self.active, self.expired = not deferred, False
+
+    def spread(self, units):
+        return {(arm, i): value for arm, item, value in units for i in (range(N_ITEMS) if item == ALL else [item])}
+
+    def tell(self, units, amend: bool, learn_late: bool) -> bool | None:
+        """True if something is new, False if all was known, None for a conflict."""
+        new = {}
+        for entry, value in self.spread(units).items():
+            is_open = self.entries[entry] is None or entry in self.filled
+            late = self.expired and is_open
+            stands = (None if learn_late and self.late.get(entry) == value else self.late.get(entry)) if late else None
+            stands = stands if late else self.entries[entry]
+            if stands is not None and stands != value and not amend:
+                return None
+            if stands is None or stands != value:
+                new[entry] = late
+        if not new:
+            return False
+        for entry, value in self.spread(units).items():
+            is_open = self.entries[entry] is None or entry in self.filled
+            if self.expired and is_open and not learn_late:
+                self.late[entry] = value
+            else:
+                self.entries[entry] = value
+                self.filled.discard(entry)
+        return True
+
+    def expire(self, fill: float | None) -> None:
+        if self.closed:
+            return
+        self.expired = True
+        if fill is not None and self.active:
+            for entry, value in self.entries.items():
+                if value is None:
+                    self.entries[entry] = fill
+                    self.filled.add(entry)
+
+    @property
+    def closed(self) -> bool:
+        return self.expired or (self.active and all(v is not None for v in self.entries.values()))
+
+    def counted(self):
+        """Entries of arms of which anything is known."""
+        if not self.active:
+            return
+        known = {arm for (arm, _), value in self.entries.items() if value is not None}
+        yield from ((arm, item, self.entries[arm, item]) for arm, item in self.entries if arm in known)
+
+
+def totals(models):
+    pulls = np.zeros(N_ARMS)
+    seen = np.zeros((N_ARMS, N_ITEMS))
+    sums = [[Fraction(0)] * N_ITEMS for _ in range(N_ARMS)]
+    for model in models:
+        for arm, item, value in model.counted():
+            pulls[arm] += item == 0
+            if value is not None and value != UNSEEN:
+                seen[arm, item] += 1
+                sums[arm][item] += Fraction(value)
+    return pulls, seen, sums
+
+
+class Feedback(RuleBasedStateMachine):
+    """The ledger against the model, event by event; and the fold of the log against the ledger."""
+
+    @initialize(late=st.sampled_from(["ignore", "learn"]), fill=st.sampled_from([0.0, 0.5, "ignore"]))
+    def begin(self, late, fill):
+        self.ledger, self.log, self.models = Ledger(), [], {}
+        event = created(late=late, at_window_end=fill)
+        self.settings = event.spec.settings
+        self.write("problem", "p", 0, event)
+
+    def write(self, kind, stream, step, event):
+        entry = Entry("t", kind, stream, step, decode(encode(event)))
+        self.log.append(entry)
+        self.ledger.apply(entry)
+
+    @rule(deferred=st.booleans(), first=st.integers(0, N_ARMS - 1), gap=st.integers(1, N_ARMS - 1))
+    def ask(self, deferred, first, gap):
+        if len(self.models) >= 6:
+            return
+        id, action = f"d{len(self.models)}", (first, (first + gap) % N_ARMS)
+        self.models[id] = Model(action, deferred)
+        t = len(self.models)
+        self.write("decision", id, 0, Asked(0, "p", id, "", t, action, N_ITEMS, 1, deferred=deferred))
+
+    def pick(self, which):
+        id = f"d{which % len(self.models)}"
+        return id, self.models[id], self.ledger.record(("t", id))
+
+    @rule(
+        which=st.integers(0, 5),
+        units=st.lists(st.tuples(st.integers(0, 1), ITEMS, VALUES), min_size=1, max_size=3),
+        amend=st.booleans(),
+        times=st.integers(1, 2),
+    )
+    def tell(self, which, units, amend, times):
+        if not self.models:
+            return
+        id, model, record = self.pick(which)
+        given_ = [(record.action[place], item, value) for place, item, value in units]
+        flat = [(a, i, v) for a, item, v in given_ for i in (range(N_ITEMS) if item == ALL else [item])]
+        contradictory = len({(a, i) for a, i, _ in flat}) < len(set(flat))
+        for _ in range(times):
+            record = self.ledger.record(("t", id))
+            try:
+                event = rules.feedback(record, given_, amend, self.settings, 0)
+            except Refusal:
+                assert contradictory or model.tell(given_, amend, self.settings.late == "learn") is None
+                return
+            assert not contradictory
+            expected = model.tell(given_, amend, self.settings.late == "learn")
+            assert expected is (event is not None)
+            if event is not None:
+                self.write("decision", id, record.step + 1, event)
+
+    @rule(which=st.integers(0, 5))
+    def activate(self, which):
+        if self.models:
+            id, model, record = self.pick(which)
+            if model.expired and not model.active:
+                return
+            event = rules.activation(record, None, 0)
+            assert (event is None) == model.active
+            model.active = True
+            if event is not None:
+                self.write("decision", id, record.step + 1, event)
+
+    @rule(which=st.integers(0, 5))
+    def expire(self, which):
+        if self.models:
+            id, model, record = self.pick(which)
+            event = rules.expiry(record, self.settings, 0)
+            assert (event is None) == model.closed
+            if event is not None:
+                model.expire(event.fill)
+                self.write("decision", id, record.step + 1, event)
+
+    @invariant()
+    def the_counters_are_the_models(self):
+        if not getattr(self, "log", None):
+            return
+        learner = self.ledger.problems["t", "p"]
+        pulls, seen, sums = totals(self.models.values())
+        assert learner.tally.pulls.tolist() == pulls.tolist()
+        missed = learner.tally.missed if learner.tally.missed.size else np.zeros(N_ARMS * N_ITEMS)
+        assert (np.repeat(pulls, N_ITEMS) - missed).tolist() == seen.reshape(-1).tolist()
+        assert learner.tally.total.tolist() == [float(total) for row in sums for total in row]
+        pending = sum(
+            len({a for a, _ in m.entries} - {a for (a, _), v in m.entries.items() if v is not None})
+            for m in self.models.values()
+            if not m.closed
+        )
+        assert learner.pending.sum() == pending
+        assert len(self.ledger.open) == sum(not m.closed for m in self.models.values())
+
+    def teardown(self):
+        if getattr(self, "log", None):
+            assert state(fold(self.log)) == state(self.ledger)
+
+
+def state(ledger: Ledger):
+    learner = ledger.problems["t", "p"]
+    return counted("t", "p", learner), {key: record.step for key, record in ledger.open.items()}
+
+
+TestFeedback = Feedback.TestCase
+TestFeedback.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@st.composite
+def streams(draw):
+    """Feedback of some decisions, entry by entry; no two contradict each other."""
+    values = {}
+    for d in range(3):
+        for place in range(2):
+            for item in range(N_ITEMS):
+                if draw(st.booleans()):
+                    values[d, place, item] = draw(VALUES)
+    pieces = [[entry] for entry in values for _ in range(draw(st.integers(1, 2)))]
+    order = draw(st.permutations(pieces))
+    glued = []
+    for piece in order:
+        if glued and draw(st.booleans()) and glued[-1][0][0] == piece[0][0]:
+            glued[-1] = glued[-1] + piece
+        else:
+            glued.append(list(piece))
+    return values, glued
+
+
+@settings(max_examples=100, deadline=None)
+@given(streams(), st.sampled_from(["bc_ucb", "cts"]), st.integers(0, 2))
+def test_permutation_duplication_and_partition_give_the_same_state(stream, policy, expired):
+    values, pieces = stream
+    straight, shuffled = _asked(policy), _asked(policy)
+    for entry in values:
+        _tell(straight, [entry], values)
+    for piece in pieces:
+        _tell(shuffled, piece, values)
+    for ledger in (straight, shuffled):
+        key = ("t", f"d{expired}")
+        if key in ledger.open:
+            step = ledger.open[key].step + 1
+            ledger.apply(Entry("t", "decision", key[1], step, Expired(0, 0.5)))
+    assert counted("t", "p", straight.problems["t", "p"]) == counted("t", "p", shuffled.problems["t", "p"])
+    assert {k: r.rows for k, r in straight.open.items()} == {k: r.rows for k, r in shuffled.open.items()}
+
+
+def _asked(policy: str) -> Ledger:
+    ledger = Ledger()
+    ledger.apply(Entry("t", "problem", "p", 0, created(policy)))
+    for d in range(3):
+        action = (d, (d + 1) % N_ARMS)
+        ledger.apply(Entry("t", "decision", f"d{d}", 0, Asked(0, "p", f"d{d}", "", d + 1, action, N_ITEMS, 1)))
+    return ledger
+
+
+def _tell(ledger: Ledger, piece, values) -> None:
+    d = piece[0][0]
+    record = ledger.record(("t", f"d{d}"))
+    units = [(record.action[place], item, values[d, place, item]) for _, place, item in piece]
+    event = rules.feedback(record, units, False, Settings(), 0)
+    if event is not None:
+        ledger.apply(Entry("t", "decision", f"d{d}", record.step + 1, event))
+
+
+def test_the_end_of_a_window_marks_what_it_filled():
+    ledger = _asked("bc_ucb")
+    ledger.apply(
+        Entry("t", "decision", "d0", 1, rules.feedback(ledger.open["t", "d0"], [(0, 0, 1.0)], False, Settings(), 0))
+    )
+    assert ledger.open["t", "d0"].rows == ((1.0, PENDING), None)
+    ledger.apply(Entry("t", "decision", "d0", 2, Expired(0, 0.0)))
+    assert ledger.closed["t", "d0"].rows == ((1.0, DEFAULTED), (DEFAULTED, DEFAULTED))
+
+
+def test_events_that_come_out_of_order_from_workers_are_recalled():
+    """A later step of a decision may be applied first: the counters come out the same."""
+    straight = _asked("bc_ucb")
+    first = rules.feedback(straight.open["t", "d0"], [(0, ALL, 1.0)], False, Settings(), 0)
+    steps = [Entry("t", "decision", "d0", 1, first)]
+    straight.apply(steps[0])
+    second = rules.feedback(straight.open["t", "d0"], [(1, ALL, 0.5)], False, Settings(), 0)
+    steps.append(Entry("t", "decision", "d0", 2, second))
+    middle = straight.open["t", "d0"]
+    straight.apply(steps[1])
+    crossed = _asked("bc_ucb")
+    initial = crossed.open["t", "d0"]
+    crossed._recall = lambda key, step: {1: initial, 2: middle}[step]
+    crossed.apply(steps[1])
+    crossed.apply(steps[0])
+    assert counted("t", "p", crossed.problems["t", "p"]) == counted("t", "p", straight.problems["t", "p"])
+    assert crossed.closed["t", "d0"].step == 2
+    assert ("t", "d0") not in crossed.open

@@ -1,0 +1,101 @@
+"""The OpenAPI document is true: schemathesis, by example, by fuzzing and by state, finds nothing to object to."""
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from superarm.service.openapi import document
+from superarm.service.operations import OPERATIONS
+
+from .running import Server
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with Server(str(tmp_path_factory.mktemp("openapi") / "log.db")) as server:
+        body = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
+        body["settings"] = {"policy": {"name": "bc_ucb"}}
+        httpx.put(f"{server.url}/v1/problems/ads", json=body, timeout=60.0).raise_for_status()
+        yield server
+
+
+def schema(known: bool):
+    """The document; with ``known``, paths are tried with names that exist."""
+    raw = document(OPERATIONS)
+    schemas = raw["components"]["schemas"]  # one policy and reward: compiling each of them is not what is tested
+    schemas["PolicySpec"]["properties"]["name"] = {"const": "bc_ucb"}
+    schemas["RewardSpec"]["properties"]["name"] = {"const": "coverage"}
+    schemas["ProblemSpec"]["properties"]["batches"] = {"type": "null"}
+    for spec in ("PolicySpec", "RewardSpec"):
+        schemas[spec]["required"] = ["name"]
+    schemas["Settings"]["required"] = ["policy"]
+    schemas["ProblemSpec"]["required"] = ["arms", "settings", "reward"]
+    if known:
+        for path, methods in raw["paths"].items():
+            for method in methods.values():
+                for parameter in method.get("parameters", []):
+                    if parameter["in"] == "path" and parameter["name"] != "version":
+                        value = "ads" if parameter["name"] == "name" else "visit-1"
+                        parameter["schema"] = {"type": "string", "enum": [value]}
+            methods.pop("put", None) if path == "/v1/problems/{name}" else None
+    return schemathesis.openapi.from_dict(raw)
+
+
+anything, existing = schema(False), schema(True)
+
+
+@anything.parametrize()
+@QUICK
+def test_any_input(case, service):
+    case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
+
+
+@existing.parametrize()
+@QUICK
+def test_input_for_what_exists(case, service):
+    httpx.post(f"{service.url}/v1/problems/ads/decisions", json={"id": "visit-1"}, timeout=60)
+    case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
+
+
+def test_sequences_of_calls(service):
+    machine = schema(False).as_state_machine()
+    limits = settings(QUICK, max_examples=3, stateful_step_count=4, phases=[Phase.generate])
+
+    class Calls(machine):
+        def get_call_kwargs(self, case):
+            return {"base_url": service.url, "timeout": 60}
+
+        def validate_response(self, response, case, additional_checks=(), **kwargs):
+            case.validate_response(response, checks=CHECKS)
+
+    Calls.run(settings=limits)
+
+
+def test_examples_are_valid(service):
+    """Every example of the document is accepted, in order."""
+    with httpx.Client(base_url=service.url, timeout=60.0) as http:
+        for operation in OPERATIONS:
+            path = operation.path.format(name="examples", id="visit-1", version=1)
+            if operation.body is bytes:
+                reply = http.post(path, content=operation.example, headers={"content-type": "application/x-ndjson"})
+            else:
+                reply = http.request(operation.method, path, json=operation.example)
+            assert reply.status_code in (*operation.replies, 409), (path, reply.text)
+            assert reply.status_code != 409 or operation.path.endswith(("feedback", "activate"))

@@ -1,0 +1,189 @@
+"""The log in a file: what is left of it after damage is an exact prefix, or is refused loudly."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from superarm.errors import SuperarmError
+from superarm.service.events import Asked, Expired, encode
+from superarm.service.ledger import Entry, Ledger
+from superarm.service.snapshot import restored, taken
+from superarm.service.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
+from superarm.service.store import Line, Saved, recalled
+from superarm.service.verify import verify
+
+from .test_ledger import created
+
+
+def asked(n: int) -> Line:
+    event = Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)
+    return Line("t", "decision", f"d{n}", 0, encode(event))
+
+
+def filled(path: Path, n: int) -> Sqlite:
+    store = Sqlite(path, lock=False)
+    store.commit([Line("t", "problem", "p", 0, encode(created()))])
+    for first in range(1, n, 5):
+        store.commit([asked(first + more) for more in range(5)])
+    return store
+
+
+def crashed(store: Sqlite, target: Path) -> Path:
+    """The files as a power cut leaves them: database and WAL, no shared memory."""
+    shutil.copy(store.path, target)
+    shutil.copy(f"{store.path}-wal", f"{target}-wal")
+    return target
+
+
+def streams(path: Path) -> list[str]:
+    store = Sqlite(path, lock=False)
+    try:
+        return [read.entry.stream for read in store.tail({})]
+    finally:
+        store.close()
+
+
+def test_settings_are_durable(tmp_path):
+    store = Sqlite(tmp_path / "log.db")
+    for connection in (store._writer, store._reader):
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    strict = store._reader.execute("SELECT name, strict FROM pragma_table_list WHERE schema='main'").fetchall()
+    assert all(flag for name, flag in strict if not name.startswith("sqlite_"))
+    store.close()
+
+
+def test_a_place_is_taken_once_and_numbers_have_no_gaps(tmp_path):
+    store = filled(tmp_path / "log.db", 5)
+    assert store.commit([asked(1), asked(6), asked(6), asked(7)]) == [0, 7, 0, 8]
+    assert store.last() == 8
+    store.close()
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.35, 0.5, 0.77, 0.99])
+def test_a_truncated_wal_recovers_to_an_exact_prefix(tmp_path, cut):
+    store = filled(tmp_path / "log.db", 60)
+    whole = [read.entry.stream for read in store.tail({})]
+    copy = crashed(store, tmp_path / "copy.db")
+    store.close()
+    wal = Path(f"{copy}-wal")
+    wal.write_bytes(wal.read_bytes()[: int(wal.stat().st_size * cut)])
+    left = streams(copy)
+    assert left == whole[: len(left)]
+    assert len(left) < len(whole)
+
+
+@pytest.mark.parametrize("place", [0.2, 0.4, 0.6, 0.8])
+def test_a_flipped_bit_in_the_wal_recovers_to_an_exact_prefix(tmp_path, place):
+    store = filled(tmp_path / "log.db", 60)
+    whole = [read.entry.stream for read in store.tail({})]
+    copy = crashed(store, tmp_path / "copy.db")
+    store.close()
+    wal = Path(f"{copy}-wal")
+    data = bytearray(wal.read_bytes())
+    data[int(len(data) * place)] ^= 0x40
+    wal.write_bytes(bytes(data))
+    left = streams(copy)
+    assert left == whole[: len(left)]
+    assert len(left) < len(whole)
+
+
+def test_an_intact_wal_recovers_everything(tmp_path):
+    store = filled(tmp_path / "log.db", 60)
+    copy = crashed(store, tmp_path / "copy.db")
+    store.close()
+    assert len(streams(copy)) == 61
+
+
+def test_a_flipped_bit_in_an_event_is_refused_loudly(tmp_path):
+    path = tmp_path / "log.db"
+    filled(path, 20).close()
+    data = path.read_bytes()
+    at = data.index(b'"id":"d7"') + 7
+    path.write_bytes(data[:at] + b"x" + data[at + 1 :])
+    store = Sqlite(path, lock=False)
+    with pytest.raises(DamagedLog, match="event 8 is damaged"):
+        restored(store)
+    with pytest.raises(DamagedLog):
+        verify(store)
+    store.close()
+
+
+def test_a_missing_event_is_refused_loudly(tmp_path):
+    path = tmp_path / "log.db"
+    filled(path, 20).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM events WHERE seq = 9")
+    connection.close()
+    with pytest.raises(DamagedLog, match="restore a backup"):
+        Sqlite(path, lock=False)
+
+
+def test_snapshots_are_used_and_a_damaged_one_is_passed_over(tmp_path):
+    store = filled(tmp_path / "log.db", 20)
+    ledger, position, folded = restored(store)
+    assert folded == 21
+    saved = taken(ledger, position)
+    store.save(saved)
+    store.commit([Line("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
+    again, _, folded = restored(store)
+    assert folded == 1
+    assert verify(store).faults == []
+    store.save(Saved(saved.digest, saved.body[:-1] + b"\x7f"))
+    third, _, folded = restored(store)
+    assert folded == 1
+    assert taken(third, position) == taken(again, position)
+    assert verify(store).faults == ["snapshot 1: its hash does not fit"]
+    store.close()
+
+
+def test_a_snapshot_that_lies_is_found(tmp_path):
+    store = filled(tmp_path / "log.db", 20)
+    ledger, position, _ = restored(store)
+    ledger.problems["t", "p"].tally.pulls[0] += 1.0
+    store.save(taken(ledger, position))
+    faults = verify(store).faults
+    assert any("snapshot 1" in fault for fault in faults)
+    assert any("the counters" in fault for fault in faults)
+    store.close()
+
+
+def test_a_second_process_is_refused_and_a_dead_ones_lock_is_free(tmp_path):
+    first = Sqlite(tmp_path / "log.db")
+    with pytest.raises(SuperarmError, match="served by another process"):
+        Sqlite(tmp_path / "log.db")
+    first.close()
+    Sqlite(tmp_path / "log.db").close()
+
+
+def test_a_newer_database_is_refused(tmp_path):
+    store = Sqlite(tmp_path / "log.db")
+    store._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    store.close()
+    with pytest.raises(SuperarmError, match="install a newer superarm"):
+        Sqlite(tmp_path / "log.db")
+
+
+def test_migrations_run_once_each():
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    migrate(connection)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    connection.close()
+
+
+def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
+    store = filled(tmp_path / "log.db", 20)
+    store.commit([Line("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
+    assert recalled(store, ("t", "d3")).closed == "expired"
+    assert recalled(store, ("t", "d3"), 1).closed == ""
+    assert recalled(store, ("other", "d3")) is None
+    ledger = Ledger(lambda key, step: recalled(store, key, step))
+    ledger.apply(Entry("t", "problem", "p", 0, created()))
+    for read in store.tail({"": 1}):
+        ledger.apply(read.entry)
+        ledger.closed.clear()
+    assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
+    store.close()
