@@ -1,5 +1,6 @@
 """The documentation runs, cites what exists, and every formula has a source."""
 
+import doctest
 import importlib
 import pkgutil
 import re
@@ -13,22 +14,38 @@ import superarm
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RUNNABLE = [page for page in PAGES if "```python" in page.read_text()]
-CITING = ("indices", "rewards", "oracles", "policies")
+
+
+def _blocks(page):
+    """The Python examples of a page that are scripts; those with prompts are doctests."""
+    return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
+
+
+RUNNABLE = [page for page in PAGES if _blocks(page)]
+PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
+CITING = ("indices", "rewards", "oracles", "policies", "theory")
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path):
     script = tmp_path / "page.py"
-    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)))
+    script.write_text("\n".join(_blocks(page)))
     done = subprocess.run(
         [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("page", PROMPTED, ids=lambda page: page.name)
+def test_the_sessions_of_a_page_print_what_they_show(page):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert tried > 0
+    assert failed == 0
+
+
 def test_the_first_example_of_the_readme_is_short():
-    first = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
+    first = _blocks(ROOT / "README.md")[0]
     assert len([line for line in first.splitlines() if line.strip()]) <= 15
 
 
