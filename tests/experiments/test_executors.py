@@ -60,7 +60,7 @@ def test_processes_of_which_one_is_killed_give_the_same_bits(experiment, tmp_pat
     expected = run(long, tmp_path / "threads", Threads(2), progress=False)
 
     def kill():
-        deadline = time.time() + 60
+        deadline = time.time() + 300
         while time.time() < deadline and len(list((tmp_path / "processes").glob("cells/*.parquet"))) < 1:
             time.sleep(0.02)
         workers = [pid for pid in _children() if _is_worker(pid)]
