@@ -19,6 +19,8 @@ class Bernstein(NamedTuple):
     0.191314
     """
 
+    monotone = True
+
     rho: float = 3.0
 
     def _check(self) -> None:

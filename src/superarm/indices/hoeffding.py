@@ -18,6 +18,8 @@ class Hoeffding(NamedTuple):
     0.183113
     """
 
+    monotone = True
+
     rho: float = 3.0
 
     def _check(self) -> None:

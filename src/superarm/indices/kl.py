@@ -91,6 +91,8 @@ class KL(NamedTuple):
     ``rho=3, c=0`` is the one of the theorem with explicit constants (``docs/theory``).
     """
 
+    monotone = True
+
     rho: float = 1.0
     c: float = 3.0
 
@@ -117,6 +119,8 @@ class KLMoss(NamedTuple):
     Differs: no regret bound is known for it on semi-bandits; the width keeps the form
     :math:`u\sqrt{p(1-p)} + v`.
     """
+
+    monotone = True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return max(0.0, math.log(t * share / pulls)) / pulls

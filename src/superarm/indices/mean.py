@@ -11,6 +11,8 @@ class Mean(NamedTuple):
     The naive baseline of [AuerCesaBianchiFischer2002]_.
     """
 
+    monotone = True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return 0.0
 

@@ -19,6 +19,8 @@ class UCBV(NamedTuple):
     True
     """
 
+    monotone = True
+
     zeta: float = 1.0
     c: float = 1.0 / 6.0
 

@@ -1,26 +1,17 @@
 from typing import NamedTuple
 
-import numpy as np
-
-from superarm._jit import component, interpreted, kernel
-from superarm.actions import capacity, cover
-from superarm.arrays import Floats, Ints
-from superarm.indices import Index, level, score
+from superarm._jit import component, interpreted
+from superarm.actions import cover
+from superarm.arrays import Ints
+from superarm.indices import Index
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
-from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.base import Moment, Policy, any_unsampled, holds_unsampled
+from superarm.policies.rating import Estimates, estimated, rate
+from superarm.policies.sieve import Sieve, sieves
 from superarm.problem import Problem
-from superarm.support import span
 from superarm.tally import Feedback, Tally, estimate, record
-
-
-class Estimates(NamedTuple):
-    """Empirical mean and standard deviation of every entry, and room for the scores: (n_entries,) each."""
-
-    mean: Floats
-    deviation: Floats
-    q: Floats
 
 
 @component
@@ -32,7 +23,7 @@ class IndexPolicy(NamedTuple):
     .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
 
     Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though
-    its arm was pulled, scores 1.
+    its arm was pulled, scores 1. ``fit`` takes :class:`Sieve` where it makes the same decisions faster.
     """
 
     confidence: Index
@@ -40,11 +31,7 @@ class IndexPolicy(NamedTuple):
     intake: Intake = Exact()
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        entries = len(tally.total)
-        memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
-        for j in range(problem.n_arms):
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
-        return memory
+        return estimated(problem, tally)
 
     def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
         if any_unsampled(moment.ranks):
@@ -62,37 +49,15 @@ class IndexPolicy(NamedTuple):
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
 
     @interpreted
-    def fit(self, problem: Problem) -> "IndexPolicy":
+    def fit(self, problem: Problem) -> Policy:
+        plain = self.plain(problem)
+        return Sieve(*plain) if sieves(*plain[:2], problem) else plain
+
+    @interpreted
+    def plain(self, problem: Problem) -> "IndexPolicy":
+        """The policy made ready for this problem without any device for speed: the reference of all of them."""
         return self._replace(oracle=self.oracle.fit(problem))
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
-
-
-@kernel
-def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
-    """Write the score of every entry of every eligible arm into ``memory.q``."""
-    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    partial = moment.tally.missed.size > 0
-    for j in range(problem.n_arms):
-        if not moment.ranks.eligible[j]:
-            continue
-        pulls = moment.ranks.pulls[j]
-        first, last = span(problem.terms.support, j)
-        if partial or pulls == 0.0:
-            for e in range(first, last):
-                unseen = moment.tally.missed[e] if partial else 0.0
-                memory.q[e] = _score_one(confidence, memory, e, pulls - unseen, moment.t, share, noise)
-        else:
-            x = level(confidence, pulls, moment.t, share)
-            mean, deviation, q = memory.mean[first:last], memory.deviation[first:last], memory.q[first:last]
-            for o in range(last - first):
-                q[o] = score(confidence, mean[o], deviation[o], x, noise)
-
-
-@kernel
-def _score_one(confidence: Index, memory: Estimates, e: int, seen: float, t: int, share: float, noise: Noise) -> float:
-    if seen <= 0.0:
-        return 1.0
-    return score(confidence, memory.mean[e], memory.deviation[e], level(confidence, seen, t, share), noise)

@@ -64,7 +64,18 @@ class Optional(Protocol):
     """What a reward may define if it can do better than subtracting worths."""
 
     def lift(self, weight: float, state: float, q: float) -> float:
-        """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation."""
+        """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
+        ...
+
+    def form(self, q: float) -> float:
+        """How ``q`` enters ``slope``'s bound: not negative, growing with ``q``; ``q`` itself by default."""
+        ...
+
+    def slope(self, weight: float, state: float) -> float:
+        """The number with ``lift(weight, state, q) <= slope(weight, state) * form(q)``, nearly equal.
+
+        A reward that defines it lets policies pass over arms that cannot win.
+        """
         ...
 
 
@@ -73,10 +84,17 @@ def _lift_by_difference(reward: Any, weight: float, state: float, q: float) -> f
     return worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
 
 
+@kernel
+def _as_it_is(reward: Any, q: float) -> float:
+    return q
+
+
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
 lift: verb[..., float] = verb(Optional.lift, default=_lift_by_difference)
+form: verb[..., float] = verb(Optional.form, default=_as_it_is)
+slope = verb(Optional.slope)
 derivative = verb(Reward.derivative)
 
 
