@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
+from superarm._jit import inlined, kernel
 from superarm.arrays import Floats, Ints
 
 
@@ -34,7 +34,7 @@ def order(pulls: Floats) -> Order:
     return line
 
 
-@kernel
+@inlined
 def _better(line: Order, node: int) -> int:
     left, right = line.winner[2 * node], line.winner[2 * node + 1]
     return left if line.key[left] <= line.key[right] else right  # type: ignore[no-any-return]
@@ -43,15 +43,16 @@ def _better(line: Order, node: int) -> int:
 @kernel
 def place(line: Order, arm: int, key: float) -> None:
     """Let ``arm`` stand in line with ``key`` pulls, or aside if infinite."""
-    if line.key[arm] == key:
+    keys, winner = line.key, line.winner
+    if keys[arm] == key:
         return
-    line.key[arm] = key
-    node = (len(line.key) + arm) // 2
+    keys[arm] = key
+    node = (len(keys) + arm) // 2
     while node > 0:
         better = _better(line, node)
-        if better == line.winner[node] and better != arm:
+        if better == winner[node] and better != arm:
             return
-        line.winner[node] = better
+        winner[node] = better
         node //= 2
 
 

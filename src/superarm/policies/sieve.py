@@ -16,8 +16,8 @@ from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
 from superarm.policies.tiles import Tiles, lay, reach, tiles
 from superarm.problem import Problem
 from superarm.rewards import absorb, gain
-from superarm.rewards.base import start
-from superarm.support import Dense, span
+from superarm.rewards.base import renew
+from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimate, record
 
 _LARGE = 2_000
@@ -86,8 +86,7 @@ class Sieve(NamedTuple):
             if moment.t > memory.until[0]:
                 _look_ahead(self.confidence, problem, moment, memory, noise)
             memory.calls[0] += 1
-            for i in range(problem.n_items):
-                memory.memo[i] = start(problem.reward, problem.terms.weights[i])
+            renew(problem.reward, problem.terms, memory.memo)
             while size < len(chosen) and line.key[line.winner[1]] < np.inf:
                 best = _pick(self.confidence, problem, moment, memory, noise)
                 if best < 0:
@@ -164,11 +163,9 @@ def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sif
 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, arm: int, noise: Noise) -> None:
-    first, last = span(problem.terms.support, arm)
-    row = memory.estimates.q[first:last]
     glance = Glance(arm, tally.pulls[arm], max(1, memory.until[0]))
-    rate_arm(confidence, problem, tally, memory.estimates, glance, noise, row)
-    lay(memory.screen, problem.reward, arm, row)
+    rate_arm(confidence, problem, tally, memory.estimates, glance, noise)
+    lay(memory.screen, problem.reward, arm, memory.estimates.q)
 
 
 @kernel
@@ -202,12 +199,11 @@ def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, n
 @inlined
 def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, arm: int, noise: Noise) -> float:
     """The exact gain, from exact scores that are computed once a call."""
-    estimates = memory.estimates
-    if memory.stamp[arm] != memory.calls[0]:
-        memory.stamp[arm] = memory.calls[0]
-        first, last = span(problem.terms.support, arm)
+    estimates, stamp = memory.estimates, memory.stamp
+    if stamp[arm] != memory.calls[0]:
+        stamp[arm] = memory.calls[0]
         glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
-        rate_arm(confidence, problem, moment.tally, estimates, glance, noise, estimates.q[first:last])
+        rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
     return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
 
 

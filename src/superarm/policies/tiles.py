@@ -51,18 +51,19 @@ def tiles(n_arms: int, n_items: int) -> Tiles:
 
 
 @inlined
-def lay(screen: Tiles, reward: Reward, arm: int, row: Floats) -> None:
+def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
     """Write the bounds of one arm; those of an arm that had and has only ones stay as they are."""
-    ones = True
-    for o in range(len(row)):
-        ones &= row[o] >= 1.0
-    if ones and screen.all_one[arm]:
+    n = len(screen.slope)
+    first = np.uint64(arm * n)
+    least = 1.0
+    for i in range(np.uint64(n)):
+        least = min(least, q[first + i])
+    if least >= 1.0 and screen.all_one[arm]:
         return
-    screen.all_one[arm] = ones
-    n = len(row)
-    lane = screen.z[(arm // WIDTH) * n * WIDTH + arm % WIDTH :]
-    for o in range(n):
-        lane[np.uint64(o * WIDTH)] = np.float32(form(reward, row[o]) * _UP)
+    screen.all_one[arm] = least >= 1.0
+    z, place = screen.z, np.uint64((arm // WIDTH) * n * WIDTH + arm % WIDTH)
+    for i in range(np.uint64(n)):
+        z[place + i * np.uint64(WIDTH)] = np.float32(form(reward, q[first + i]) * _UP)
 
 
 @inlined
@@ -72,10 +73,11 @@ def reach(screen: Tiles, reward: Reward, terms: Terms, memo: Floats) -> float:
     most = 0.0
     for i in range(n):
         most = max(most, slope(reward, terms.weights[i], memo[i]))
+    slopes, top = screen.slope, screen.top
     for i in range(n):
         share = slope(reward, terms.weights[i], memo[i]) / most
-        screen.slope[i] = np.float32(max(share, _LEAST) * _UP) if share > 0.0 else np.float32(0.0)
-    for tile in range(len(screen.top)):
+        slopes[i] = np.float32(max(share, _LEAST) * _UP) if share > 0.0 else np.float32(0.0)
+    for tile in range(len(top)):
         first = tile * n * WIDTH
-        screen.top[tile] = weighted_sums(screen.z, first, screen.slope, screen.start, tile * WIDTH, screen.reach)
+        top[tile] = weighted_sums(screen.z, first, slopes, screen.start, tile * WIDTH, screen.reach)
     return most * (1.0 + (n + 16) * 1.2e-7)  # n additions, each off by at most 6e-8 of the sum

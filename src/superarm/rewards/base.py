@@ -109,47 +109,52 @@ class Terms(NamedTuple):
 def fresh(reward: Reward, terms: Terms) -> Floats:
     """The state of every item before any arm has joined, (n_items,)."""
     memo = np.empty(len(terms.weights))
-    for i in range(len(memo)):
-        memo[i] = start(reward, terms.weights[i])
+    renew(reward, terms, memo)
     return memo
+
+
+@inlined
+def renew(reward: Reward, terms: Terms, memo: Floats) -> None:
+    """Turn any state into that of the empty batch."""
+    for i in range(np.uint64(len(memo))):
+        memo[i] = start(reward, terms.weights[i])
 
 
 @inlined
 def gain(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> float:
     """r(A + arm; q) - r(A; q), where ``memo`` is the state of A and ``q`` (n_entries,) the parameters."""
     first, last = span(terms.support, arm)
-    row = q[first:last]
     a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
     a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0
-    blocks = len(row) // 8
+    blocks = (last - first) // 8
     for block in range(blocks):  # eight lanes in a fixed order: vectorised, and the same bits everywhere
         o = np.uint64(block) * _8  # unsigned, so that no test for negative indices breaks the vectors
-        a0 += _term(reward, terms, memo, row, first, o)
-        a1 += _term(reward, terms, memo, row, first, o + _1)
-        a2 += _term(reward, terms, memo, row, first, o + _2)
-        a3 += _term(reward, terms, memo, row, first, o + _3)
-        a4 += _term(reward, terms, memo, row, first, o + _4)
-        a5 += _term(reward, terms, memo, row, first, o + _5)
-        a6 += _term(reward, terms, memo, row, first, o + _6)
-        a7 += _term(reward, terms, memo, row, first, o + _7)
-    for rest in range(8 * blocks, len(row)):
-        a0 += _term(reward, terms, memo, row, first, np.uint64(rest))
+        a0 += _term(reward, terms, memo, q, first, o)
+        a1 += _term(reward, terms, memo, q, first, o + _1)
+        a2 += _term(reward, terms, memo, q, first, o + _2)
+        a3 += _term(reward, terms, memo, q, first, o + _3)
+        a4 += _term(reward, terms, memo, q, first, o + _4)
+        a5 += _term(reward, terms, memo, q, first, o + _5)
+        a6 += _term(reward, terms, memo, q, first, o + _6)
+        a7 += _term(reward, terms, memo, q, first, o + _7)
+    for rest in range(8 * blocks, last - first):
+        a0 += _term(reward, terms, memo, q, first, np.uint64(rest))
     return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
 
 
 @inlined
-def _term(reward: Reward, terms: Terms, memo: Floats, row: Floats, first: int, offset: Any) -> float:
+def _term(reward: Reward, terms: Terms, memo: Floats, q: Floats, first: int, offset: Any) -> float:
     i = item(terms.support, first, offset)
-    return lift(reward, terms.weights[i], memo[i], row[offset])
+    return lift(reward, terms.weights[i], memo[i], q[np.uint64(first) + offset])
 
 
-@kernel
+@inlined
 def absorb(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> None:
     """Turn the state of A into the state of A + arm."""
     first, last = span(terms.support, arm)
-    for o in range(last - first):
+    for o in range(np.uint64(last - first)):
         i = item(terms.support, first, o)
-        memo[i] = join(reward, memo[i], q[first + o])
+        memo[i] = join(reward, memo[i], q[np.uint64(first) + o])
 
 
 @kernel
