@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm import arrays
-from superarm._jit import inlined, kernel
+from superarm._jit import inlined, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
@@ -61,7 +61,7 @@ def allow_missing(tally: Tally) -> Tally:
     return tally if tally.missed.size else tally._replace(missed=np.zeros_like(tally.total))
 
 
-@kernel
+@lean
 def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, noise: Noise, sign: float) -> None:
     """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
 
@@ -90,7 +90,7 @@ def _on_grid(x: float) -> float:
     return math.floor(x * GRID + 0.5) / GRID
 
 
-@kernel
+@lean
 def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: Floats) -> None:
     r"""Write :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries; 0 where nothing was seen.
 

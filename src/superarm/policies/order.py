@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, kernel
+from superarm._jit import inlined, kernel, lean
 from superarm.arrays import Floats, Ints
 
 
@@ -40,7 +40,7 @@ def _better(line: Order, node: int) -> int:
     return left if line.key[left] <= line.key[right] else right  # type: ignore[no-any-return]
 
 
-@kernel
+@lean
 def place(line: Order, arm: int, key: float) -> None:
     """Let ``arm`` stand in line with ``key`` pulls, or aside if infinite."""
     keys, winner = line.key, line.winner
@@ -56,7 +56,7 @@ def place(line: Order, arm: int, key: float) -> None:
         node //= 2
 
 
-@kernel
+@lean
 def fill_in_order(line: Order, chosen: Ints, size: int) -> int:
     """Let arms step out of line into ``chosen`` until it is full or the line is empty; the new size."""
     while size < len(chosen) and line.key[line.winner[1]] < np.inf:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, kernel
+from superarm._jit import inlined, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.indices import Index, level, score
@@ -41,7 +41,7 @@ def estimated(problem: Problem, tally: Tally) -> Estimates:
     return memory
 
 
-@kernel
+@lean
 def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
     """Write the score of every entry of every eligible arm into ``memory.q``."""
     for j in range(problem.n_arms):

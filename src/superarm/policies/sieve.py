@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, inlined, interpreted, kernel
+from superarm._jit import component, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
@@ -79,38 +79,13 @@ class Sieve(NamedTuple):
         return memory
 
     def choose(self, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> Ints:
-        line, chosen = memory.line, memory.chosen
-        _align(memory, moment)
-        size = 0
-        if line.key[line.winner[1]] > 0.0:
-            if moment.t > memory.until[0]:
-                _look_ahead(self.confidence, problem, moment, memory, noise)
-            memory.calls[0] += 1
-            renew(problem.reward, problem.terms, memory.memo)
-            while size < len(chosen) and line.key[line.winner[1]] < np.inf:
-                best = _pick(self.confidence, problem, moment, memory, noise)
-                if best < 0:
-                    break
-                absorb(problem.reward, problem.terms, memory.memo, memory.estimates.q, best)
-                chosen[size] = best
-                place(line, best, np.inf)
-                memory.screen.start[best] = -np.inf
-                size += 1
-            for n in range(size):
-                memory.screen.start[chosen[n]] = 0.0
-        size = fill_in_order(line, chosen, size)
-        action = chosen[:size].copy()
-        chosen[size:] = -1
-        return action
+        return memory.chosen[: _assemble(self.confidence, problem, moment, memory, noise)].copy()
 
     def learn(
         self, problem: Problem, tally: Tally, memory: Sifted, feedback: Feedback, noise: Noise, sign: float
     ) -> None:
         record(tally, problem.terms.support, feedback, self.intake, noise, sign)
-        for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
-            place(memory.line, j, tally.pulls[j])
-            _bound(self.confidence, problem, tally, memory, j, noise)
+        _revise(self.confidence, problem, tally, memory, feedback.action, noise)
 
     @interpreted
     def fit(self, problem: Problem) -> "Sieve":
@@ -133,7 +108,43 @@ def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     )
 
 
-@kernel
+@lean
+def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> int:
+    """Write the batch to play into ``memory.chosen``; its size."""
+    line, chosen, closed = memory.line, memory.chosen, memory.screen.start
+    _align(memory, moment)
+    size = 0
+    if line.key[line.winner[1]] > 0.0:
+        if moment.t > memory.until[0]:
+            _look_ahead(confidence, problem, moment, memory, noise)
+        memory.calls[0] += 1
+        renew(problem.reward, problem.terms, memory.memo)
+        while size < len(chosen) and line.key[line.winner[1]] < np.inf:
+            best = _pick(confidence, problem, moment, memory, noise)
+            if best < 0:
+                break
+            absorb(problem.reward, problem.terms, memory.memo, memory.estimates.q, best)
+            chosen[size] = best
+            size += 1
+            place(line, best, np.inf)
+            closed[best] = -np.inf
+        for n in range(size):
+            closed[chosen[n]] = 0.0
+    size = fill_in_order(line, chosen, size)
+    chosen[size:] = -1
+    return size
+
+
+@lean
+def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, action: Ints, noise: Noise) -> None:
+    """Bring estimates, line and bounds of the arms of ``action`` up to date."""
+    for j in action:
+        estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
+        place(memory.line, j, tally.pulls[j])
+        _bound(confidence, problem, tally, memory, j, noise)
+
+
+@lean
 def _align(memory: Sifted, moment: Moment) -> None:
     """Let the line be that of ``moment.ranks``. If those are the tally's pulls, only the last batch stands aside."""
     line, ranks = memory.line, moment.ranks
@@ -152,7 +163,7 @@ def _align(memory: Sifted, moment: Moment) -> None:
     memory.odd[0] = odd
 
 
-@kernel
+@lean
 def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> None:
     """Bound all parameters for some rounds to come. Bounds of 1 stay."""
     memory.until[0] = moment.t + max(_SHORTEST, moment.t // _STRIDE)
@@ -168,7 +179,7 @@ def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, ar
     lay(memory.screen, problem.reward, arm, memory.estimates.q)
 
 
-@kernel
+@lean
 def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> int:
     """The open arm with the largest gain, first in line among equals; -1 if all gains are 0."""
     screen, line = memory.screen, memory.line
