@@ -18,12 +18,14 @@ class Hoeffding(NamedTuple):
     0.183113
     """
 
-    monotone = True
-
     rho: float = 3.0
 
     def _check(self) -> None:
         positive(self, "rho")
+
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(t) / pulls

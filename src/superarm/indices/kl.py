@@ -91,14 +91,16 @@ class KL(NamedTuple):
     ``rho=3, c=0`` is the one of the theorem with explicit constants (``docs/theory``).
     """
 
-    monotone = True
-
     rho: float = 1.0
     c: float = 3.0
 
     def _check(self) -> None:
         positive(self, "rho")
         nonnegative(self, "c")
+
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         log_t = math.log(t)
@@ -120,7 +122,9 @@ class KLMoss(NamedTuple):
     :math:`u\sqrt{p(1-p)} + v`.
     """
 
-    monotone = True
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return max(0.0, math.log(t * share / pulls)) / pulls

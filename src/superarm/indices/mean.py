@@ -11,7 +11,9 @@ class Mean(NamedTuple):
     The naive baseline of [AuerCesaBianchiFischer2002]_.
     """
 
-    monotone = True
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return 0.0

@@ -19,14 +19,16 @@ class UCBV(NamedTuple):
     True
     """
 
-    monotone = True
-
     zeta: float = 1.0
     c: float = 1.0 / 6.0
 
     def _check(self) -> None:
         positive(self, "zeta")
         nonnegative(self, "c")
+
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.zeta * math.log(t) / pulls

@@ -3,6 +3,19 @@
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.sieve import Sieve
+from superarm.policies.sparse_sieve import SparseSieve
 from superarm.policies.uniform import Uniform
 
-__all__ = ["EpsilonGreedy", "IndexPolicy", "Moment", "Policy", "Uniform", "choose", "learn", "prepare"]
+__all__ = [
+    "EpsilonGreedy",
+    "IndexPolicy",
+    "Moment",
+    "Policy",
+    "Sieve",
+    "SparseSieve",
+    "Uniform",
+    "choose",
+    "learn",
+    "prepare",
+]

@@ -10,6 +10,7 @@ from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.policies.base import Moment, Policy, any_unsampled, holds_unsampled
 from superarm.policies.rating import Estimates, estimated, rate
 from superarm.policies.sieve import Sieve, sieves
+from superarm.policies.sparse_sieve import SparseSieve, sieves_sparse
 from superarm.problem import Problem
 from superarm.tally import Feedback, Tally, estimate, record
 
@@ -23,7 +24,8 @@ class IndexPolicy(NamedTuple):
     .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
 
     Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though
-    its arm was pulled, scores 1. ``fit`` takes :class:`Sieve` where it makes the same decisions faster.
+    its arm was pulled, scores 1. ``fit`` takes :class:`Sieve` or
+    :class:`SparseSieve` where they make the same decisions faster.
     """
 
     confidence: Index
@@ -51,7 +53,9 @@ class IndexPolicy(NamedTuple):
     @interpreted
     def fit(self, problem: Problem) -> Policy:
         plain = self.plain(problem)
-        return Sieve(*plain) if sieves(*plain[:2], problem) else plain
+        if sieves(*plain[:2], problem):
+            return Sieve(*plain)
+        return SparseSieve(*plain) if sieves_sparse(*plain[:2], problem) else plain
 
     @interpreted
     def plain(self, problem: Problem) -> "IndexPolicy":

@@ -1,4 +1,4 @@
-"""The hopeful parameters of one arm, or of all."""
+"""The hopeful parameters of one arm, or of all: [MerlisMannor2019]_ (Algorithm 1, line 6)."""
 
 from typing import NamedTuple
 

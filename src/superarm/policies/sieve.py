@@ -11,7 +11,7 @@ from superarm.intake import Intake
 from superarm.noise import Noise
 from superarm.oracles import Greedy, Guarantee, Oracle
 from superarm.policies.base import Moment
-from superarm.policies.order import Order, fill_in_order, order, place
+from superarm.policies.order import Order, before, fill_in_order, order, place
 from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
 from superarm.policies.tiles import Tiles, lay, reach, tiles
 from superarm.problem import Problem
@@ -32,7 +32,8 @@ class Sifted(NamedTuple):
 
     ``screen`` bounds every parameter up to round ``until`` (1,), ``line`` orders the arms for ties. ``stamp`` (n_arms,)
     tells in which call, counted by ``calls`` (1,), an arm's exact scores were last computed; ``memo`` (n_items,) and
-    ``chosen`` (k,) are room for the batch under construction, ``ones`` (n_items,) the scores of an unknown arm; ``odd`` (1,) tells that the line is not the tally's.
+    ``chosen`` (k,) are room for the batch under construction, ``ones`` (n_items,) the scores of an unknown arm; ``odd``
+    (1,) tells that the line is not the tally's.
     """
 
     estimates: Estimates
@@ -54,9 +55,9 @@ class Sieve(NamedTuple):
     While an arm is not played its level grows with t, its score with the level, and gains with the scores. So scores
     computed for a later round :math:`t'` bound all gains until then, and only the arms played in a round change theirs.
     One pass in single precision bounds every gain; arms whose bound reaches the best exact gain found are evaluated
-    exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. An arm first in line whose scores
-    are all 1 wins without a pass. [MerlisMannor2019]_ (Algorithm 1) with the arg max of its oracle taken lazily, after
-    [Minoux1978]_.
+    exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. An arm first in line whose
+    scores are all 1 wins without a pass. [MerlisMannor2019]_ (Algorithm 1) with the arg max of its oracle taken lazily,
+    after [Minoux1978]_.
     """
 
     confidence: Index
@@ -67,7 +68,7 @@ class Sieve(NamedTuple):
         memory = Sifted(
             estimated(problem, tally),
             tiles(problem.n_arms, problem.n_items),
-            order(tally.pulls),
+            order(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(1, np.int64),
             np.zeros(problem.n_arms, np.int64),
             np.zeros(1, np.int64),
@@ -126,7 +127,7 @@ def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Sifte
             absorb(problem.reward, problem.terms, memory.memo, memory.estimates.q, best)
             chosen[size] = best
             size += 1
-            place(line, best, np.inf)
+            place(line, best, np.inf, 0.0)
             closed[best] = -np.inf
         for n in range(size):
             closed[chosen[n]] = 0.0
@@ -140,7 +141,7 @@ def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, a
     """Bring estimates, line and bounds of the arms of ``action`` up to date."""
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
-        place(memory.line, j, tally.pulls[j])
+        place(memory.line, j, tally.pulls[j], 0.0)
         _bound(confidence, problem, tally, memory, j, noise)
 
 
@@ -154,12 +155,12 @@ def _align(memory: Sifted, moment: Moment) -> None:
     odd = eligible < len(ranks.eligible) or ranks.pulls is not moment.tally.pulls
     if odd or memory.odd[0]:
         for j in range(len(ranks.pulls)):
-            place(line, j, ranks.pulls[j] if ranks.eligible[j] else np.inf)
+            place(line, j, ranks.pulls[j] if ranks.eligible[j] else np.inf, 0.0)
             memory.screen.start[j] = np.float32(0.0 if ranks.eligible[j] else -np.inf)
     else:
         for j in memory.chosen:
             if j >= 0:
-                place(line, j, ranks.pulls[j])
+                place(line, j, ranks.pulls[j], 0.0)
     memory.odd[0] = odd
 
 
@@ -189,7 +190,7 @@ def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, n
     best = line.winner[1]
     if screen.all_one[best] and _gain(confidence, problem, moment, memory, best, noise) == largest:
         return best  # type: ignore[no-any-return]
-    scale = reach(screen, problem.reward, problem.terms, memory.memo)
+    scale = reach(screen, problem.reward, problem.terms, memory.memo)  # type: ignore[arg-type]
     best = _highest(screen)
     if screen.reach[best] == 0.0:
         return -1
@@ -201,10 +202,10 @@ def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, n
         for j in range(tile * WIDTH, (tile + 1) * WIDTH):
             if screen.reach[j] >= enough and j != best:
                 g = _gain(confidence, problem, moment, memory, j, noise)
-                if g > most or (g == most and _before(line, j, best)):
+                if g > most or (g == most and before(line, j, best)):
                     best, most = j, g
                     enough = np.float32(most / scale * (1.0 - 1.2e-7))
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 @inlined
@@ -216,11 +217,6 @@ def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, a
         glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
         rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
     return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
-
-
-@inlined
-def _before(line: Order, a: int, b: int) -> bool:
-    return line.key[a] < line.key[b] or (line.key[a] == line.key[b] and a < b)
 
 
 @inlined

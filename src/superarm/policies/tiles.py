@@ -1,4 +1,7 @@
-"""Upper bounds of every arm's gain in one pass: single precision, ``WIDTH`` arms at a time."""
+"""Upper bounds of every arm's gain in one pass: single precision, ``WIDTH`` arms at a time.
+
+Bounds on gains that let greedy picking pass over arms are [Minoux1978]_'s; here they are laid out for vectors.
+"""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +11,7 @@ from superarm._jit import inlined, kernel
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.arrays import Bools, Floats
 from superarm.rewards import Reward, Terms
-from superarm.rewards.base import form, slope
+from superarm.rewards.base import Optional, form, slope
 
 _UP = 1.0 + 1.2e-7
 """A number times this, rounded to single precision, is above the number, and above any rounding error of it."""
@@ -20,9 +23,9 @@ _LEAST = 1e-20
 class Tiles(NamedTuple):
     """Bounds of all parameters, and of all gains.
 
-    ``z`` (n_tiles * n_items * WIDTH,) bounds form(q), rounded up: tile after tile, in a tile item after item, in an item
-    arm after arm. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start`` (n_tiles * WIDTH,) is 0, or minus
-    infinity for an arm that may not join; ``reach`` (same) are the sums of slope * z, ``top`` (n_tiles,) the
+    ``z`` (n_tiles * n_items * WIDTH,) bounds form(q), rounded up: tile after tile, in a tile item after item, in an
+    item arm after arm. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start`` (n_tiles * WIDTH,) is 0, or
+    minus infinity for an arm that may not join; ``reach`` (same) are the sums of slope * z, ``top`` (n_tiles,) the
     largest of each tile, and ``slope`` (n_items,) what an item is still worth.
     """
 
@@ -67,7 +70,7 @@ def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
 
 
 @inlined
-def reach(screen: Tiles, reward: Reward, terms: Terms, memo: Floats) -> float:
+def reach(screen: Tiles, reward: Optional, terms: Terms, memo: Floats) -> float:
     """Bound the gain of every arm that may join: ``reach[j]`` times the number returned."""
     n = len(memo)
     most = 0.0

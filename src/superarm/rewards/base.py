@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, verb
+from superarm._jit import inlined, kernel, lean, verb
 from superarm.arrays import Floats, Ints
 from superarm.support import Support, item, span
 
@@ -170,9 +170,27 @@ def total(reward: Reward, terms: Terms, memo: Floats) -> float:
 def value(reward: Reward, terms: Terms, q: Floats, action: Ints) -> float:
     """r(action; q)."""
     memo = fresh(reward, terms)
+    return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
+
+
+@lean
+def accrue(reward: Reward, terms: Terms, memo: Floats, q: Floats, action: Ints) -> float:
+    """r(A + action; q) - r(A; q), where ``memo`` is the state of A and becomes that of A + action."""
+    r = 0.0
     for j in action:
+        r += gain(reward, terms, memo, q, j)
         absorb(reward, terms, memo, q, j)
-    return total(reward, terms, memo)
+    return r
+
+
+@lean
+def forget(reward: Reward, terms: Terms, memo: Floats, action: Ints) -> None:
+    """Turn the state of ``action`` into that of the empty batch, touching only its items."""
+    for j in action:
+        first, last = span(terms.support, j)
+        for o in range(np.uint64(last - first)):
+            i = item(terms.support, first, o)
+            memo[i] = start(reward, terms.weights[i])
 
 
 @kernel
