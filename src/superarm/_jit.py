@@ -45,9 +45,14 @@ def kernel(fn: F) -> F:
     return _compile(fn)
 
 
+def lean(fn: F) -> F:
+    """A kernel that makes no arrays and returns none, and so counts no references: they cost more than small work."""
+    return _compile(fn, _nrt=False)
+
+
 def inlined(fn: F) -> F:
-    """A kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
-    return _compile(fn, forceinline=True)
+    """A lean kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
+    return _compile(fn, _nrt=False, forceinline=True)
 
 
 def wrapping(fn: F) -> F:

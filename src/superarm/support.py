@@ -92,7 +92,7 @@ class Sparse(_Rows):
         return self.start[arm], self.start[arm + 1]
 
     def item(self, first: int, offset: int) -> int:
-        return self.items[first + int(offset)]  # type: ignore[no-any-return]
+        return self.items[np.uint64(first) + np.uint64(offset)]  # type: ignore[no-any-return]
 
     def size(self) -> int:
         return len(self.items)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm import arrays
-from superarm._jit import inlined, kernel
+from superarm._jit import inlined, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
@@ -61,27 +61,27 @@ def allow_missing(tally: Tally) -> Tally:
     return tally if tally.missed.size else tally._replace(missed=np.zeros_like(tally.total))
 
 
-@kernel
+@lean
 def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, noise: Noise, sign: float) -> None:
     """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
 
     A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not.
     """
-    partial = tally.missed.size > 0
+    pulls, total, square, missed = tally  # bound once: a store through the tuple counts references
+    partial = missed.size > 0
     at = 0
     for j in feedback.action:
         seek(noise, feedback.t, j)
-        tally.pulls[j] += sign
+        pulls[j] += sign
         first, last = span(support, j)
-        total, square = tally.total[first:last], tally.square[first:last]
-        outcome = feedback.outcome[at : at + last - first]
-        for o in range(last - first):
-            x = _on_grid(take(intake, outcome[o], noise))
-            if partial and not feedback.seen[at + o]:
-                tally.missed[first + o] += sign
+        entry, place = np.uint64(first), np.uint64(at)
+        for o in range(np.uint64(last - first)):
+            x = _on_grid(take(intake, feedback.outcome[place + o], noise))
+            if partial and not feedback.seen[place + o]:
+                missed[entry + o] += sign
             else:
-                total[o] += sign * x
-                square[o] += sign * _on_grid(x * x)
+                total[entry + o] += sign * x
+                square[entry + o] += sign * _on_grid(x * x)
         at += last - first
 
 
@@ -90,7 +90,7 @@ def _on_grid(x: float) -> float:
     return math.floor(x * GRID + 0.5) / GRID
 
 
-@kernel
+@lean
 def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: Floats) -> None:
     r"""Write :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries; 0 where nothing was seen.
 
@@ -99,15 +99,14 @@ def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: 
     Implements [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation.
     """
     first, last = span(support, arm)
-    total, square = tally.total[first:last], tally.square[first:last]
-    mean, deviation = mean[first:last], deviation[first:last]
     partial = tally.missed.size > 0
-    for o in range(last - first):
-        n = tally.pulls[arm] - tally.missed[first + o] if partial else tally.pulls[arm]
+    entry = np.uint64(first)
+    for o in range(np.uint64(last - first)):
+        n = tally.pulls[arm] - tally.missed[entry + o] if partial else tally.pulls[arm]
         n = max(n, 1.0)  # where nothing was seen, both sums are 0
-        m = total[o] / n
-        mean[o] = m
-        deviation[o] = math.sqrt(max(0.0, square[o] / n - m * m))
+        m = tally.total[entry + o] / n
+        mean[entry + o] = m
+        deviation[entry + o] = math.sqrt(max(0.0, tally.square[entry + o] / n - m * m))
 
 
 def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:

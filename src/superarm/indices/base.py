@@ -24,5 +24,14 @@ class Index(Protocol):
         ...
 
 
+class Optional(Protocol):
+    """What an index may define to let policies pass over arms that cannot win."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether scores grow with the level, and levels with t and not with pulls: never so for a sampled index."""
+        ...
+
+
 level = verb(Index.level)
 score = verb(Index.score)

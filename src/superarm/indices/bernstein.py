@@ -24,6 +24,10 @@ class Bernstein(NamedTuple):
     def _check(self) -> None:
         positive(self, "rho")
 
+    @property
+    def monotone(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(t) / pulls
 

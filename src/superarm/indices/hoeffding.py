@@ -23,6 +23,10 @@ class Hoeffding(NamedTuple):
     def _check(self) -> None:
         positive(self, "rho")
 
+    @property
+    def monotone(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(t) / pulls
 

@@ -100,6 +100,10 @@ class KL(NamedTuple):
         positive(self, "rho")
         nonnegative(self, "c")
 
+    @property
+    def monotone(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         log_t = math.log(t)
         return (self.rho * log_t + self.c * math.log(max(1.0, log_t))) / pulls
@@ -119,6 +123,10 @@ class KLMoss(NamedTuple):
     Differs: no regret bound is known for it on semi-bandits; the width keeps the form
     :math:`u\sqrt{p(1-p)} + v`.
     """
+
+    @property
+    def monotone(self) -> bool:
+        return True
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return max(0.0, math.log(t * share / pulls)) / pulls

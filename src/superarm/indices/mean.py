@@ -11,6 +11,10 @@ class Mean(NamedTuple):
     The naive baseline of [AuerCesaBianchiFischer2002]_.
     """
 
+    @property
+    def monotone(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return 0.0
 

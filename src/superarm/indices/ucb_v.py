@@ -26,6 +26,10 @@ class UCBV(NamedTuple):
         positive(self, "zeta")
         nonnegative(self, "c")
 
+    @property
+    def monotone(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.zeta * math.log(t) / pulls
 

@@ -6,6 +6,8 @@ from superarm.policies.index_policy import IndexPolicy
 from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
+from superarm.policies.sieve import Sieve
+from superarm.policies.sparse_sieve import SparseSieve
 from superarm.policies.uniform import Uniform
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "Policy",
     "Screened",
     "SetBonus",
+    "Sieve",
+    "SparseSieve",
     "Uniform",
     "choose",
     "learn",

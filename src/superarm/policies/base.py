@@ -6,7 +6,7 @@ that could not be computed anew from the tally; ``choose`` answers with a batch;
 
 from typing import Any, NamedTuple, Protocol
 
-from superarm._jit import kernel, verb
+from superarm._jit import lean, verb
 from superarm.actions import Ranks
 from superarm.arrays import Ints
 from superarm.noise import Noise
@@ -56,7 +56,7 @@ choose = verb(Policy.choose)
 learn = verb(Policy.learn)
 
 
-@kernel
+@lean
 def any_unsampled(ranks: Ranks) -> bool:
     """Whether an eligible arm was never pulled."""
     for j in range(len(ranks.pulls)):
@@ -65,7 +65,7 @@ def any_unsampled(ranks: Ranks) -> bool:
     return False
 
 
-@kernel
+@lean
 def holds_unsampled(action: Ints, ranks: Ranks) -> bool:
     """Whether ``action`` contains an arm that was never pulled."""
     for j in action:

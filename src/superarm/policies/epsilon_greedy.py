@@ -1,5 +1,5 @@
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.actions import sample
@@ -7,8 +7,7 @@ from superarm.arrays import Ints
 from superarm.noise import Noise, uniform
 from superarm.oracles import Guarantee
 from superarm.parameters import fraction, nonnegative
-from superarm.policies.base import Moment, choose, learn, prepare
-from superarm.policies.index_policy import Estimates, IndexPolicy
+from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
 from superarm.tally import Feedback, Tally
 
@@ -20,7 +19,7 @@ class EpsilonGreedy(NamedTuple):
     The baseline of [AuerCesaBianchiFischer2002]_, for batches.
     """
 
-    leader: IndexPolicy
+    leader: Policy
     epsilon: float = 0.1
     decay: float = 0.0
 
@@ -28,17 +27,15 @@ class EpsilonGreedy(NamedTuple):
         fraction(self, "epsilon")
         nonnegative(self, "decay")
 
-    def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        return prepare(self.leader, problem, tally)  # type: ignore[no-any-return]
+    def prepare(self, problem: Problem, tally: Tally) -> Any:
+        return prepare(self.leader, problem, tally)
 
-    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
+    def choose(self, problem: Problem, moment: Moment, memory: Any, noise: Noise) -> Ints:
         if uniform(noise) < self.epsilon * math.pow(moment.t, -self.decay):
             return sample(problem.actions, moment.ranks, noise)
         return choose(self.leader, problem, moment, memory, noise)
 
-    def learn(
-        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
-    ) -> None:
+    def learn(self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, noise: Noise, sign: float) -> None:
         learn(self.leader, problem, tally, memory, feedback, noise, sign)
 
     @interpreted

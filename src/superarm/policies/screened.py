@@ -11,7 +11,8 @@ from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Exhaustive, Guarantee
 from superarm.policies.base import Moment, any_unsampled, holds_unsampled
-from superarm.policies.index_policy import IndexPolicy, rate_arm
+from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.rating import Glance, rate_arm
 from superarm.problem import Problem
 from superarm.rewards import value
 from superarm.tally import Feedback, Tally, estimate, record
@@ -156,7 +157,7 @@ def _worth(
 ) -> float:
     """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
     for j in action:
-        rate_arm(confidence, problem, moment, memory, j, t, noise)
+        rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], t), noise)
     return value(problem.reward, problem.terms, memory.q, action)
 
 

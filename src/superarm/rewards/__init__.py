@@ -1,6 +1,6 @@
 """What a batch is worth: rewards."""
 
-from superarm.rewards.base import Reward, Smoothness, Terms, absorb, fresh, gain, gradient, total, value
+from superarm.rewards.base import Reward, Smoothness, Terms, absorb, accrue, forget, fresh, gain, gradient, total, value
 from superarm.rewards.coverage import Coverage
 from superarm.rewards.linear import ClippedLinear, Linear
 from superarm.rewards.logistic import Logistic
@@ -14,6 +14,8 @@ __all__ = [
     "Smoothness",
     "Terms",
     "absorb",
+    "accrue",
+    "forget",
     "fresh",
     "gain",
     "gradient",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, verb
+from superarm._jit import inlined, kernel, lean, verb
 from superarm.arrays import Floats, Ints
 from superarm.support import Support, item, span
 
@@ -64,7 +64,18 @@ class Optional(Protocol):
     """What a reward may define if it can do better than subtracting worths."""
 
     def lift(self, weight: float, state: float, q: float) -> float:
-        """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation."""
+        """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
+        ...
+
+    def form(self, q: float) -> float:
+        """How ``q`` enters ``slope``'s bound: not negative, growing with ``q``; ``q`` itself by default."""
+        ...
+
+    def slope(self, weight: float, state: float) -> float:
+        """The number with ``lift(weight, state, q) <= slope(weight, state) * form(q)``, nearly equal.
+
+        A reward that defines it lets policies pass over arms that cannot win.
+        """
         ...
 
 
@@ -73,10 +84,17 @@ def _lift_by_difference(reward: Any, weight: float, state: float, q: float) -> f
     return worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
 
 
+@kernel
+def _as_it_is(reward: Any, q: float) -> float:
+    return q
+
+
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
 lift: verb[..., float] = verb(Optional.lift, default=_lift_by_difference)
+form: verb[..., float] = verb(Optional.form, default=_as_it_is)
+slope = verb(Optional.slope)
 derivative = verb(Reward.derivative)
 
 
@@ -91,47 +109,52 @@ class Terms(NamedTuple):
 def fresh(reward: Reward, terms: Terms) -> Floats:
     """The state of every item before any arm has joined, (n_items,)."""
     memo = np.empty(len(terms.weights))
-    for i in range(len(memo)):
-        memo[i] = start(reward, terms.weights[i])
+    renew(reward, terms, memo)
     return memo
+
+
+@inlined
+def renew(reward: Reward, terms: Terms, memo: Floats) -> None:
+    """Turn any state into that of the empty batch."""
+    for i in range(np.uint64(len(memo))):
+        memo[i] = start(reward, terms.weights[i])
 
 
 @inlined
 def gain(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> float:
     """r(A + arm; q) - r(A; q), where ``memo`` is the state of A and ``q`` (n_entries,) the parameters."""
     first, last = span(terms.support, arm)
-    row = q[first:last]
     a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
     a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0
-    blocks = len(row) // 8
+    blocks = (last - first) // 8
     for block in range(blocks):  # eight lanes in a fixed order: vectorised, and the same bits everywhere
         o = np.uint64(block) * _8  # unsigned, so that no test for negative indices breaks the vectors
-        a0 += _term(reward, terms, memo, row, first, o)
-        a1 += _term(reward, terms, memo, row, first, o + _1)
-        a2 += _term(reward, terms, memo, row, first, o + _2)
-        a3 += _term(reward, terms, memo, row, first, o + _3)
-        a4 += _term(reward, terms, memo, row, first, o + _4)
-        a5 += _term(reward, terms, memo, row, first, o + _5)
-        a6 += _term(reward, terms, memo, row, first, o + _6)
-        a7 += _term(reward, terms, memo, row, first, o + _7)
-    for rest in range(8 * blocks, len(row)):
-        a0 += _term(reward, terms, memo, row, first, np.uint64(rest))
+        a0 += _term(reward, terms, memo, q, first, o)
+        a1 += _term(reward, terms, memo, q, first, o + _1)
+        a2 += _term(reward, terms, memo, q, first, o + _2)
+        a3 += _term(reward, terms, memo, q, first, o + _3)
+        a4 += _term(reward, terms, memo, q, first, o + _4)
+        a5 += _term(reward, terms, memo, q, first, o + _5)
+        a6 += _term(reward, terms, memo, q, first, o + _6)
+        a7 += _term(reward, terms, memo, q, first, o + _7)
+    for rest in range(8 * blocks, last - first):
+        a0 += _term(reward, terms, memo, q, first, np.uint64(rest))
     return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
 
 
 @inlined
-def _term(reward: Reward, terms: Terms, memo: Floats, row: Floats, first: int, offset: Any) -> float:
+def _term(reward: Reward, terms: Terms, memo: Floats, q: Floats, first: int, offset: Any) -> float:
     i = item(terms.support, first, offset)
-    return lift(reward, terms.weights[i], memo[i], row[offset])
+    return lift(reward, terms.weights[i], memo[i], q[np.uint64(first) + offset])
 
 
-@kernel
+@inlined
 def absorb(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> None:
     """Turn the state of A into the state of A + arm."""
     first, last = span(terms.support, arm)
-    for o in range(last - first):
+    for o in range(np.uint64(last - first)):
         i = item(terms.support, first, o)
-        memo[i] = join(reward, memo[i], q[first + o])
+        memo[i] = join(reward, memo[i], q[np.uint64(first) + o])
 
 
 @kernel
@@ -147,9 +170,27 @@ def total(reward: Reward, terms: Terms, memo: Floats) -> float:
 def value(reward: Reward, terms: Terms, q: Floats, action: Ints) -> float:
     """r(action; q)."""
     memo = fresh(reward, terms)
+    return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
+
+
+@lean
+def accrue(reward: Reward, terms: Terms, memo: Floats, q: Floats, action: Ints) -> float:
+    """r(A + action; q) - r(A; q), where ``memo`` is the state of A and becomes that of A + action."""
+    r = 0.0
     for j in action:
+        r += gain(reward, terms, memo, q, j)
         absorb(reward, terms, memo, q, j)
-    return total(reward, terms, memo)
+    return r
+
+
+@lean
+def forget(reward: Reward, terms: Terms, memo: Floats, action: Ints) -> None:
+    """Turn the state of ``action`` into that of the empty batch, touching only its items."""
+    for j in action:
+        first, last = span(terms.support, j)
+        for o in range(np.uint64(last - first)):
+            i = item(terms.support, first, o)
+            memo[i] = start(reward, terms.weights[i])
 
 
 @kernel

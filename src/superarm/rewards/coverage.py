@@ -41,6 +41,9 @@ class Coverage(NamedTuple):
     def lift(self, weight: float, state: float, q: float) -> float:
         return state * q
 
+    def slope(self, weight: float, state: float) -> float:
+        return state
+
     def derivative(self, weight: float, state: float, q: float) -> float:
         return state
 

@@ -11,7 +11,7 @@ from superarm.environments import Environment, draw, means
 from superarm.noise import Streams, seek, streams
 from superarm.policies import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
-from superarm.rewards import value
+from superarm.rewards import accrue, forget, fresh, total
 from superarm.support import span
 from superarm.tally import Feedback, Tally, allow_missing, empty
 
@@ -44,6 +44,8 @@ def advance(
     eligible = np.ones(problem.n_arms, np.bool_)
     room = _room(problem)
     outcome, seen = np.empty(room), np.ones(room, np.bool_)
+    memo = fresh(problem.reward, problem.terms)
+    nothing = total(problem.reward, problem.terms, memo)
     for mark in range(1, len(rounds)):
         for t in range(rounds[mark - 1] + 1, rounds[mark] + 1):
             seek(game.streams.mind, t, 0)
@@ -54,7 +56,8 @@ def advance(
             feedback = Feedback(t, action, outcome, seen)
             learn(policy, problem, game.tally, game.memory, feedback, game.streams.coin, 1.0)
             p = means(environment, t).reshape(-1)
-            game.earned[0] += value(problem.reward, problem.terms, p, action)
+            game.earned[0] += nothing + accrue(problem.reward, problem.terms, memo, p, action)
+            forget(problem.reward, problem.terms, memo, action)
         earned[mark - 1] = game.earned[0]
 
 

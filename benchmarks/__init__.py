@@ -1,0 +1,1 @@
+"""What superarm's speed is measured against, and how; ``make bench`` runs ``benchmarks.rounds``."""

@@ -1,0 +1,72 @@
+"""The hopeful parameters of one arm, or of all: [MerlisMannor2019]_ (Algorithm 1, line 6)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm._jit import inlined, kernel, lean
+from superarm.actions import capacity
+from superarm.arrays import Floats
+from superarm.indices import Index, level, score
+from superarm.noise import Noise
+from superarm.policies.base import Moment
+from superarm.problem import Problem
+from superarm.support import span
+from superarm.tally import Tally, estimate
+
+
+class Estimates(NamedTuple):
+    """Empirical mean and standard deviation of every entry, and room for the scores: (n_entries,) each."""
+
+    mean: Floats
+    deviation: Floats
+    q: Floats
+
+
+class Glance(NamedTuple):
+    """An arm as seen at round ``t``, counted as pulled ``pulls`` times."""
+
+    arm: int
+    pulls: float
+    t: int
+
+
+@kernel
+def estimated(problem: Problem, tally: Tally) -> Estimates:
+    """The estimates of every arm."""
+    entries = len(tally.total)
+    memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
+    for j in range(problem.n_arms):
+        estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+    return memory
+
+
+@lean
+def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> None:
+    """Write the score of every entry of every eligible arm into ``memory.q``."""
+    for j in range(problem.n_arms):
+        if moment.ranks.eligible[j]:
+            rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], moment.t), noise)
+
+
+@inlined
+def rate_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, glance: Glance, noise: Noise) -> None:
+    """Write the scores of one arm's entries into ``memory.q``; an entry of which nothing was told yet scores 1."""
+    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+    first, last = span(problem.terms.support, glance.arm)
+    # No slices, no stores through the tuple, unsigned offsets: each costs reference counts or vectors, 5x in all.
+    q, at, n = memory.q, np.uint64(first), np.uint64(last - first)
+    told = tally.pulls[glance.arm]
+    if told == 0.0:
+        for o in range(n):
+            q[at + o] = 1.0
+    elif tally.missed.size > 0:
+        for o in range(n):
+            missed = tally.missed[at + o]
+            x = level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
+            hopeful = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, noise)
+            q[at + o] = hopeful if told > missed else 1.0
+    else:
+        x = level(confidence, glance.pulls, glance.t, share)
+        for o in range(n):
+            q[at + o] = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, noise)

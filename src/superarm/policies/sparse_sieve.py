@@ -1,0 +1,250 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, inlined, interpreted, lean
+from superarm.actions import Subsets, capacity
+from superarm.arrays import Bools, Floats, Ints
+from superarm.indices import Index
+from superarm.intake import Intake
+from superarm.noise import Noise
+from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
+from superarm.policies.base import Moment
+from superarm.policies.order import Order, fill_in_order, order, place
+from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
+from superarm.problem import Problem
+from superarm.rewards import absorb, forget, fresh, gain
+from superarm.support import Sparse, span
+from superarm.tally import Feedback, Tally, estimate, record
+
+_SLACK = 1.0 + 1e-9
+"""Scores grow with t and gains shrink with the batch, up to rounding; a bound times this holds in floating point."""
+
+_MANY = 64
+"""Arms from which on carrying bounds pays."""
+
+_SHORTEST = 16
+"""The fewest rounds that bounds are made for."""
+
+
+class Carried(NamedTuple):
+    """What a sparse sieve carries over rounds; all of it follows from the tally.
+
+    ``bound`` (n_arms,) is what an arm can add to any batch up to round ``until`` (1,); ``line`` orders the arms by
+    pulls, ``podium`` by bound and then by pulls. ``stamp`` (n_arms,) tells in which call, counted by ``calls`` (1,), an
+    arm's exact scores were computed. ``memo`` (n_items,) is the state of the batch under construction ``chosen`` (k,),
+    and that of the empty batch between rounds; ``touched`` (n_arms,) are the arms whose place on the podium is for this
+    round only, ``n_touched`` (1,) how many; ``tried`` and ``found`` (n_arms,) are room for a pick's arms and gains.
+    ``stride`` (1,) is how far bounds look ahead, ``wasted`` (1,) how many evaluations they have cost at first picks;
+    ``odd`` (1,) tells that the line is not the tally's.
+    """
+
+    estimates: Estimates
+    bound: Floats
+    line: Order
+    podium: Order
+    stamp: Ints
+    memo: Floats
+    chosen: Ints
+    touched: Ints
+    tried: Ints
+    found: Floats
+    n_touched: Ints
+    calls: Ints
+    until: Ints
+    stride: Ints
+    wasted: Ints
+    odd: Bools
+
+
+@component
+class SparseSieve(NamedTuple):
+    r"""An index policy with greedy picks that looks only at arms that could win, for sparse supports.
+
+    What an arm adds to the empty batch at a later round :math:`t'` bounds what it adds to any batch until then. Bounds
+    stand in a tournament; a round evaluates arms from the top of it while their bound reaches the best exact gain, and
+    no work depends on the number of arms or items. Bounds are made anew when :math:`t'` has passed, or when evaluations
+    beyond the batch have cost as much as making them (as in the ski-rental problem); :math:`t'` moves away in the first
+    case and closer in the second. [MerlisMannor2019]_ (Algorithm 1) with an oracle after [Minoux1978]_ whose bounds are
+    carried over rounds.
+    """
+
+    confidence: Index
+    oracle: Oracle
+    intake: Intake
+
+    def prepare(self, problem: Problem, tally: Tally) -> Carried:
+        one = np.zeros(1, np.int64)
+        return Carried(
+            estimated(problem, tally),
+            np.full(problem.n_arms, np.inf),
+            order(tally.pulls, np.zeros(problem.n_arms)),
+            order(np.zeros(problem.n_arms), tally.pulls),
+            np.zeros(problem.n_arms, np.int64),
+            fresh(problem.reward, problem.terms),
+            np.full(capacity(problem.actions, problem.n_arms), -1),
+            np.zeros(problem.n_arms, np.int64),
+            np.zeros(problem.n_arms, np.int64),
+            np.zeros(problem.n_arms),
+            one.copy(),
+            one.copy(),
+            one.copy(),
+            one + _SHORTEST,
+            one.copy(),
+            np.zeros(1, np.bool_),
+        )
+
+    def choose(self, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> Ints:
+        return memory.chosen[: _assemble(self.confidence, problem, moment, memory, noise)].copy()
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        _revise(self.confidence, problem, tally, memory, feedback.action, noise)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "SparseSieve":
+        return self
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+
+def sieves_sparse(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
+    """Whether a sparse sieve decides as the plain policy does, and pays."""
+    same = getattr(confidence, "monotone", False) and isinstance(oracle, Greedy | LazyGreedy)
+    fits = isinstance(problem.actions, Subsets) and isinstance(problem.support, Sparse)
+    return bool(same and fits and hasattr(problem.reward, "slope") and problem.n_arms >= _MANY)
+
+
+@lean
+def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Carried, action: Ints, noise: Noise) -> None:
+    """Bring estimates and places of the arms of ``action`` up to date."""
+    for j in action:
+        estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
+        place(memory.line, j, tally.pulls[j], 0.0)
+        if memory.until[0] > 0:
+            _bound(confidence, problem, tally, memory, j, noise)
+            place(memory.podium, j, -memory.bound[j], tally.pulls[j])
+
+
+@lean
+def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> int:
+    """Write the batch to play into ``memory.chosen``; its size."""
+    line, podium, chosen = memory.line, memory.podium, memory.chosen
+    _align(memory, moment)
+    size = 0
+    if line.key[line.winner[1]] > 0.0:
+        if moment.t > memory.until[0] or 2 * memory.wasted[0] > problem.n_arms:
+            _look_ahead(confidence, problem, moment, memory, noise)
+        memory.calls[0] += 1
+        while size < len(chosen) and podium.key[podium.winner[1]] < np.inf:
+            best = _pick(confidence, problem, moment, memory, noise)
+            if size == 0:  # later picks also waste evaluations on overlap, which new bounds would not mend
+                memory.wasted[0] += memory.n_touched[0] - 1
+            if best < 0:
+                break
+            absorb(problem.reward, problem.terms, memory.memo, memory.estimates.q, best)
+            chosen[size] = best
+            size += 1
+            place(line, best, np.inf, 0.0)
+            place(podium, best, np.inf, 0.0)
+        forget(problem.reward, problem.terms, memory.memo, chosen[:size])
+    size = fill_in_order(line, chosen, size)
+    chosen[size:] = -1
+    return size
+
+
+@lean
+def _align(memory: Carried, moment: Moment) -> None:
+    """Let both tournaments be those of ``moment.ranks``, with the bounds that were carried."""
+    ranks, touched, chosen = moment.ranks, memory.touched, memory.chosen
+    eligible = 0
+    for j in range(len(ranks.eligible)):
+        eligible += ranks.eligible[j]
+    odd = eligible < len(ranks.eligible) or ranks.pulls is not moment.tally.pulls
+    if odd or memory.odd[0]:
+        for j in range(len(ranks.pulls)):
+            _stand(memory, moment, j)
+    else:
+        for j in chosen:
+            if j >= 0:
+                _stand(memory, moment, j)
+        for n in range(memory.n_touched[0]):
+            _stand(memory, moment, touched[n])
+    memory.n_touched[0] = 0
+    memory.odd[0] = odd
+
+
+@inlined
+def _stand(memory: Carried, moment: Moment, arm: int) -> None:
+    pulls, here = moment.ranks.pulls[arm], moment.ranks.eligible[arm]
+    place(memory.line, arm, pulls if here else np.inf, 0.0)
+    place(memory.podium, arm, -memory.bound[arm] if here else np.inf, pulls)
+
+
+@lean
+def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> None:
+    """Bound what every arm can add for some rounds to come."""
+    t, stride = moment.t, memory.stride
+    if 2 * memory.wasted[0] > problem.n_arms:
+        stride[0] = max(_SHORTEST, stride[0] // 2)
+    else:
+        stride[0] = min(max(_SHORTEST, t // 8), 2 * stride[0])
+    memory.until[0] = t + stride[0]
+    memory.wasted[0] = 0
+    for j in range(problem.n_arms):
+        _bound(confidence, problem, moment.tally, memory, j, noise)
+        if moment.ranks.eligible[j]:
+            place(memory.podium, j, -memory.bound[j], moment.ranks.pulls[j])
+
+
+@inlined
+def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Carried, arm: int, noise: Noise) -> None:
+    """What ``arm`` can add until ``memory.until``; to the last bit if all its scores are 1, else a little more."""
+    estimates, bound = memory.estimates, memory.bound
+    rate_arm(confidence, problem, tally, estimates, Glance(arm, tally.pulls[arm], memory.until[0]), noise)
+    first, last = span(problem.terms.support, arm)
+    least = 1.0
+    for o in range(np.uint64(last - first)):
+        least = min(least, estimates.q[np.uint64(first) + o])
+    g = gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
+    bound[arm] = g if least >= 1.0 else g * _SLACK
+
+
+@lean
+def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> int:
+    """The open arm with the largest gain, first in line among equals; -1 if all gains are 0."""
+    podium, tried, found, pulls = memory.podium, memory.tried, memory.found, moment.ranks.pulls
+    best, most, n = -1, 0.0, 0
+    while True:
+        j = podium.winner[1]
+        limit = -podium.key[j]
+        first = best < 0 or pulls[j] < pulls[best] or (pulls[j] == pulls[best] and j < best)
+        if limit <= 0.0 or limit < most or (limit == most and not first):
+            break
+        found[j] = _gain(confidence, problem, moment, memory, j, noise)
+        tried[n] = j
+        n += 1
+        place(podium, j, np.inf, 0.0)
+        if found[j] > most or (found[j] == most and first):
+            best, most = j, found[j]
+    for place_tried in range(n):
+        j = tried[place_tried]
+        place(podium, j, -found[j] * _SLACK, pulls[j])
+    return best if most > 0.0 else -1
+
+
+@inlined
+def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Carried, arm: int, noise: Noise) -> float:
+    """The exact gain, from exact scores that are computed once a call."""
+    estimates, stamp, touched, count = memory.estimates, memory.stamp, memory.touched, memory.n_touched
+    if stamp[arm] != memory.calls[0]:
+        stamp[arm] = memory.calls[0]
+        touched[count[0]] = arm
+        count[0] += 1
+        glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
+        rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
+    return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)

@@ -1,0 +1,138 @@
+"""The sieves make the decisions of the plain policy: same arms, same order, same ties, over whole trajectories."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import superarm as sa
+from superarm._lanes import WIDTH, weighted_sums
+from superarm.policies import Sieve, SparseSieve
+from superarm.policies.order import fill_in_order, order, place
+from superarm.simulation import begin
+from superarm.simulation.engine import advance
+
+L, M, K = 130, 17, 9
+PLAIN = sa.Failing(sa.Greedy(), 1.0)  # never fails, and keeps the policy plain
+
+
+def parameters(kind, rng, shape):
+    if kind == "iid":
+        return rng.uniform(0.0, 0.2, shape)
+    if kind == "clustered":
+        topics = rng.dirichlet(np.full(shape[1], 0.1), 5)
+        return np.clip(topics[rng.integers(0, 5, shape[0])] * rng.pareto(2.0, (shape[0], 1)) * 5.0, 0.0, 1.0)
+    if kind == "strong":
+        return np.where(rng.random(shape) < 0.1, rng.uniform(0.3, 0.9, shape), 0.01)
+    return (rng.random(shape) < 0.3).astype(float)  # "certain": only zeros and ones
+
+
+def sparse_matrix(rng, popular):
+    items = np.minimum(rng.zipf(1.3, (L, 8)), 200) - 1 if popular else rng.integers(0, 200, (L, 8))
+    matrix = csr_array((np.ones(L * 8), (np.repeat(np.arange(L), 8), items.ravel())), shape=(L, 200))
+    matrix.sum_duplicates()
+    matrix.data = rng.uniform(0.0, 0.4, matrix.nnz)
+    return matrix
+
+
+def assert_same(problem, p, policy, kind, rounds):
+    environment, marks = (
+        sa.environments.Bernoulli(p),
+        np.array([0, *np.unique(np.geomspace(1, rounds, 60).astype(int))]),
+    )
+    games = []
+    for fitted in (policy.plain(problem), policy.fit(problem)):
+        games.append((fitted, begin(problem, environment, fitted, np.random.SeedSequence(5)), np.zeros(len(marks) - 1)))
+        advance(problem, environment, *games[-1][:2], marks, games[-1][2])
+    (plain, slow, earned), (sieve, fast, same) = games
+    assert isinstance(plain, sa.policies.IndexPolicy)
+    assert isinstance(sieve, kind)
+    assert np.array_equal(earned, same)
+    for a, b in zip(slow.tally, fast.tally, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["iid", "clustered", "strong", "certain"])
+@pytest.mark.parametrize("policy", [sa.bc_ucb(), sa.bc_ucb(0.05), sa.kl_ucb()], ids=["bc_ucb", "rho=0.05", "kl_ucb"])
+def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
+    rng = np.random.default_rng(3)
+    weights = None if kind == "certain" else rng.uniform(0.1, 2.0, M)
+    problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=weights)
+    rounds = 600 if policy.confidence == sa.kl_ucb().confidence else 3_000
+    assert_same(problem, parameters(kind, rng, (L, M)), policy, Sieve, rounds)
+
+
+@pytest.mark.parametrize("popular", [False, True])
+@pytest.mark.parametrize("rho", [3.0, 0.05])
+def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular):
+    rng = np.random.default_rng(4)
+    matrix = sparse_matrix(rng, popular)
+    problem = sa.Problem(L, 200, sa.Coverage(), sa.Subsets(K), rng.uniform(0.5, 2.0, 200) if popular else None, matrix)
+    assert_same(problem, matrix, sa.bc_ucb(rho), SparseSieve, 2_000)
+
+
+@pytest.mark.parametrize("rho", [3.0, 0.05])
+def test_agents_agree_with_late_partial_and_restricted_play(rho):
+    rng = np.random.default_rng(6)
+    problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K))
+    agents = [sa.Agent(problem, sa.bc_ucb(rho, oracle), seed=1) for oracle in (PLAIN, sa.Default())]
+    assert isinstance(agents[1]._fitted, Sieve)
+    p, waiting = rng.uniform(0.0, 0.3, (L, M)), []
+    for t in range(250):
+        eligible = None if t % 5 else rng.permutation(L)[:40].tolist()
+        first, second = (agent.ask(eligible) for agent in agents)
+        assert first.action.tolist() == second.action.tolist()
+        waiting.append((first.id, (rng.random((K, M)) < p[first.action]).astype(float)))
+        if t % 11 == 3:
+            gone = waiting.pop(0)[0]
+            for agent in agents:
+                agent.cancel(gone)
+        while len(waiting) > t % 4:
+            name, outcome = waiting.pop(int(rng.integers(len(waiting))))
+            seen = rng.random((K, M)) < 0.9 if t > 150 else np.ones((K, M), bool)
+            for agent in agents:
+                agent.tell(name, outcome, seen)
+                if t % 7 == 1:
+                    agent.untell(name, outcome, seen)
+                    agent.tell(name, 1.0 - outcome)
+
+
+def test_small_problems_other_rewards_and_sampled_indices_stay_plain():
+    large, small = (sa.Problem(n, M, sa.Coverage(), sa.Subsets(2)) for n in (L, 20))
+    assert isinstance(sa.bc_ucb().fit(large), Sieve)
+    for policy, problem in [(sa.bc_ucb(), small), (sa.cts(), large), (sa.bc_ucb(oracle=PLAIN), large)]:
+        assert isinstance(policy.fit(problem), sa.policies.IndexPolicy)
+    assert isinstance(sa.bc_ucb().fit(sa.Problem(L, M, sa.Linear(), sa.Subsets(2))), sa.policies.IndexPolicy)
+
+
+def test_the_order_is_that_of_sorting():
+    rng = np.random.default_rng(0)
+    keys, ranks = rng.integers(0, 4, 37).astype(float), rng.integers(0, 3, 37).astype(float)
+    line = order(keys, ranks)
+    for _ in range(200):
+        j, key, rank = int(rng.integers(37)), float(rng.choice([0.0, 1.0, 2.0, np.inf])), float(rng.integers(3))
+        place(line, j, key, rank)
+        keys[j], ranks[j] = key, rank
+        standing = [j for j in range(37) if keys[j] < np.inf]
+        assert line.winner[1] == min(standing, key=lambda j: (keys[j], ranks[j], j))
+    chosen = np.full(40, -1)
+    size = fill_in_order(line, chosen, 0)
+    assert chosen[:size].tolist() == sorted(standing, key=lambda j: (keys[j], ranks[j], j))
+
+
+def test_lanes_sum_and_find_the_largest():
+    import numba
+
+    rng = np.random.default_rng(0)
+    z, slope = rng.random(2 * 5 * WIDTH).astype(np.float32), rng.random(5).astype(np.float32)
+    start, sums = np.zeros(2 * WIDTH, np.float32), np.zeros(2 * WIDTH, np.float32)
+    start[WIDTH + 3] = -np.inf
+
+    @numba.njit
+    def second(z, slope, start, sums):
+        return weighted_sums(z, 5 * WIDTH, slope, start, WIDTH, sums)
+
+    top = second(z, slope, start, sums)
+    expected = start[WIDTH:] + slope @ z[5 * WIDTH :].reshape(5, WIDTH)
+    np.testing.assert_allclose(sums[WIDTH:], expected, rtol=1e-6)
+    assert top == sums[WIDTH:].max()
+    assert not sums[:WIDTH].any()
