@@ -80,6 +80,10 @@ EXAMPLES = {
     "superarm.policies.set_bonus:SetBonus": policies.SetBonus(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
     "superarm.policies.set_search:EveryBatch": policies.EveryBatch(np.array([[0, 1]]), np.array([2])),
+    "superarm.policies.sieve:Sieve": policies.Sieve(Bernstein(), Greedy(), intake.Exact()),
+    "superarm.policies.sparse_sieve:SparseSieve": policies.SparseSieve(
+        Bernstein(), oracles.LazyGreedy(), intake.Exact()
+    ),
     "superarm.policies.uniform:Uniform": Uniform(),
     "superarm.rewards.coverage:Coverage": Coverage(),
     "superarm.rewards.linear:ClippedLinear": rewards.ClippedLinear(2.5, 0.3),
@@ -117,6 +121,9 @@ def test_components_keep_their_contract(name):
         testing.check_plain(example)
     elif module == "superarm.policies.set_bonus":  # for modular rewards only
         testing.check_policy(example, superarm.Problem(5, 3, Linear(), Subsets(2)))
+    elif module == "superarm.policies.sparse_sieve":
+        thin = superarm.Problem(2, 3, Coverage(), Subsets(1), support=RARE)
+        testing.check_policy(example, thin)
     elif name == "superarm.oracles.modular:Modular":  # for modular rewards only
         testing.check_plain(example)
         testing.check_oracle(example, linear_problem)

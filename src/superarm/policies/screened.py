@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, inlined, interpreted, kernel
+from superarm._jit import component, interpreted, kernel
 from superarm.actions import Explicit, cover, playable
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -141,7 +141,7 @@ def screened(policy: IndexPolicy) -> Screened:
     return Screened(policy.confidence, intake=policy.intake)
 
 
-@inlined
+@kernel
 def _holds(table: Ints, version: Floats, noted: Floats, pulls: Floats, row: int) -> bool:
     """Whether the bound of batch ``row`` still serves: nothing learnt of its arms, and no pull taken back."""
     for place in range(table.shape[1]):
@@ -151,7 +151,7 @@ def _holds(table: Ints, version: Floats, noted: Floats, pulls: Floats, row: int)
     return True
 
 
-@inlined
+@kernel
 def _worth(
     confidence: Index, problem: Problem, moment: Moment, memory: Carried, action: Ints, t: int, noise: Noise
 ) -> float:
