@@ -33,9 +33,9 @@ layers: $(READY)
 unit: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-# The kernels as plain Python, to the same bits; coverage can only see them this way.
+# The kernels as plain Python: every action set with every oracle, without compiling each pair.
 plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/test_modes.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/policies/test_set_bonus.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.rounds

@@ -1,16 +1,9 @@
 import numpy as np
-import pytest
 
 import superarm as sa
 from superarm.experiments import bounds
 
 ROUNDS = np.array([10, 100, 1000])
-
-
-def test_without_theory_there_are_no_bounds(monkeypatch):
-    monkeypatch.setattr(bounds, "theory", lambda: None)
-    assert bounds.curves(sa.instances.lower_bound(6, 2), ROUNDS, "optimal") == {}
-    assert bounds.curve("upper_bound", sa.instances.lower_bound(6, 2), ROUNDS) is None
 
 
 def test_no_bound_is_shown_for_a_target_it_does_not_speak_of():
@@ -19,9 +12,6 @@ def test_no_bound_is_shown_for_a_target_it_does_not_speak_of():
 
 
 def test_bounds_of_theory_are_curves_above_zero():
-    pytest.importorskip("superarm.theory")
-    if not hasattr(bounds.theory(), "upper_bound"):
-        pytest.skip("theory has no bounds yet")
     found = bounds.curves(sa.instances.lower_bound(6, 2), ROUNDS, "optimal")
     assert "BC-UCB: Theorem 1 as in the paper" in found
     assert "lower bound: exact rate · log t" in found

@@ -17,7 +17,7 @@ from superarm.service.spec import PolicySpec, ProblemSpec, Settings
 
 N_ARMS, N_ITEMS = 4, 2
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0, UNSEEN])
-ITEMS = st.sampled_from([0, 1, ALL])
+ITEMS = st.sampled_from([0, 1, ALL, ALL])
 
 
 def created(policy: str = "bc_ucb", **settings_) -> Created:
@@ -117,7 +117,7 @@ class Feedback(RuleBasedStateMachine):
 
     @rule(deferred=st.booleans(), first=st.integers(0, N_ARMS - 1), gap=st.integers(1, N_ARMS - 1))
     def ask(self, deferred, first, gap):
-        if len(self.models) >= 6:
+        if len(self.models) >= 2:
             return
         id, action = f"d{len(self.models)}", (first, (first + gap) % N_ARMS)
         self.models[id] = Model(action, deferred)
@@ -206,7 +206,7 @@ def state(ledger: Ledger):
 
 TestFeedback = Feedback.TestCase
 TestFeedback.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -294,3 +294,16 @@ def test_events_that_come_out_of_order_from_workers_are_recalled():
     assert counted("t", "p", crossed.problems["t", "p"]) == counted("t", "p", straight.problems["t", "p"])
     assert crossed.closed["t", "d0"].step == 2
     assert ("t", "d0") not in crossed.open
+
+
+def test_a_deferred_decision_stays_open_however_much_is_told():
+    ledger = _asked("bc_ucb")
+    deferred = Asked(0, "p", "late", "", 4, (0, 1), N_ITEMS, 1, deferred=True)
+    ledger.apply(Entry("t", "decision", "late", 0, deferred))
+    told = rules.feedback(ledger.open["t", "late"], [(0, ALL, 1.0), (1, ALL, 1.0)], False, Settings(), 0)
+    ledger.apply(Entry("t", "decision", "late", 1, told))
+    assert ledger.open["t", "late"].closed == ""
+    assert ledger.problems["t", "p"].tally.pulls.sum() == 0.0
+    ledger.apply(Entry("t", "decision", "late", 2, rules.activation(ledger.open["t", "late"], None, 0)))
+    assert ledger.closed["t", "late"].closed == "complete"
+    assert ledger.problems["t", "p"].tally.pulls.sum() == 2.0

@@ -1,12 +1,12 @@
-"""The seam to ``superarm.theory``: bounds as curves, where theory is there and its bounds apply."""
+"""The seam to ``superarm.theory``: bounds as curves, where they apply."""
 
 import functools
-import importlib
 import inspect
 from typing import Any
 
 import numpy as np
 
+from superarm import theory
 from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
 from superarm.environments import Comonotone
@@ -23,18 +23,10 @@ NAMES = {
 }
 
 
-def theory() -> Any:
-    """``superarm.theory``, or None where this installation lacks it."""
-    try:
-        return importlib.import_module("superarm.theory")
-    except ModuleNotFoundError:
-        return None
-
-
 def curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
     """A bound at each of ``rounds``; None where theory has no such bound for this instance."""
-    function = getattr(theory(), name, None)
-    if function is None or (name == "lower_bound" and not _is_lower_bound_instance(instance)):
+    function = getattr(theory, name)
+    if name == "lower_bound" and not _is_lower_bound_instance(instance):
         return None
     known = {"known": _gaps(_Key(instance))} if "known" in inspect.signature(function).parameters else {}
     try:
@@ -75,7 +67,7 @@ class _Key:
 def _gaps(key: _Key) -> Any:
     """The gaps of an instance, which all its bounds share; None where theory cannot tell them."""
     try:
-        return theory().gaps(key.instance)
+        return theory.gaps(key.instance)
     except (AttributeError, SuperarmError):
         return None
 

@@ -108,8 +108,8 @@ def import_(source: Path, problem: str, url: str, key: str | None) -> None:
     from superarm.service.client import connect
     from superarm.service.exchange import observations
 
-    with _said():
-        n = connect(url, key).problem(problem).warm_start(observations(source), source.stem)
+    with _said(), contextlib.closing(connect(url, key)) as service:
+        n = service.problem(problem).warm_start(observations(source), source.stem)
     click.echo(f"{n} pulls given to {problem}")
 
 

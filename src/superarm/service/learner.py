@@ -23,6 +23,9 @@ from superarm.service.record import Record, Row, advanced, counted, opened, wait
 from superarm.service.spec import Settings, to_policy, to_problem
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
 
+MANY = 4_096
+"""So many rows wait to be counted at most."""
+
 
 class Learner:
     """The state of one problem; changed only by ``apply`` and ``move``."""
@@ -37,7 +40,8 @@ class Learner:
         self.warmed: dict[str, str] = {}
         self.asked = 0
         self.step = 0
-        self.tally = empty(self.problem.support)
+        self._tally = empty(self.problem.support)
+        self._rows: dict[float, list[tuple[int, Row]]] = {-1.0: [], 1.0: []}
         self.pending: Floats = np.zeros(self.problem.n_arms)
         self.under_way: Floats = np.zeros(self.problem.n_arms)
         self.claimed = 0
@@ -56,6 +60,12 @@ class Learner:
         """Bring what is derived from the tally up to one that was replaced."""
         self.rounds = int(self.tally.pulls.max())  # an arm has at most one pull a round: past outcomes tell the time
         self.memory: Any = prepare(self.policy, self.problem, self.tally)
+
+    @property
+    def tally(self) -> Tally:
+        """The counters, with everything counted that is due."""
+        self._flush()
+        return self._tally
 
     @property
     def settings(self) -> Settings:
@@ -91,6 +101,7 @@ class Learner:
 
     def apply(self, event: Any) -> None:
         """Take in one event of the problem's own."""
+        self._flush()
         self.step += 1
         if isinstance(event, Changed):
             self.versions.append(event.settings)
@@ -109,14 +120,14 @@ class Learner:
             self.retired = np.concatenate([self.retired, np.zeros(len(event.add), bool)])
             self.pending = np.concatenate([self.pending, np.zeros(len(event.add))])
             self.under_way = np.concatenate([self.under_way, np.zeros(len(event.add))])
-            self.tally, self.problem = tally_with_arms(self.tally, self.problem, grown), grown
+            self._tally, self.problem = tally_with_arms(self.tally, self.problem, grown), grown
         self.retired[event.retire] = True
 
     def _reitem(self, event: Itemed) -> None:
         if event.add:
             grown = with_items(self.problem, event.weights)
             self.items.extend(event.add)
-            self.tally, self.problem = tally_with_items(self.tally, self.problem, grown), grown
+            self._tally, self.problem = tally_with_items(self.tally, self.problem, grown), grown
         if event.retire:
             self.retired_items |= set(event.retire)
             weights = self.problem.weights.copy()
@@ -128,7 +139,7 @@ class Learner:
         self.warmed[event.id] = event.body
         rows = np.array([[*row, *[UNSEEN] * (self.problem.n_items - len(row))] for row in event.rows], float)
         seen = rows != UNSEEN
-        self.tally = merge(self.tally, self.problem.past(event.arms, np.where(seen, rows, 0.0), seen))
+        self._tally = merge(self.tally, self.problem.past(event.arms, np.where(seen, rows, 0.0), seen))
 
     def move(self, before: Record | None, after: Record) -> None:
         """A decision went from ``before`` to ``after``: counters follow, exactly."""
@@ -142,26 +153,40 @@ class Learner:
             self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
 
     def _count(self, decision: Record, rows: dict[int, Row], sign: float) -> None:
-        if not rows:
-            return
         asked = decision.asked
-        more = [UNSEEN] * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
-        values = np.array([[*row, *more] for row in rows.values()], float).reshape(-1)
-        seen = values != UNSEEN
-        if not self.tally.missed.size and not seen.all():
-            self.tally = allow_missing(self.tally)
-        feedback = Feedback(asked.t, np.array(list(rows), np.int64), np.where(seen, values, 0.0), seen)
-        coin = self.noise("coin", asked.id)
+        more = (UNSEEN,) * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
+        wide = [(arm, row + more) for arm, row in rows.items()]
         intake = self._intakes[asked.version - 1]
+        if isinstance(intake, Exact) and isinstance(self._intakes[-1], Exact):
+            self._rows[sign] += wide  # sums are exact: many decisions are counted by one call
+            if len(self._rows[sign]) >= MANY:
+                self._flush()
+        elif wide:
+            self._record(asked, wide, intake, sign)
+
+    def _flush(self) -> None:
+        for sign, rows in self._rows.items():
+            if rows:
+                self._rows[sign] = []
+                self._record(None, rows, self._intakes[-1], sign)
+
+    def _record(self, asked: Asked | None, rows: list[tuple[int, Row]], intake: Any, sign: float) -> None:
+        values = np.array([row for _, row in rows], float).reshape(-1)
+        seen = values != UNSEEN
+        if not self._tally.missed.size and not seen.all():
+            self._tally = allow_missing(self._tally)
+        action = np.array([arm for arm, _ in rows], np.int64)
+        feedback = Feedback(asked.t if asked else 0, action, np.where(seen, values, 0.0), seen)
+        coin = self.noise("coin", asked.id if asked else "")
         if type(intake) is type(self._intakes[-1]):
-            learn(self.policy, self.problem, self.tally, self.memory, feedback, coin, sign)
+            learn(self.policy, self.problem, self._tally, self.memory, feedback, coin, sign)
         else:  # asked for under a policy that wrote outcomes down otherwise
-            record(self.tally, self.problem.support, feedback, intake, coin, sign)
+            record(self._tally, self.problem.support, feedback, intake, coin, sign)
             self.refresh()
 
     def restore(self, tally: Tally, pending: Floats, asked: int) -> None:
         """Take over counters from a snapshot."""
-        self.tally, self.pending, self.asked = tally, pending, asked
+        self._tally, self.pending, self.asked = tally, pending, asked
         self.refresh()
 
 
