@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm._lanes import WIDTH, weighted_sums
+from superarm.oracles import Default
 from superarm.policies import Sieve, SparseSieve
 from superarm.policies.order import fill_in_order, order, place
 from superarm.simulation import begin
@@ -74,7 +75,7 @@ def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular):
 def test_agents_agree_with_late_partial_and_restricted_play(rho):
     rng = np.random.default_rng(6)
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K))
-    agents = [sa.Agent(problem, sa.bc_ucb(rho, oracle), seed=1) for oracle in (PLAIN, sa.Default())]
+    agents = [sa.Agent(problem, sa.bc_ucb(rho, oracle), seed=1) for oracle in (PLAIN, Default())]
     assert isinstance(agents[1]._fitted, Sieve)
     p, waiting = rng.uniform(0.0, 0.3, (L, M)), []
     for t in range(250):

@@ -48,7 +48,8 @@ class Logistic(NamedTuple):
         return weight / (1.0 + state)
 
     def lift(self, weight: float, state: float, q: float) -> float:
-        return weight * state * -math.expm1(-q) / ((1.0 + state * math.exp(-q)) * (1.0 + state))
+        fall = -math.expm1(-q)  # the one exponential: e^-q is 1 - fall
+        return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
 
     def derivative(self, weight: float, state: float, q: float) -> float:
         later = state * math.exp(-q)
