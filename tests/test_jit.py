@@ -315,14 +315,15 @@ def test_components_typed_at_the_prompt_are_never_stale(sandbox):
 
 
 def test_old_caches_are_discarded(tmp_path):
-    for age in range(6):
+    ages = range(_jit._KEPT + 2)
+    for age in ages:
         (tmp_path / f"{age:016d}").mkdir()
         os.utime(tmp_path / f"{age:016d}", (age, age))
     (tmp_path / "something else").mkdir()
     _jit._discard_old(tmp_path, f"{5:016d}")  # in use already: nothing to make room for
-    assert len(list(tmp_path.iterdir())) == 7
+    assert len(list(tmp_path.iterdir())) == len(ages) + 1
     _jit._discard_old(tmp_path, "f" * 16)
-    assert sorted(d.name for d in tmp_path.iterdir()) == [f"{age:016d}" for age in (3, 4, 5)] + ["something else"]
+    assert sorted(d.name for d in tmp_path.iterdir()) == [f"{age:016d}" for age in ages[3:]] + ["something else"]
 
 
 def test_where_the_cache_lies(monkeypatch, tmp_path):

@@ -106,15 +106,15 @@ def test_results_as_table_frame_and_figure(tmp_path):
 def test_ctrl_c_leaves_what_every_policy_finished(monkeypatch):
     played, lock = [], threading.Lock()
 
-    def interrupted(run, *arguments):
+    def interrupted(*arguments):
         with lock:
-            played.append(run)
+            played.append(arguments)
             if len(played) == 6:
                 raise KeyboardInterrupt
-        original(run, *arguments)
+        return original(*arguments)
 
-    original = replicate._play
-    monkeypatch.setattr(replicate, "_play", interrupted)
+    original = replicate.play
+    monkeypatch.setattr(replicate, "play", interrupted)
     results = run(replications=5, threads=1)
     assert not results.complete
     assert all(values.shape[0] == 1 for values in results.regret.values())
@@ -126,7 +126,7 @@ def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(replicate, "_play", interrupted)
+    monkeypatch.setattr(replicate, "play", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run()
 

@@ -125,7 +125,7 @@ def _on_threads(
                 future.cancel()
             if not isinstance(error, KeyboardInterrupt):
                 raise
-    return {task: future.result() for task, future in futures.items() if not future.cancelled()}
+    return {task: f.result() for task, f in futures.items() if not f.cancelled() and f.exception() is None}
 
 
 def _results(
