@@ -56,7 +56,7 @@ def native_timer(state: State, index: str = "bernstein", reward: str = "coverage
 
 
 def literal_timer(state: State) -> Timer:
-    """The same for NumPy; its clock counts all threads."""
+    """The same for NumPy."""
     p = np.ascontiguousarray(state.environment.p)
     pulls, total, at = state.pulls.copy(), state.total.copy().reshape(p.shape), [state.t]
 
