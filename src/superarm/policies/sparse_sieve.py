@@ -20,7 +20,7 @@ from superarm.tally import Feedback, Tally, estimate, record
 _SLACK = 1.0 + 1e-9
 """Scores grow with t and gains shrink with the batch, up to rounding; a bound times this holds in floating point."""
 
-_MANY = 64
+_MANY = 1_000
 """Arms from which on carrying bounds pays."""
 
 _SHORTEST = 16
