@@ -109,6 +109,22 @@ def test_only_eligible_arms_are_handed_out_by_name_or_number():
         assert len(decision.arms) == 2
 
 
+def test_pinned_arms_are_in_the_batch_and_the_rest_is_chosen_around_them():
+    agent = make(arms=list("abcdefg"))
+    play(agent, 20, np.random.default_rng(0))
+    for _ in range(3):
+        decision = agent.ask(pinned=["f"])
+        assert "f" in decision.arms
+        assert len(decision.arms) == 2
+        agent.tell(decision, [[0, 0, 1], [1, 0, 0]])
+    before = agent.to_state()
+    with pytest.raises(sa.InvalidArgument):
+        agent.ask(pinned=["a", "b", "c"])
+    with pytest.raises(sa.InvalidArgument):
+        agent.ask(pinned=["f"], eligible=["a", "b"])
+    assert agent.to_state() == before
+
+
 def test_no_batch_out_of_no_arms():
     with pytest.raises(sa.InvalidArgument) as caught:
         make().ask(eligible=[])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Actions, Ranks
-from superarm.arrays import Bools, Floats
+from superarm.actions import Actions, Pinned, Ranks
+from superarm.arrays import Bools, Floats, Ints
 from superarm.book import Book, Decision, entry
 from superarm.describe import build, describe
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
@@ -111,8 +111,13 @@ class Agent:
         mean, variance = estimates(self.tally, self.problem.support)
         return mean.reshape(shape), variance.reshape(shape)
 
-    def ask(self, eligible: Sequence[int | str] | None = None, id: str | None = None) -> Decision:
-        """The batch to play next, out of the ``eligible`` arms if they are given.
+    def ask(
+        self,
+        eligible: Sequence[int | str] | None = None,
+        id: str | None = None,
+        pinned: Sequence[int | str] | None = None,
+    ) -> Decision:
+        """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
 
         May be asked many times before any outcome is told: pulls that are under way count in the radius.
         With an ``id`` of your own, asking again with the same id gives the same decision again.
@@ -124,15 +129,25 @@ class Agent:
         made = self._book.find(name)
         if made is not None:
             return made.decision
-        ranks = Ranks(self._pulls, self._eligible(eligible))
+        moment = Moment(t, self.tally, Ranks(self._pulls, self._eligible(eligible)))
         seek(self._mind, t, 0)
-        action = choose(self._fitted, self.problem, Moment(t, self.tally, ranks), self._memory, self._mind)
+        if pinned is None:
+            action = choose(self._fitted, self.problem, moment, self._memory, self._mind)
+        else:
+            action = self._around(pinned, moment)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
         self._asked = t
         self._pulls[action] += 1.0
         self._book.open[name] = entry(name, t, action, self.problem.n_items, self._arms.all)
         return self._book.open[name].decision
+
+    def _around(self, pinned: Sequence[int | str], moment: Moment) -> Ints:
+        """A batch that holds the ``pinned`` arms: another action set for this one choice, the same policy and tally."""
+        task = self.problem._replace(actions=Pinned(self.problem.actions, self._arms.numbers(pinned).tolist()))
+        task.actions.validate(task.n_arms)
+        fitted = self.policy.fit(task)
+        return choose(fitted, task, moment, prepare(fitted, task, self.tally), self._mind)
 
     def _eligible(self, eligible: Sequence[int | str] | None) -> Bools:
         if eligible is None:
