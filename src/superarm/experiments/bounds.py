@@ -31,7 +31,7 @@ def curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
     known = {"known": _gaps(_Key(instance))} if "known" in inspect.signature(function).parameters else {}
     try:
         values = np.asarray(function(instance, np.asarray(rounds, float), **known), float)
-    except (SuperarmError, NotImplementedError):  # it says that it does not apply here
+    except SuperarmError:  # it says that it does not apply here
         return None
     return values if values.shape == np.shape(rounds) and np.isfinite(values).all() else None
 
