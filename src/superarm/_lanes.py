@@ -1,8 +1,10 @@
-"""The one hand-written vector loop: weighted sums of many arms at once, in single precision.
+"""The hand-written vector instructions: sums in registers that numba would not put there.
 
-A loop over arms that numba vectorises keeps its sums in memory; here they stay in registers. Measured on 1000 arms ×
-100 items: 5.6 µs a pass against 8.2 µs for the best loop numba makes of Python, and 45 µs in double precision. The
-sums only screen, so their rounding may differ between machines; what decides is computed elsewhere.
+``weighted_sums`` sums over the items for many arms at once, in single precision. A loop over arms that numba vectorises
+keeps its sums in memory; here they stay in registers. The sums only screen, so their rounding may differ between
+machines; what decides is computed elsewhere. ``add_lanes`` adds eight numbers to eight sums in double precision, the
+same bits everywhere; what computes the eight numbers becomes vector instructions too. ``python -m benchmarks.lanes``
+shows what both are worth.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -62,4 +64,32 @@ def _spread(builder: Any, number: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(_INTS, [0] * WIDTH))
 
 
+def _plain_add(sums: Any, *terms: Any) -> Any:
+    return tuple(a + x for a, x in zip(sums, terms, strict=True))
+
+
+def _typed_add(context: Any, sums: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    """The eight ``sums``, each plus one of the eight terms."""
+    lanes = types.UniTuple(types.float64, 8)
+    return lanes(lanes, *[types.float64] * 8), _emit_add
+
+
+def _emit_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    before = [builder.extract_value(args[0], lane) for lane in range(8)]
+    sums = builder.fadd(_gathered(builder, before), _gathered(builder, args[1:]))
+    after = ir.Constant(args[0].type, ir.Undefined)
+    for lane in range(8):
+        number = builder.extract_element(sums, ir.Constant(_INT, lane))
+        after = builder.insert_value(after, number, lane)
+    return after
+
+
+def _gathered(builder: Any, numbers: Any) -> Any:
+    vector = ir.Constant(ir.VectorType(ir.DoubleType(), 8), ir.Undefined)
+    for lane, number in enumerate(numbers):
+        vector = builder.insert_element(vector, number, ir.Constant(_INT, lane))
+    return vector
+
+
 weighted_sums: Any = _plain if numba.config.DISABLE_JIT else intrinsic(_typed)  # type: ignore[attr-defined]
+add_lanes: Any = _plain_add if numba.config.DISABLE_JIT else intrinsic(_typed_add)  # type: ignore[attr-defined]
