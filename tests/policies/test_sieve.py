@@ -27,9 +27,9 @@ def parameters(kind, rng, shape):
     return (rng.random(shape) < 0.3).astype(float)  # "certain": only zeros and ones
 
 
-def sparse_matrix(rng, popular):
-    items = np.minimum(rng.zipf(1.3, (L, 8)), 200) - 1 if popular else rng.integers(0, 200, (L, 8))
-    matrix = csr_array((np.ones(L * 8), (np.repeat(np.arange(L), 8), items.ravel())), shape=(L, 200))
+def sparse_matrix(rng, popular, n=L):
+    items = np.minimum(rng.zipf(1.3, (n, 8)), 200) - 1 if popular else rng.integers(0, 200, (n, 8))
+    matrix = csr_array((np.ones(n * 8), (np.repeat(np.arange(n), 8), items.ravel())), shape=(n, 200))
     matrix.sum_duplicates()
     matrix.data = rng.uniform(0.0, 0.4, matrix.nnz)
     return matrix
@@ -50,6 +50,7 @@ def assert_same(problem, p, policy, kind, rounds):
     assert np.array_equal(earned, same)
     for a, b in zip(slow.tally, fast.tally, strict=True):
         assert np.array_equal(a, b)
+    return fast
 
 
 @pytest.mark.parametrize("kind", ["iid", "clustered", "strong", "certain"])
@@ -80,6 +81,15 @@ def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular, monkeypatch
 
 
 @pytest.mark.parametrize("rho", [3.0, 0.05])
+def test_so_it_does_when_many_arms_share_popular_items(rho):
+    n, rng = 1_500, np.random.default_rng(8)
+    matrix = sparse_matrix(rng, True, n)
+    problem = sa.Problem(n, 200, sa.Coverage(), sa.Subsets(K), rng.uniform(0.5, 2.0, 200), matrix)
+    swept = assert_same(problem, matrix, sa.bc_ucb(rho), SparseSieve, 700)
+    assert np.isfinite(swept.memory.now).all()  # a round has looked at more arms than it takes one by one
+
+
+@pytest.mark.parametrize("rho", [3.0, 0.05])
 def test_agents_agree_with_late_partial_and_restricted_play(rho):
     rng = np.random.default_rng(6)
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K))
@@ -103,6 +113,11 @@ def test_agents_agree_with_late_partial_and_restricted_play(rho):
                 if t % 7 == 1:
                     agent.untell(name, outcome, seen)
                     agent.tell(name, 1.0 - outcome)
+
+
+def test_a_number_called_slope_is_not_the_verb():
+    problem = sa.Problem(L, M, sa.ClippedLinear(1.5, 0.0), sa.Subsets(K))
+    assert isinstance(sa.bc_ucb(oracle=sa.Greedy()).fit(problem), sa.policies.IndexPolicy)
 
 
 def test_small_problems_other_rewards_and_sampled_indices_stay_plain():

@@ -34,8 +34,7 @@ def order(keys: Floats, ranks: Floats) -> Order:
     line.rank[: len(ranks)] = ranks
     for j in range(leaves):
         line.winner[leaves + j] = j
-    for node in range(leaves - 1, 0, -1):
-        line.winner[node] = _better(line, node)
+    play_off(line)
     return line
 
 
@@ -51,6 +50,13 @@ def before(line: Order, a: int, b: int) -> bool:
 def _better(line: Order, node: int) -> int:
     left, right = line.winner[2 * node], line.winner[2 * node + 1]
     return right if before(line, right, left) else left  # type: ignore[no-any-return]
+
+
+@lean
+def play_off(line: Order) -> None:
+    """Find all winners anew, after keys or ranks were written."""
+    for node in range(len(line.key) - 1, 0, -1):
+        line.winner[node] = _better(line, node)
 
 
 @lean

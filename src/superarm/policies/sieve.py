@@ -16,7 +16,7 @@ from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
 from superarm.policies.tiles import Tiles, lay, reach, tiles
 from superarm.problem import Problem
 from superarm.rewards import absorb, gain
-from superarm.rewards.base import renew
+from superarm.rewards.base import has_slope, renew
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimate, record
 
@@ -99,7 +99,7 @@ class Sieve(NamedTuple):
 
 def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sieve decides as the plain policy does, and pays."""
-    same = getattr(confidence, "monotone", False) and isinstance(oracle, Greedy) and hasattr(problem.reward, "slope")
+    same = getattr(confidence, "monotone", False) and isinstance(oracle, Greedy) and has_slope(problem.reward)
     return (
         same
         and isinstance(problem.actions, Subsets)

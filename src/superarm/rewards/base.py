@@ -99,6 +99,11 @@ slope = verb(Optional.slope)
 derivative = verb(Reward.derivative)
 
 
+def has_slope(reward: Any) -> bool:
+    """Whether ``reward`` defines the verb ``slope``; ``ClippedLinear`` has a number of that name."""
+    return callable(getattr(type(reward), "slope", None))
+
+
 class Terms(NamedTuple):
     """The numbers of a reward: ``weights`` (n_items,) and the ``support`` of its parameters."""
 
