@@ -38,7 +38,7 @@ plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/policies/test_set_bonus.py
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.rounds
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,12 +9,9 @@ from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import before, gains
-from superarm.oracles.greedy import greedy_guarantee
+from superarm.oracles.greedy import SLACK, greedy_guarantee
 from superarm.problem import Problem
 from superarm.rewards import absorb, fresh, gain
-
-_SLACK = 1.0 + 1e-9
-"""Gains shrink as a batch grows, up to rounding; a stale gain times this is a bound in floating point too."""
 
 
 @component
@@ -43,7 +40,7 @@ class LazyGreedy(NamedTuple):
                 if not joins(problem.actions, ranks, chosen, size, j):
                     continue
                 g = gain(problem.reward, problem.terms, memo, q, j)
-                bound[j] = g * _SLACK
+                bound[j] = g * SLACK
                 tried[n_tried] = j
                 n_tried += 1
                 if g > most or (g == most and before(ranks, j, best)):
@@ -73,7 +70,7 @@ class LazyGreedy(NamedTuple):
 @kernel
 def _heap(problem: Problem, memo: Floats, q: Floats, ranks: Ranks, chosen: Ints) -> tuple[Ints, Floats, int]:
     """The eligible arms that are not chosen as a heap, a bound of each one's gain, and how many they are."""
-    bound = gains(problem, memo, q, ranks) * _SLACK
+    bound = gains(problem, memo, q, ranks) * SLACK
     heap = np.empty(problem.n_arms, np.int64)
     waiting = 0
     for j in range(problem.n_arms):
