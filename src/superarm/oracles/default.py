@@ -22,6 +22,9 @@ from superarm.support import Sparse
 FEW = 5_000
 """Up to this many batches are enumerated where greedy is not as good as on a matroid."""
 
+LARGE = 50_000
+"""From this many entries on greedy keeps limits of gains."""
+
 DOZENS = 40
 """Up to this many arms, all pairs are tried under a budget."""
 
@@ -37,11 +40,11 @@ class Default(NamedTuple):
     modular        matroid, Matching,     Modular (1): greedy, assignment, one sweep
                    Paths
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
-    submodular     Subsets                Greedy, lazy if sparse (1 - 1/e)
-    submodular     matroid                Greedy, lazy if sparse (1/2)
+    submodular     Subsets                Greedy, lazy if large (1 - 1/e)
+    submodular     matroid                Greedy, lazy if large (1/2)
     submodular     the others, small      Exhaustive (1)
     submodular     Knapsack               PartialEnumeration (1 - 1/e), from 40 arms on GreedyMax (1/2)
-    submodular     Matching               Greedy, lazy if sparse (1/3)
+    submodular     Matching               Greedy, lazy if large (1/3)
     submodular     Paths                  Linearised (0: a heuristic; look at the certificate)
     any other      small; large           Exhaustive (1); Greedy (0)
     =============  =====================  ==========================================================
@@ -91,4 +94,5 @@ def _for_large(problem: Problem) -> Oracle:
 
 
 def _greedy(problem: Problem) -> Oracle:
-    return LazyGreedy() if isinstance(problem.support, Sparse) else Greedy()
+    large = problem.n_entries >= LARGE or isinstance(problem.support, Sparse)
+    return LazyGreedy().fit(problem) if large else Greedy()

@@ -9,15 +9,9 @@ from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
 from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
-from superarm.oracles.gains import before, state
+from superarm.oracles.gains import state
 from superarm.problem import Problem
 from superarm.rewards import absorb, gain
-
-_LEAST = -1e300
-"""Below every gain, and above the limit of an arm that may not join."""
-
-SLACK = 1.0 + 1e-9
-"""Gains shrink as a batch grows, up to rounding; a stale gain times this is a bound in floating point too."""
 
 
 @component
@@ -48,34 +42,27 @@ class Greedy(NamedTuple):
 
 @kernel
 def grow(problem: Problem, q: Floats, ranks: Ranks, chosen: Ints, size: int) -> int:
-    """Let arms join the first ``size`` of ``chosen``, the largest gain first, until none may; the new size.
-
-    If the reward is submodular, an arm whose last gain is below the best of this pick is passed over.
-    """
+    """Let arms join the first ``size`` of ``chosen``, the largest gain first, until none may; the new size."""
+    taken = ~ranks.eligible
     memo = state(problem, q, chosen[:size])
-    limit = np.where(ranks.eligible, np.inf, -np.inf)  # of an arm's gain; minus infinity if it may not join
     for j in chosen[:size]:
-        limit[j] = -np.inf
-    good = -1
+        taken[j] = True
     while size < len(chosen):
-        best, most = -1, _LEAST
-        for n in range(-1, problem.n_arms):
-            j = good if n < 0 else n  # first one that was good in the last pick, so that few others are looked at
-            if j < 0 or limit[j] < most:
+        best, most = -1, -np.inf
+        for j in range(problem.n_arms):
+            if taken[j]:
                 continue
             g = gain(problem.reward, problem.terms, memo, q, j)
-            if problem.reward.submodular:
-                limit[j] = max(0.0, g) * SLACK
-            if g > most or (g == most and before(ranks, j, best)):
+            if g > most or (g == most and ranks.pulls[j] < ranks.pulls[best]):
                 if joins(problem.actions, ranks, chosen, size, j):
-                    good, best, most = best, j, g
+                    best, most = j, g
                 else:
-                    limit[j] = -np.inf  # who may not join now may never
+                    taken[j] = True  # who may not join now may never
         if best < 0:
             break
         absorb(problem.reward, problem.terms, memo, q, best)
         chosen[size] = best
-        limit[best] = -np.inf
+        taken[best] = True
         size += 1
     return size
 

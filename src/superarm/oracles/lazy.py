@@ -3,58 +3,74 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, holds, joins, pins
+from superarm.actions import Ranks, capacity, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
-from superarm.oracles.gains import before, gains
-from superarm.oracles.greedy import SLACK, greedy_guarantee
+from superarm.oracles.gains import before, state
+from superarm.oracles.greedy import greedy_guarantee
+from superarm.parameters import positive
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, gain
+from superarm.rewards import absorb, gain
+
+_LEAST = -1e300
+"""Below every gain, and above the limit of an arm that may not join."""
+
+_BLOCK = 64
+"""Neighbouring arms that are passed over at once if none of them can win."""
+
+_SEEDS = 2
+"""Blocks that a pick begins with: those that promise most."""
+
+
+class Limits(NamedTuple):
+    """What arms can add: ``arm`` (n_arms,), minus infinity if it may not join; the largest of each ``block``."""
+
+    arm: Floats
+    block: Floats
 
 
 @component
 class LazyGreedy(NamedTuple):
     """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
 
-    Needs a submodular reward. Implements [Minoux1978]_. Gains keep in a heap what they were when last evaluated, an
-    upper bound of what they are now. An arm that may not join leaves the heap: it may never again.
+    Needs a submodular reward. Implements [Minoux1978]_. The gain of an arm when it was last evaluated, times ``slack``,
+    is a limit of what it adds now: the slack is for rounding, and ``fit`` leaves it out where the reward is ``steady``.
+    Limits stand in blocks of neighbours under the largest of each, not in a heap: where all arms are alike and few can
+    be passed over, a pass over blocks costs no more than one over arms. An arm that may not join is passed over for
+    good: it may never again.
     """
+
+    slack: float = 1.0 + 1e-9
+
+    def _check(self) -> None:
+        positive(self, "slack")
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        memo = fresh(problem.reward, problem.terms)
         size = pins(problem.actions, ranks, chosen)
-        for j in chosen[: max(size, 0)]:
-            absorb(problem.reward, problem.terms, memo, q, j)
-        heap, bound, waiting = _heap(problem, memo, q, ranks, chosen[: max(size, 0)])
-        tried = np.empty(problem.n_arms, np.int64)
-        while 0 <= size < len(chosen):
-            best, most, n_tried = -1, -np.inf, 0
-            while waiting > 0 and bound[heap[0]] >= most:
-                j = heap[0]
-                waiting -= 1
-                heap[0] = heap[waiting]
-                _sink(heap, waiting, bound, 0)
-                if not joins(problem.actions, ranks, chosen, size, j):
-                    continue
-                g = gain(problem.reward, problem.terms, memo, q, j)
-                bound[j] = g * SLACK
-                tried[n_tried] = j
-                n_tried += 1
-                if g > most or (g == most and before(ranks, j, best)):
-                    best, most = j, g
+        if size < 0:
+            return chosen[:0]
+        memo = state(problem, q, chosen[:size])
+        blocks = np.full((problem.n_arms + _BLOCK - 1) // _BLOCK, np.inf)
+        limits = Limits(np.where(ranks.eligible, np.inf, -np.inf), blocks)
+        for j in chosen[:size]:
+            limits.arm[j] = -np.inf
+        while size < len(chosen):
+            best = -1
+            most = _LEAST
+            for n in range(-_SEEDS, len(blocks)):
+                block = int(np.argmax(blocks)) if n < 0 else n  # good arms first, so that few others are evaluated
+                if blocks[block] >= most:
+                    best, most = _search(problem, memo, q, ranks, chosen, size, limits, block, self.slack, best, most)
             if best < 0:
                 break
             absorb(problem.reward, problem.terms, memo, q, best)
             chosen[size] = best
+            limits.arm[best] = -np.inf
             size += 1
-            for n in range(n_tried):
-                if tried[n] != best:
-                    _rise(heap, waiting, bound, tried[n])
-                    waiting += 1
-        return chosen[: max(size, 0)]
+        return chosen[:size]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -64,43 +80,35 @@ class LazyGreedy(NamedTuple):
     def fit(self, problem: Problem) -> "LazyGreedy":
         if not problem.reward.submodular:
             raise InvalidArgument("oracle", "LazyGreedy needs a submodular reward", "take Greedy() or Exhaustive()")
-        return self
+        return self._replace(slack=1.0) if getattr(problem.reward, "steady", False) else self
 
 
 @kernel
-def _heap(problem: Problem, memo: Floats, q: Floats, ranks: Ranks, chosen: Ints) -> tuple[Ints, Floats, int]:
-    """The eligible arms that are not chosen as a heap, a bound of each one's gain, and how many they are."""
-    bound = gains(problem, memo, q, ranks) * SLACK
-    heap = np.empty(problem.n_arms, np.int64)
-    waiting = 0
-    for j in range(problem.n_arms):
-        if ranks.eligible[j] and not holds(chosen, len(chosen), j):
-            heap[waiting] = j
-            waiting += 1
-    for place in range(waiting // 2 - 1, -1, -1):
-        _sink(heap, waiting, bound, place)
-    return heap, bound, waiting
-
-
-@kernel
-def _sink(heap: Ints, size: int, bound: Floats, place: int) -> None:
-    """Restore the heap (largest bound on top) below ``place``."""
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and bound[heap[child + 1]] > bound[heap[child]]:
-            child += 1
-        if bound[heap[child]] <= bound[heap[place]]:
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
-
-
-@kernel
-def _rise(heap: Ints, size: int, bound: Floats, arm: int) -> None:
-    """Put ``arm`` into the heap."""
-    place = size
-    heap[place] = arm
-    while place > 0 and bound[heap[(place - 1) // 2]] < bound[heap[place]]:
-        above = (place - 1) // 2
-        heap[place], heap[above] = heap[above], heap[place]
-        place = above
+def _search(
+    problem: Problem,
+    memo: Floats,
+    q: Floats,
+    ranks: Ranks,
+    chosen: Ints,
+    size: int,
+    limits: Limits,
+    block: int,
+    slack: float,
+    best: int,
+    most: float,
+) -> tuple[int, float]:
+    """The best arm so far and its gain, after a look at one block."""
+    arm = limits.arm
+    highest = -np.inf
+    for j in range(block * _BLOCK, min((block + 1) * _BLOCK, problem.n_arms)):
+        if arm[j] > most or (arm[j] == most and before(ranks, j, best)):
+            g = gain(problem.reward, problem.terms, memo, q, j)
+            arm[j] = max(0.0, g) * slack
+            if g > most or (g == most and before(ranks, j, best)):
+                if joins(problem.actions, ranks, chosen, size, j):
+                    best, most = j, g
+                else:
+                    arm[j] = -np.inf
+        highest = max(highest, arm[j])
+    limits.block[block] = highest
+    return best, most

@@ -9,7 +9,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.indices import Index
 from superarm.intake import Intake
 from superarm.noise import Noise
-from superarm.oracles import Greedy, Guarantee, Oracle
+from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
 from superarm.policies.base import Moment
 from superarm.policies.order import Order, before, fill_in_order, order, place
 from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
@@ -99,7 +99,9 @@ class Sieve(NamedTuple):
 
 def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sieve decides as the plain policy does, and pays."""
-    same = getattr(confidence, "monotone", False) and isinstance(oracle, Greedy) and has_slope(problem.reward)
+    same = (
+        getattr(confidence, "monotone", False) and isinstance(oracle, Greedy | LazyGreedy) and has_slope(problem.reward)
+    )
     return (
         same
         and isinstance(problem.actions, Subsets)

@@ -64,6 +64,11 @@ class Reward(Protocol):
 class Optional(Protocol):
     """What a reward may define if it can do better than subtracting worths."""
 
+    @property
+    def steady(self) -> bool:
+        """Whether lifts, rounded as they are, never grow as a batch grows; False by default."""
+        ...
+
     def lift(self, weight: float, state: float, q: float) -> float:
         """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
         ...

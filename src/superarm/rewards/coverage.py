@@ -29,6 +29,10 @@ class Coverage(NamedTuple):
     def modular(self) -> bool:
         return False
 
+    @property
+    def steady(self) -> bool:
+        return True  # a state only shrinks, and products and sums of floats that are not negative follow
+
     def start(self, weight: float) -> float:
         return weight
 
