@@ -112,9 +112,7 @@ def sweeps(lines: Sequence[Line], keyed: bool = True) -> Any:
             style = look(names.index(line.name)) | {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
             one.errorbar(x, mean, error, label=line.name, capsize=2.5, **style)
         if numbers and all(point.value > 0.0 for line in mine for point in line.points):
-            one.set_yscale("log")
-            one.yaxis.set_major_formatter(_log_tick)
-            one.yaxis.set_minor_formatter(_log_tick)
+            _log_y(one)
             _log_x(one, sorted({x for line in mine for x in line.x}))
         elif not numbers:
             one.set_xticks(range(len(mine[0].x)), [str(x) for x in mine[0].x])
@@ -122,6 +120,21 @@ def sweeps(lines: Sequence[Line], keyed: bool = True) -> Any:
     if keyed:
         legend(figure, axes)
     return figure
+
+
+def _log_y(axes: Any) -> None:
+    """A log scale with numbers, also where it spans less than a factor of five."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
+
+    low, high = axes.dataLim.intervaly
+    axes.set_yscale("log")
+    if high < 5.0 * low:
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.4g}")
+    else:
+        axes.yaxis.set_major_formatter(_log_tick)
+        axes.yaxis.set_minor_formatter(_log_tick)
 
 
 def _log_x(axes: Any, values: Sequence[float]) -> None:
