@@ -18,6 +18,7 @@ from superarm.oracles.local_search import LocalSearch
 from superarm.oracles.modular import Modular
 from superarm.oracles.partial_enumeration import PartialEnumeration
 from superarm.oracles.stochastic import StochasticGreedy
+from superarm.oracles.top_arms import Reversed, TopArms
 
 __all__ = [
     "Certificate",
@@ -37,8 +38,10 @@ __all__ = [
     "Modular",
     "Oracle",
     "PartialEnumeration",
+    "Reversed",
     "Solution",
     "StochasticGreedy",
+    "TopArms",
     "certified",
     "certify",
     "exact",

@@ -2,7 +2,8 @@ r"""What a batch is worth: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
 
 A reward tells the story of one item. Before any arm has joined, the item is in state ``start(weight)``; an arm with
 parameter ``q`` takes it from ``state`` to ``join(state, q)``; an item in ``state`` is worth ``worth(weight, state)``.
-An arm must never take worth away (rewards are monotone), and the order in which arms join must not matter. The
+An arm must never take worth away (rewards are monotone) unless the reward says so, as :class:`Conjunctive` does with
+``monotone = False`` and is then for batches of one size; the order in which arms join must not matter. The
 library sums over items, with weights, dense or sparse: the functions below are the only loops over items there are.
 """
 
