@@ -3,7 +3,7 @@
 from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
 from superarm.intake import Coin
 from superarm.oracles import Default, Oracle, TopArms
-from superarm.policies import EpsilonGreedy, IndexPolicy, OneGaussian, SetBonus, Uniform
+from superarm.policies import EpsilonGreedy, IndexPolicy, OneGaussian, Optimistic, SetBonus, Uniform
 
 _DEFAULT = Default()
 _TOP = TopArms()
@@ -72,6 +72,27 @@ def escb(c: float = 4.0) -> SetBonus:
     'EveryBatch'
     """
     return SetBonus(c)
+
+
+def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+    r"""CUCB for triggered arms: a radius :math:`\sqrt{3\log t/(2N)}`, N counting observations, triggered ones too.
+
+    Implements [WangChen2017]_ (Algorithm 1). No arm is played for its own sake: one never observed scores 1.
+    """
+    return Optimistic(Hoeffding(rho), oracle)
+
+
+def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+    r"""BCUCB-T: BC-UCB's radius :math:`\sqrt{6\hat V\log t/N} + 9\log t/N` for triggered arms.
+
+    Its regret is free of the batch size under the TPVM condition of smoothness, which disjunctive and conjunctive
+    cascades and layered networks satisfy. Implements [LiuEtAl2022]_ (Algorithm 1). A smaller ``rho`` explores less,
+    outside of the theorem.
+
+    >>> bcucb_t().confidence
+    Bernstein(rho=3.0)
+    """
+    return Optimistic(Bernstein(rho), oracle)
 
 
 def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:

@@ -1,11 +1,12 @@
 """What the world answers: environments."""
 
-from superarm.environments.base import Environment, Sheet, answer, draw, earn, means, respond, widest
+from superarm.environments.base import Environment, Sheet, answer, draw, earn, means, respond, tells_worth, widest
 from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
 from superarm.environments.cascade import Cascade, ConjunctiveCascade
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
 from superarm.environments.free_samples import FreeSamples
+from superarm.environments.influence import IndependentCascade
 from superarm.environments.places import DependentClick, PositionBased
 from superarm.environments.replay import Replay
 
@@ -20,6 +21,7 @@ __all__ = [
     "DependentClick",
     "Environment",
     "FreeSamples",
+    "IndependentCascade",
     "PositionBased",
     "Replay",
     "Sheet",
@@ -28,5 +30,6 @@ __all__ = [
     "earn",
     "means",
     "respond",
+    "tells_worth",
     "widest",
 ]

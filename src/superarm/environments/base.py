@@ -82,6 +82,11 @@ widest: verb[..., int] = verb(Optional.widest, default=_widest_batch)
 earn: verb[..., float] = verb(Optional.earn, default=_as_told)
 
 
+def tells_worth(environment: Any) -> bool:
+    """Whether the world says itself what a batch earns, or the one inside it does."""
+    return hasattr(getattr(environment, "world", environment), "earn")
+
+
 def respond(environment: Environment, support: Support, action: Ints, t: int, noise: Noise) -> Feedback:
     """What the world answers to ``action`` in round ``t``: to be told to an ``Agent``, or learnt from.
 

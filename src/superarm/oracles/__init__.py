@@ -10,6 +10,7 @@ from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.failing import Failing
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.greedy_max import GreedyMax
+from superarm.oracles.imm import IMM
 from superarm.oracles.knapsack_scheme import KnapsackScheme
 from superarm.oracles.knapsack_table import KnapsackTable
 from superarm.oracles.lazy import LazyGreedy
@@ -21,6 +22,7 @@ from superarm.oracles.stochastic import StochasticGreedy
 from superarm.oracles.top_arms import Reversed, TopArms
 
 __all__ = [
+    "IMM",
     "Certificate",
     "ContinuousGreedy",
     "CostBenefit",

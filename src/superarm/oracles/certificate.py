@@ -7,6 +7,7 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.actions import Ranks, ceiling
 from superarm.arrays import Floats, Ints, arms
+from superarm.errors import InvalidArgument
 from superarm.noise import noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import gains, state
@@ -89,6 +90,8 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
 
 
 def _certificate(problem: Problem, q: Floats, ranks: Ranks, action: Ints) -> Certificate:
+    if hasattr(problem.reward, "value"):
+        raise InvalidArgument("problem", "its reward is not a sum over items", "certificates are for those that are")
     value = total(problem.reward, problem.terms, state(problem, q, action))
     high = everything(problem, q, ranks)
     if not getattr(problem.reward, "monotone", True):  # every arm takes worth away: nothing is the most

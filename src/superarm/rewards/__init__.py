@@ -5,6 +5,7 @@ from superarm.rewards.conjunctive import Conjunctive
 from superarm.rewards.coverage import Coverage
 from superarm.rewards.linear import ClippedLinear, Linear
 from superarm.rewards.logistic import Logistic
+from superarm.rewards.spread import Spread
 
 __all__ = [
     "ClippedLinear",
@@ -14,6 +15,7 @@ __all__ = [
     "Logistic",
     "Reward",
     "Smoothness",
+    "Spread",
     "Terms",
     "absorb",
     "accrue",

@@ -79,6 +79,10 @@ class Optional(Protocol):
         """
         ...
 
+    def value(self, terms: "Terms", q: Floats, action: Ints) -> float:
+        """r(action; q) of a reward that is more than the sum of its items' stories."""
+        ...
+
 
 @kernel
 def _lift_by_difference(reward: Any, weight: float, state: float, q: float) -> float:
@@ -168,10 +172,12 @@ def total(reward: Reward, terms: Terms, memo: Floats) -> float:
 
 
 @kernel
-def value(reward: Reward, terms: Terms, q: Floats, action: Ints) -> float:
-    """r(action; q)."""
+def _by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
     memo = fresh(reward, terms)
     return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
+
+
+value: verb[..., float] = verb(Optional.value, default=_by_items)
 
 
 @lean

@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm.actions import Explicit, Subsets
 from superarm.arrays import Floats
-from superarm.environments import Bernoulli, Cascade, Comonotone, Environment, FreeSamples, earn
+from superarm.environments import Bernoulli, Cascade, Comonotone, Environment, FreeSamples, earn, tells_worth
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
@@ -33,6 +33,10 @@ class Instance:
             raise InvalidArgument(
                 "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
             )
+        if hasattr(self.problem.reward, "value") and not tells_worth(self.environment):
+            raise InvalidArgument(
+                "environment", "it cannot tell what influence earns", "give environments.IndependentCascade(p)"
+            )
         self.problem.entries(self.environment.means(1), "environment")
 
     @property
@@ -43,7 +47,7 @@ class Instance:
     def value(self, action: object) -> float:
         """The expected reward of ``action``: r(action; p) at the true parameters, unless the world says otherwise."""
         told = self.problem.value(self.p, action)
-        if not hasattr(self.environment, "earn"):
+        if not tells_worth(self.environment):
             return told
         batch, (weights, support) = self.problem.action(action), self.problem.terms
         return float(earn(self.environment, weights, support, batch, 1, told))

@@ -1,0 +1,149 @@
+r"""Reverse-reachable sets: the nodes from which a random root is reached in a random world, [BorgsEtAl2014]_.
+
+.. math:: \sigma(S; p) = W \cdot P\{S \cap R \ne \emptyset\}
+
+where R is the set of a root drawn with probability proportional to its weight, and W the sum of the weights. So spread
+is a coverage of random sets, and seeds that hit many sets reach much.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from superarm._jit import kernel
+from superarm.arrays import Bools, Floats, Ints
+from superarm.noise import Noise, uniform
+from superarm.support import Support, item, span
+
+Shorts: TypeAlias = NDArray[np.int32]
+
+
+class Arcs(NamedTuple):
+    """The edges that enter each node v: ``start[v]:start[v + 1]``, from ``source``, with the parameter at ``entry``."""
+
+    start: Ints
+    source: Ints
+    entry: Ints
+
+
+class Network(NamedTuple):
+    """A graph with the probability of each edge (n_entries,) and the weight of each node."""
+
+    arcs: Arcs
+    p: Floats
+    weights: Floats
+
+
+class Sets(NamedTuple):
+    """Sets of nodes, one after the other: set s is ``nodes[start[s]:start[s + 1]]``; by node, node and set change."""
+
+    start: Ints
+    nodes: Shorts
+
+
+def reverse(support: Support) -> Arcs:
+    """The edges of a graph by the node that they enter."""
+    spans = [span(support, u) for u in range(support.n_arms)]
+    source = np.repeat(np.arange(support.n_arms), [last - first for first, last in spans])
+    target = np.array([item(support, first, o) for first, last in spans for o in range(last - first)], np.int64)
+    entry = np.argsort(target, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=support.n_items))])
+    return Arcs(start.astype(np.int64), source[entry].astype(np.int64), entry.astype(np.int64))
+
+
+@kernel
+def sample_sets(network: Network, n_sets: int, noise: Noise) -> Sets:
+    """``n_sets`` independent reverse-reachable sets; ``noise`` goes on from where it stands."""
+    arcs, p, weights = network
+    n_nodes = len(weights)
+    mass = np.empty(n_nodes)
+    total = 0.0
+    for v in range(n_nodes):
+        total += weights[v]
+        mass[v] = total
+    start, nodes, size = np.zeros(n_sets + 1, np.int64), np.empty(4 * n_nodes, np.int32), 0
+    last = np.full(n_nodes, -1)  # the set that a node joined last
+    for s in range(n_sets):
+        if size + n_nodes > len(nodes):
+            wider = np.empty(2 * len(nodes), np.int32)
+            wider[:size] = nodes[:size]
+            nodes = wider
+        root = min(int(np.searchsorted(mass, uniform(noise) * total, side="right")), n_nodes - 1)
+        head, last[root] = size, s
+        nodes[size] = root
+        size += 1
+        while head < size:
+            v = nodes[head]
+            head += 1
+            for a in range(arcs.start[v], arcs.start[v + 1]):
+                u = arcs.source[a]
+                if last[u] != s and (p[arcs.entry[a]] >= 1.0 or uniform(noise) < p[arcs.entry[a]]):
+                    last[u] = s
+                    nodes[size] = u
+                    size += 1
+        start[s + 1] = size
+    return Sets(start, nodes[:size].copy())
+
+
+@kernel
+def by_node(sets: Sets, n_nodes: int) -> Sets:
+    """The sets that each node is in."""
+    start = np.zeros(n_nodes + 1, np.int64)
+    for v in sets.nodes:
+        start[v + 1] += 1
+    for v in range(n_nodes):
+        start[v + 1] += start[v]
+    at, held = start[:-1].copy(), np.empty(len(sets.nodes), np.int32)
+    for s in range(len(sets.start) - 1):
+        for m in range(sets.start[s], sets.start[s + 1]):
+            v = sets.nodes[m]
+            held[at[v]] = s
+            at[v] += 1
+    return Sets(start, held)
+
+
+@kernel
+def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
+    """The worth of the sets (n_sets,) that ``seeds`` hit, where ``held`` are the sets of each node."""
+    hit = np.zeros(len(worth), np.bool_)
+    total = 0.0
+    for u in seeds:
+        for m in range(held.start[u], held.start[u + 1]):
+            s = held.nodes[m]
+            if not hit[s]:
+                hit[s] = True
+                total += worth[s]
+    return total
+
+
+@kernel
+def select(sets: Sets, pulls: Floats, eligible: Bools, chosen: Ints, size: int) -> float:
+    """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; the share of sets hit.
+
+    Greedy maximum coverage, [TangShiXiao2015]_ (Algorithm 1). Equals go to the node with fewest pulls, then the lowest.
+    """
+    n_nodes, n_sets = len(pulls), len(sets.start) - 1
+    held = by_node(sets, n_nodes)
+    count, free, hit = np.empty(n_nodes, np.int64), eligible.copy(), np.zeros(n_sets, np.bool_)
+    for u in range(n_nodes):
+        count[u] = held.start[u + 1] - held.start[u]
+    done = 0
+    for place in range(len(chosen)):
+        if place >= size:
+            best = -1
+            for u in range(n_nodes):
+                if free[u] and (
+                    best < 0 or count[u] > count[best] or (count[u] == count[best] and pulls[u] < pulls[best])
+                ):
+                    best = u
+            chosen[place] = best
+        free[chosen[place]] = False
+        for m in range(held.start[chosen[place]], held.start[chosen[place] + 1]):
+            s = held.nodes[m]
+            if not hit[s]:
+                hit[s] = True
+                done += 1
+                for w in range(sets.start[s], sets.start[s + 1]):
+                    count[sets.nodes[w]] -= 1
+    return done / n_sets
