@@ -10,7 +10,18 @@ import pytest
 from scipy import sparse
 
 import superarm as sa
-from superarm.diffusion import Network, by_node, covered, exact_sets, expected_spread, reverse, sample_sets, select
+from superarm.diffusion import (
+    Network,
+    by_node,
+    condense,
+    covered,
+    exact_sets,
+    expected_spread,
+    reverse,
+    sample_sets,
+    select,
+)
+from superarm.diffusion.sets import Line
 from superarm.environments import IndependentCascade, respond
 from superarm.noise import noise
 from superarm.support import Sparse
@@ -45,7 +56,7 @@ def test_enumerated_sets_give_the_spread_exactly():
 
 
 def test_sampled_sets_and_forward_worlds_agree_with_it():
-    n = 20_000
+    n = 5_000
     sets = sample_sets(Network(reverse(GRAPH), CHANCE, WEIGHTS), n, noise(np.random.SeedSequence(1)))
     worth = np.full(n, WEIGHTS.sum() / n)
     for seeds in SEEDS:
@@ -56,18 +67,36 @@ def test_sampled_sets_and_forward_worlds_agree_with_it():
         assert abs(forward - true_spread(seeds)) <= 5.0 * WEIGHTS.sum() / 2.0 / np.sqrt(4000)
 
 
+def test_nodes_that_certainly_reach_one_another_are_one():
+    rng = np.random.default_rng(7)
+    for _ in range(8):
+        table = np.where(rng.random((N, N)) < 0.4, rng.choice([0.3, 0.6, 1.0], (N, N)), 0.0) * (1.0 - np.eye(N))
+        graph, chance = Sparse(sparse.csr_array(table)), sparse.csr_array(table).data
+        small = condense(Network(reverse(graph), chance, WEIGHTS))
+        _, group = sparse.csgraph.connected_components(sparse.csr_array(table == 1.0), connection="strong")
+        assert len(set(zip(group, small.home.tolist(), strict=True))) == len(set(group)) == small.home.max() + 1
+        assert np.bincount(small.home, WEIGHTS).tolist() == pytest.approx(small.network.weights.tolist())
+        kept = [(u, v) for u, v in np.argwhere(table > 0.0) if group[u] != group[v]]
+        assert chance[small.network.arcs.entry].sum() == pytest.approx(sum(table[u, v] for u, v in kept))
+        sets = sample_sets(small.network, 1000, noise(np.random.SeedSequence(3)))
+        held, worth = by_node(sets, small.home.max() + 1), np.full(1000, WEIGHTS.sum() / 1000)
+        forward = expected_spread(graph, chance, WEIGHTS, np.array([0, 2]), 1000)
+        room = 5.0 * WEIGHTS.sum() / 2.0 * np.sqrt(2.0 / 1000)
+        assert abs(covered(held, worth, small.home[[0, 2]]) - forward) <= room
+
+
 def test_greedy_selection_hits_most_sets_and_ties_go_to_fewest_pulls():
     sets, _ = exact_sets(GRAPH, CHANCE, WEIGHTS)
     members = [set(sets.nodes[a:b].tolist()) for a, b in itertools.pairwise(sets.start)]
     chosen = np.full(2, -1)
-    share = select(sets, np.zeros(N), np.ones(N, bool), chosen, 0)
+    share = select(sets, np.arange(N), Line(np.zeros(N), np.ones(N, bool)), chosen, 0)
     first = max(range(N), key=lambda u: (sum(u in s for s in members), -u))
     left = [s for s in members if first not in s]
     second = max((u for u in range(N) if u != first), key=lambda u: (sum(u in s for s in left), -u))
     assert chosen.tolist() == [first, second]
     assert share == sum(bool(s & {first, second}) for s in members) / len(members)
     alike = type(sets)(np.array([0, 2]), np.array([1, 4], np.int32))
-    select(alike, np.array([0.0, 3, 0, 0, 2, 0]), np.ones(N, bool), chosen[:1], 0)
+    select(alike, np.arange(N), Line(np.array([0.0, 3, 0, 0, 2, 0]), np.ones(N, bool)), chosen[:1], 0)
     assert chosen[0] == 4
 
 

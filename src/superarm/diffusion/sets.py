@@ -42,6 +42,13 @@ class Sets(NamedTuple):
     nodes: Shorts
 
 
+class Line(NamedTuple):
+    """Who may be chosen, and who first among equals: as ``actions.Ranks``, which is of a later room."""
+
+    pulls: Floats
+    eligible: Bools
+
+
 def reverse(support: Support) -> Arcs:
     """The edges of a graph by the node that they enter."""
     spans = [span(support, u) for u in range(support.n_arms)]
@@ -78,7 +85,7 @@ def sample_sets(network: Network, n_sets: int, noise: Noise) -> Sets:
             head += 1
             for a in range(arcs.start[v], arcs.start[v + 1]):
                 u = arcs.source[a]
-                if last[u] != s and (p[arcs.entry[a]] >= 1.0 or uniform(noise) < p[arcs.entry[a]]):
+                if last[u] != s and uniform(noise) < p[arcs.entry[a]]:
                     last[u] = s
                     nodes[size] = u
                     size += 1
@@ -118,28 +125,30 @@ def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
 
 
 @kernel
-def select(sets: Sets, pulls: Floats, eligible: Bools, chosen: Ints, size: int) -> float:
+def select(sets: Sets, home: Ints, ranks: Line, chosen: Ints, size: int) -> float:
     """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; the share of sets hit.
+
+    ``home`` (n_nodes,) is what stands for each node in the sets: its group, or itself.
 
     Greedy maximum coverage, [TangShiXiao2015]_ (Algorithm 1). Equals go to the node with fewest pulls, then the lowest.
     """
-    n_nodes, n_sets = len(pulls), len(sets.start) - 1
-    held = by_node(sets, n_nodes)
-    count, free, hit = np.empty(n_nodes, np.int64), eligible.copy(), np.zeros(n_sets, np.bool_)
-    for u in range(n_nodes):
-        count[u] = held.start[u + 1] - held.start[u]
+    n_nodes, n_sets, n_groups = len(home), len(sets.start) - 1, home.max() + 1
+    held = by_node(sets, n_groups)
+    count, free, hit = np.empty(n_groups, np.int64), ranks.eligible.copy(), np.zeros(n_sets, np.bool_)
+    for group in range(n_groups):
+        count[group] = held.start[group + 1] - held.start[group]
     done = 0
     for place in range(len(chosen)):
         if place >= size:
             best = -1
             for u in range(n_nodes):
-                if free[u] and (
-                    best < 0 or count[u] > count[best] or (count[u] == count[best] and pulls[u] < pulls[best])
-                ):
+                more = 1 if best < 0 else count[home[u]] - count[home[best]]
+                if free[u] and (more > 0 or (more == 0 and ranks.pulls[u] < ranks.pulls[best])):
                     best = u
             chosen[place] = best
+        taken = home[chosen[place]]
         free[chosen[place]] = False
-        for m in range(held.start[chosen[place]], held.start[chosen[place] + 1]):
+        for m in range(held.start[taken], held.start[taken + 1]):
             s = held.nodes[m]
             if not hit[s]:
                 hit[s] = True

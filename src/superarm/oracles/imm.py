@@ -7,7 +7,8 @@ from superarm._jit import component, interpreted, kernel
 from superarm.actions import Ranks, capacity, pins
 from superarm.actions.traits import uniform
 from superarm.arrays import Floats, Ints
-from superarm.diffusion import Arcs, Network, reverse, sample_sets, select
+from superarm.diffusion import Arcs, Condensed, Network, condense, reverse, sample_sets, select
+from superarm.diffusion.sets import Line
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
@@ -32,7 +33,8 @@ class IMM(NamedTuple):
 
     with LB as a share of the total weight and :math:`\ell' = \ell(1 + \log 2/\log n)`. Greedy maximum coverage of
     :math:`\theta` sets picks the seeds. Implements [TangShiXiao2015]_ (Algorithms 1 to 3). Differs: sets are drawn anew
-    for the last step, as [Chen2018]_ shows to be needed, and for every x; roots are drawn by weight.
+    for the last step, as [Chen2018]_ shows to be needed, and for every x; roots are drawn by weight; nodes that
+    certainly reach one another are taken together.
     """
 
     epsilon: float = 0.5
@@ -54,10 +56,11 @@ class IMM(NamedTuple):
         held = pins(problem.actions, ranks, chosen)
         if held < 0 or len(chosen) == 0:
             return chosen[:0]
-        network = Network(Arcs(self.start, self.source, self.entry), q, problem.terms.weights)
-        least = _least(self, network, ranks, chosen, held, noise)
+        graph = condense(Network(Arcs(self.start, self.source, self.entry), q, problem.terms.weights))
+        least = _least(self, graph, ranks, chosen, held, noise)
         n_sets = math.ceil(_needed(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
-        select(sample_sets(network, n_sets, noise), ranks.pulls, ranks.eligible, chosen, held)
+        line = Line(ranks.pulls, ranks.eligible)
+        select(sample_sets(graph.network, n_sets, noise), graph.home, line, chosen, held)
         return chosen
 
     @interpreted
@@ -90,10 +93,10 @@ def _needed(n: int, k: int, epsilon: float, ell: float) -> float:
 
 
 @kernel
-def _least(oracle: IMM, network: Network, ranks: Ranks, chosen: Ints, held: int, noise: Noise) -> float:
+def _least(oracle: IMM, graph: Condensed, ranks: Ranks, chosen: Ints, held: int, noise: Noise) -> float:
     """A lower bound of the share of the weight that the best seeds reach: Algorithm 2 of the paper."""
-    weights, wide = network.weights, math.sqrt(2.0) * oracle.epsilon
-    n = len(weights)
+    n, wide = len(graph.home), math.sqrt(2.0) * oracle.epsilon
+    line = Line(ranks.pulls, ranks.eligible)
     chances = _certainty(n, len(chosen), oracle.ell) + math.log(max(1.0, math.log2(n)))
     base = (2.0 + 2.0 * wide / 3.0) * chances / (wide * wide)  # lambda-prime (equation 9), over n
     share = 1.0
@@ -101,12 +104,13 @@ def _least(oracle: IMM, network: Network, ranks: Ranks, chosen: Ints, held: int,
         share *= 0.5
         if share * n < 2.0:
             break
-        sets = sample_sets(network, math.ceil(base / share), noise)
-        reached = select(sets, ranks.pulls, ranks.eligible, chosen, held)
+        sets = sample_sets(graph.network, math.ceil(base / share), noise)
+        reached = select(sets, graph.home, line, chosen, held)
         if reached >= (1.0 + wide) * share:
             return reached / (1.0 + wide)
     own, total = 0.0, 0.0
+    for mass in graph.network.weights:
+        total += mass
     for v in range(n):
-        total += weights[v]
-        own = max(own, weights[v] if ranks.eligible[v] else 0.0)
+        own = max(own, graph.network.weights[graph.home[v]] if ranks.eligible[v] else 0.0)
     return max(own / total, 1.0 / (n * n))

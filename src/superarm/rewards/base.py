@@ -172,12 +172,13 @@ def total(reward: Reward, terms: Terms, memo: Floats) -> float:
 
 
 @kernel
-def _by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
+def by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
+    """r(action; q) as the sum of the stories of its items."""
     memo = fresh(reward, terms)
     return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
 
 
-value: verb[..., float] = verb(Optional.value, default=_by_items)
+value: verb[..., float] = verb(Optional.value, default=by_items)
 
 
 @lean

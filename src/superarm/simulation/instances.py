@@ -10,6 +10,7 @@ from superarm.environments import Bernoulli, Cascade, Comonotone, Environment, F
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
+from superarm.rewards.base import by_items
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class Instance:
 
     def value(self, action: object) -> float:
         """The expected reward of ``action``: r(action; p) at the true parameters, unless the world says otherwise."""
-        told = self.problem.value(self.p, action)
+        batch, terms = self.problem.action(action), self.problem.terms
+        told = by_items(self.problem.reward, terms, self.p, batch)
         if not tells_worth(self.environment):
             return told
-        batch, (weights, support) = self.problem.action(action), self.problem.terms
-        return float(earn(self.environment, weights, support, batch, 1, told))
+        return float(earn(self.environment, terms.weights, terms.support, batch, 1, told))
 
 
 def random_coverage(
