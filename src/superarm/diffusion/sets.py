@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from superarm._jit import kernel
 from superarm.arrays import Bools, Floats, Ints
 from superarm.noise import Noise, uniform
-from superarm.support import Support, item, span
+from superarm.support import Sparse, Support
 
 Shorts: TypeAlias = NDArray[np.int32]
 
@@ -51,9 +51,11 @@ class Line(NamedTuple):
 
 def reverse(support: Support) -> Arcs:
     """The edges of a graph by the node that they enter."""
-    spans = [span(support, u) for u in range(support.n_arms)]
-    source = np.repeat(np.arange(support.n_arms), [last - first for first, last in spans])
-    target = np.array([item(support, first, o) for first, last in spans for o in range(last - first)], np.int64)
+    n = support.n_arms
+    if isinstance(support, Sparse):
+        source, target = np.repeat(np.arange(n), np.diff(support.start)), support.items
+    else:
+        source, target = np.repeat(np.arange(n), support.n_items), np.tile(np.arange(support.n_items), n)
     entry = np.argsort(target, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=support.n_items))])
     return Arcs(start.astype(np.int64), source[entry].astype(np.int64), entry.astype(np.int64))
