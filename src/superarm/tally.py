@@ -76,11 +76,8 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
     at = 0
     for j in feedback.action:
         seek(noise, feedback.t, j)
-        first, last = span(support, j)
-        if partial and not _observed(feedback.seen, at, last - first):
-            at += last - first
-            continue
         pulls[j] += sign
+        first, last = span(support, j)
         entry, place = np.uint64(first), np.uint64(at)
         for o in range(np.uint64(last - first)):
             x = _on_grid(take(intake, feedback.outcome[place + o], noise))
@@ -89,10 +86,14 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
             else:
                 total[entry + o] += sign * x
                 square[entry + o] += sign * _on_grid(x * x)
+        if partial and not _observed(feedback.seen, at, last - first):
+            pulls[j] -= sign
+            for e in range(first, last):
+                missed[e] -= sign
         at += last - first
 
 
-@inlined
+@lean
 def _observed(seen: Bools, at: int, n: int) -> bool:
     """Whether anything was seen of the ``n`` entries from ``at`` on; of an arm without entries, always."""
     for o in range(n):

@@ -98,6 +98,9 @@ def test_greedy_selection_hits_most_sets_and_ties_go_to_fewest_pulls():
     alike = type(sets)(np.array([0, 2]), np.array([1, 4], np.int32))
     select(alike, np.arange(N), Line(np.array([0.0, 3, 0, 0, 2, 0]), np.ones(N, bool)), chosen[:1], 0)
     assert chosen[0] == 4
+    pinned = np.array([5, -1])
+    select(alike, np.arange(N), Line(np.zeros(N), np.ones(N, bool)), pinned, 1)
+    assert pinned.tolist() == [5, 1]  # who stands there already stays
 
 
 def test_the_world_shows_every_active_node_with_all_its_edges():

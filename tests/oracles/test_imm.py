@@ -45,7 +45,7 @@ def test_the_guarantee_is_the_theorem_s():
     assert type(Default().fit(problem)) is sa.IMM
 
 
-def test_only_eligible_nodes_and_pinned_ones():
+def test_only_eligible_nodes():
     p = random_graph(1)
     problem = sa.Problem(N, N, sa.Spread(), sa.Subsets(3), support=p)
     ranks = problem.ranks()
@@ -53,10 +53,6 @@ def test_only_eligible_nodes_and_pinned_ones():
     q = problem.entries(p)
     found = sa.IMM().fit(problem).maximize(problem, q, ranks, noise(np.random.SeedSequence(0)))
     assert sorted(found) == [6, 7]  # no more than are eligible
-    pinned = problem._replace(actions=sa.Pinned(sa.Subsets(3), [4]))
-    found = sa.IMM().fit(pinned).maximize(pinned, q, problem.ranks(), noise(np.random.SeedSequence(0)))
-    assert found[0] == 4
-    assert len(set(found.tolist())) == 3
 
 
 def test_what_does_not_fit_is_refused():
