@@ -17,7 +17,7 @@ import superarm
 from superarm import actions, environments, indices, intake, oracles, policies, rewards, support, testing
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
-from superarm.catalog import bc_ucb, cts, epsilon_greedy
+from superarm.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.noise import uniform
@@ -45,9 +45,17 @@ EXAMPLES = {
     "superarm.actions.trees:SpanningTrees": actions.SpanningTrees(4, SQUARE),
     "superarm.environments.bernoulli:Bernoulli": Bernoulli(P),
     "superarm.environments.beta:Beta": environments.Beta(P, 3.0),
+    "superarm.environments.cascade:Cascade": environments.Cascade(P),
+    "superarm.environments.cascade:ConjunctiveCascade": environments.ConjunctiveCascade(P),
     "superarm.environments.correlated:CommonShock": environments.CommonShock(P, 0.5),
     "superarm.environments.correlated:Comonotone": environments.Comonotone(P),
     "superarm.environments.correlated:Copula": environments.Copula(P, 0.2, 0.3, 0.4),
+    "superarm.environments.free_samples:FreeSamples": environments.FreeSamples(Bernoulli(P)),
+    "superarm.environments.influence:IndependentCascade": environments.IndependentCascade(
+        sparse.csr_array(np.array([[0.0, 0.3], [0.6, 0.0]]))
+    ),
+    "superarm.environments.places:DependentClick": environments.DependentClick(P, [0.9, 0.4]),
+    "superarm.environments.places:PositionBased": environments.PositionBased(P, [0.9, 0.4]),
     "superarm.environments.replay:Replay": environments.Replay(np.random.default_rng(0).random((4, 2, 3))),
     "superarm.indices.bernstein:Bernstein": Bernstein(),
     "superarm.indices.hoeffding:Hoeffding": indices.Hoeffding(),
@@ -56,6 +64,7 @@ EXAMPLES = {
     "superarm.indices.mean:Mean": indices.Mean(),
     "superarm.indices.posterior:AnglePosterior": indices.AnglePosterior(),
     "superarm.indices.posterior:BetaPosterior": indices.BetaPosterior(),
+    "superarm.indices.ucb1:UCB1": indices.UCB1(),
     "superarm.indices.ucb_v:UCBV": indices.UCBV(),
     "superarm.intake:Coin": intake.Coin(),
     "superarm.intake:Exact": intake.Exact(),
@@ -66,6 +75,7 @@ EXAMPLES = {
     "superarm.oracles.failing:Failing": oracles.Failing(Greedy(), 0.7),
     "superarm.oracles.greedy:Greedy": Greedy(),
     "superarm.oracles.greedy_max:GreedyMax": oracles.GreedyMax(),
+    "superarm.oracles.imm:IMM": oracles.IMM(),
     "superarm.oracles.knapsack_scheme:KnapsackScheme": oracles.KnapsackScheme(),
     "superarm.oracles.knapsack_table:KnapsackTable": oracles.KnapsackTable(),
     "superarm.oracles.lazy:LazyGreedy": oracles.LazyGreedy(),
@@ -74,8 +84,12 @@ EXAMPLES = {
     "superarm.oracles.modular:Modular": oracles.Modular(),
     "superarm.oracles.partial_enumeration:PartialEnumeration": oracles.PartialEnumeration(),
     "superarm.oracles.stochastic:StochasticGreedy": oracles.StochasticGreedy(),
+    "superarm.oracles.top_arms:Reversed": oracles.Reversed(),
+    "superarm.oracles.top_arms:TopArms": oracles.TopArms(),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
     "superarm.policies.index_policy:IndexPolicy": cts(),
+    "superarm.policies.one_gaussian:OneGaussian": policies.OneGaussian(),
+    "superarm.policies.optimistic:Optimistic": bcucb_t(),
     "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
     "superarm.policies.set_bonus:SetBonus": policies.SetBonus(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
@@ -85,18 +99,24 @@ EXAMPLES = {
         Bernstein(), oracles.LazyGreedy(), intake.Exact()
     ),
     "superarm.policies.uniform:Uniform": Uniform(),
+    "superarm.rewards.conjunctive:Conjunctive": rewards.Conjunctive(),
     "superarm.rewards.coverage:Coverage": Coverage(),
     "superarm.rewards.linear:ClippedLinear": rewards.ClippedLinear(2.5, 0.3),
     "superarm.rewards.linear:Linear": Linear(),
     "superarm.rewards.logistic:Logistic": rewards.Logistic(2.0),
+    "superarm.rewards.spread:Spread": rewards.Spread(),
     "superarm.support:Dense": support.Dense(2, 3),
     "superarm.support:Sparse": Sparse(RARE),
 }
 PLAIN_ONLY = {"superarm.intake", "superarm.support", "superarm.policies.set_search"}  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
-    "continuous", "cost_benefit", "greedy_max", "knapsack_scheme", "knapsack_table", "linearised", "local_search",
-    "partial_enumeration", "stochastic",
+    "continuous", "cost_benefit", "greedy_max", "imm", "knapsack_scheme", "knapsack_table", "linearised",
+    "local_search", "partial_enumeration", "stochastic",
 }  # fmt: skip
+
+
+def list_problem(rng):
+    return superarm.Problem(6, 1, Coverage(), Subsets(3))
 
 
 def linear_problem(rng):
@@ -127,6 +147,15 @@ def test_components_keep_their_contract(name):
     elif name == "superarm.oracles.modular:Modular":  # for modular rewards only
         testing.check_plain(example)
         testing.check_oracle(example, linear_problem)
+    elif module == "superarm.environments.influence":
+        table = sparse.csr_array(np.array([[0.0, 0.3], [0.6, 0.0]]))
+        testing.check_plain(example)
+        testing.check_environment(example, superarm.Problem(2, 2, Coverage(), Subsets(1), support=table))
+    elif module == "superarm.oracles.top_arms":  # for one item only
+        testing.check_plain(example)
+        testing.check_oracle(example, list_problem)
+    elif module == "superarm.policies.one_gaussian":
+        testing.check_policy(example, list_problem(None), rounds=20)
     elif name == "superarm.policies.screened:Screened":  # for listed batches only
         testing.check_plain(example)
         testing.check_policy(example, superarm.Problem(5, 3, Coverage(), Explicit([[0, 1], [2, 3, 4], [1, 4], [3]])))

@@ -55,6 +55,17 @@ def test_by_hand():
     assert variance.tolist() == pytest.approx([0, 0, 1 / 6, 2 / 9, 0, 0], rel=1e-14)
 
 
+def test_an_arm_of_which_nothing_was_seen_was_not_observed():
+    told = Feedback(1, np.array([1, 2]), np.array([1.0, 0.5, 1.0, 1.0]), np.array([False, True, False, False]))
+    tally = allow_missing(empty(HERE))
+    record(tally, HERE, told, Exact(), UNUSED, 1.0)
+    assert tally.pulls.tolist() == [0, 1, 0]
+    assert tally.missed.tolist() == [0, 0, 1, 0, 0, 0]
+    assert tally.total.tolist() == [0, 0, 0, 0.5, 0, 0]
+    record(tally, HERE, told, Exact(), UNUSED, -1.0)
+    assert same(tally, allow_missing(empty(HERE)))
+
+
 @given(rounds)
 def test_estimates_are_the_definitions(history):
     tally = partial(history)

@@ -34,13 +34,19 @@ if TYPE_CHECKING:
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
+        bcucb_t,
+        cascade_kl_ucb,
+        cascade_ucb1,
+        cascade_ucb_v,
         cts,
         cucb,
+        cucb_t,
         epsilon_greedy,
         escb,
         follow_the_leader,
         kl_moss,
         kl_ucb,
+        ts_cascade,
         ucb_v,
         uniform,
     )
@@ -54,6 +60,7 @@ if TYPE_CHECKING:
     )
     from superarm.experiments import Experiment
     from superarm.oracles import (
+        IMM,
         Certificate,
         ContinuousGreedy,
         CostBenefit,
@@ -69,8 +76,10 @@ if TYPE_CHECKING:
         LocalSearch,
         Modular,
         PartialEnumeration,
+        Reversed,
         Solution,
         StochasticGreedy,
+        TopArms,
         certified,
         certify,
         exact,
@@ -78,7 +87,7 @@ if TYPE_CHECKING:
     )
     from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
     from superarm.problem import Problem
-    from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Smoothness
+    from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Smoothness, Spread
     from superarm.service.client import connect
     from superarm.simulation import Instance, Results, simulate
     from superarm.simulation import instances as instances
@@ -90,19 +99,22 @@ _HOMES = {
         "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
     ),
     "superarm.agent": "Agent",
-    "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.catalog": (
+        "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t epsilon_greedy escb "
+        "follow_the_leader kl_moss kl_ucb ts_cascade ucb_v uniform"
+    ),
     "superarm.arrays": "Probabilities",
     "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
     "superarm.experiments": "Experiment",
     "superarm.oracles": (
-        "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee KnapsackScheme "
-        "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Solution StochasticGreedy "
-        "certified certify exact solve"
+        "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee IMM KnapsackScheme "
+        "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Reversed Solution StochasticGreedy "
+        "TopArms certified certify exact solve"
     ),
     "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
-    "superarm.rewards": "ClippedLinear Coverage Linear Logistic Smoothness",
+    "superarm.rewards": "ClippedLinear Conjunctive Coverage Linear Logistic Smoothness Spread",
     "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",

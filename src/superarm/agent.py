@@ -156,37 +156,45 @@ class Agent:
         mask[self._arms.numbers(eligible)] = True
         return mask & ~self._retired
 
-    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None) -> bool:
+    def tell(
+        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
+    ) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
-        Entries with ``seen`` False were not observed: they are not zeros, and change no estimate. For a sparse
-        problem lay the rows' entries flat, one after the other.
+        Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
+        nothing was seen counts as never played. Where playing triggers other arms, or not all of its own, ``arms``
+        names those that were observed, and ``outcome`` has a row for each of them. For a sparse problem lay the rows'
+        entries flat, one after the other.
 
         Telling again what was told changes nothing and returns False; telling something else raises
         ``ConflictingFeedback``. Any error leaves the agent as it was.
         """
         name = _id(decision)
         made = self._book.known(name)
-        values, mask = laid_flat(self.problem, made.decision.action, made.n_items, outcome, seen)
-        digest = _digest(values, mask)
+        observed = self._observed(made.decision, arms)
+        values, mask = laid_flat(self.problem, observed, made.n_items, outcome, seen)
+        digest = _digest(made.decision, observed, values, mask)
         if name in self._book.told:
             if self._book.told[name][0] != digest:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
-        self._record(made.decision, values, mask, 1.0)
+        self._record(made.decision, observed, values, mask, 1.0)
         self._book.close(name, digest)
         return True
 
-    def untell(self, decision: Decision | str, outcome: Any, seen: Any = None) -> None:
+    def untell(
+        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
+    ) -> None:
         """Take back, exactly, what was told of a decision; it waits for its outcome again."""
         name = _id(decision)
         if name not in self._book.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._book.told[name]
-        values, mask = laid_flat(self.problem, made.decision.action, made.n_items, outcome, seen)
-        if _digest(values, mask) != digest:
+        observed = self._observed(made.decision, arms)
+        values, mask = laid_flat(self.problem, observed, made.n_items, outcome, seen)
+        if _digest(made.decision, observed, values, mask) != digest:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        self._record(made.decision, values, mask, -1.0)
+        self._record(made.decision, observed, values, mask, -1.0)
         self._book.reopen(name)
 
     def cancel(self, decision: Decision | str) -> None:
@@ -195,11 +203,18 @@ class Agent:
         self._pulls[self._book.waiting(name).decision.action] -= 1.0
         del self._book.open[name]
 
-    def _record(self, decision: Decision, values: Floats, mask: Bools, sign: float) -> None:
+    def _observed(self, decision: Decision, arms: Sequence[int | str] | None) -> Ints:
+        """The arms that feedback is about, in an array that can be written to: the type that kernels know."""
+        return decision.action.copy() if arms is None else self._arms.numbers(arms)
+
+    def _record(self, decision: Decision, observed: Ints, values: Floats, mask: Bools, sign: float) -> None:
         if not mask.all():
             self.tally = allow_missing(self.tally)
-        feedback = Feedback(decision.t, decision.action.copy(), values, mask)  # writable: the type kernels know
+        before = self.tally.pulls[observed]
+        feedback = Feedback(decision.t, observed, values, mask)
         learn(self._fitted, self.problem, self.tally, self._memory, feedback, self._coin, sign)
+        self._pulls[decision.action] -= sign  # no longer under way, or under way again
+        self._pulls[observed] += self.tally.pulls[observed] - before
 
     def warm_start(self, tally: Tally) -> None:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one a round)."""
@@ -280,8 +295,9 @@ def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def _digest(values: Floats, mask: Bools) -> str:
-    return hashlib.sha256(values.tobytes() + mask.tobytes()).hexdigest()[:32]
+def _digest(decision: Decision, observed: Ints, values: Floats, mask: Bools) -> str:
+    own = np.array_equal(observed, decision.action)
+    return hashlib.sha256(values.tobytes() + mask.tobytes() + (b"" if own else observed.tobytes())).hexdigest()[:32]
 
 
 def _stream(key: str) -> Noise:

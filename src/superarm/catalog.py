@@ -1,11 +1,12 @@
 """The policies by their names in the papers: each an assembly of index, oracle and intake."""
 
-from superarm.indices import KL, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
+from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
 from superarm.intake import Coin
-from superarm.oracles import Default, Oracle
-from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus, Uniform
+from superarm.oracles import Default, Oracle, TopArms
+from superarm.policies import EpsilonGreedy, IndexPolicy, OneGaussian, Optimistic, SetBonus, Uniform
 
 _DEFAULT = Default()
+_TOP = TopArms()
 
 
 def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
@@ -71,6 +72,65 @@ def escb(c: float = 4.0) -> SetBonus:
     'EveryBatch'
     """
     return SetBonus(c)
+
+
+def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+    r"""CUCB for triggered arms: a radius :math:`\sqrt{3\log t/(2N)}`, N counting observations, triggered ones too.
+
+    Implements [WangChen2017]_ (Algorithm 1). No arm is played for its own sake: one never observed scores 1.
+    """
+    return Optimistic(Hoeffding(rho), oracle)
+
+
+def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+    r"""BCUCB-T: BC-UCB's radius :math:`\sqrt{6\hat V\log t/N} + 9\log t/N` for triggered arms.
+
+    Its regret is free of the batch size under the TPVM condition of smoothness, which disjunctive and conjunctive
+    cascades and layered networks satisfy. Implements [LiuEtAl2022]_ (Algorithm 1). A smaller ``rho`` explores less,
+    outside of the theorem.
+
+    >>> bcucb_t().confidence
+    Bernstein(rho=3.0)
+    """
+    return Optimistic(Bernstein(rho), oracle)
+
+
+def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeUCB1: lists by :math:`\hat p + \sqrt{1.5\log(t-1)/N}`, the largest first, not clipped at 1.
+
+    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1). Lists worst first: ``oracle=Reversed()``. Differs: without
+    the free sample of every arm (``environments.FreeSamples``), arms that were never observed are listed first.
+
+    >>> cascade_ucb1().confidence
+    UCB1(rho=3.0)
+    """
+    return IndexPolicy(UCB1(rho), oracle)
+
+
+def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
+
+    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_. Differs: as
+    :func:`cascade_ucb1`.
+    """
+    return IndexPolicy(KL(rho, c), oracle)
+
+
+def cascade_ucb_v(zeta: float = 2.0, c: float = 1.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeUCB-V: lists by the empirical-Bernstein index :math:`\hat p + \sqrt{4\hat V\log t/N} + 6\log t/N`.
+
+    The variance-aware cascade after [VialEtAl2022]_, with the constants of UCB-V, [AudibertMunosSzepesvari2009]_;
+    ``zeta=3`` has BC-UCB's. Differs: clipped at 1, and as :func:`cascade_ucb1`.
+    """
+    return IndexPolicy(UCBV(zeta, c), oracle)
+
+
+def ts_cascade(oracle: Oracle = _TOP) -> OneGaussian:
+    """TS-Cascade: Thompson sampling with one Gaussian number a round for all arms.
+
+    Implements [CheungTanZhong2019]_ (Algorithm 1).
+    """
+    return OneGaussian(oracle)
 
 
 def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _DEFAULT) -> EpsilonGreedy:

@@ -25,9 +25,9 @@ GRID = 16777216.0
 class Tally(NamedTuple):
     r"""What was observed so far.
 
-    ``pulls`` (n_arms,) is :math:`N_j`; ``total`` and ``square`` (n_entries,) are :math:`\sum X_{ij}` and
-    :math:`\sum X_{ij}^2`; ``missed`` (n_entries,) counts the pulls of which this entry was not seen, and is
-    empty while everything was seen, as in the paper.
+    ``pulls`` (n_arms,) is :math:`N_j`, how often an arm was observed; ``total`` and ``square`` (n_entries,) are
+    :math:`\sum X_{ij}` and :math:`\sum X_{ij}^2`; ``missed`` (n_entries,) counts the pulls of which this entry was not
+    seen, and is empty while everything was seen, as in the paper.
     """
 
     pulls: Floats
@@ -37,7 +37,10 @@ class Tally(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """The answer to one action: outcome and seen lie flat, row after row in the order of ``action``."""
+    """The answer to one action: outcome and seen lie flat, row after row in the order of ``action``.
+
+    ``action`` are the arms that the rows belong to: those of the batch, or, where arms are triggered, those observed.
+    """
 
     t: int
     action: Ints
@@ -65,7 +68,8 @@ def allow_missing(tally: Tally) -> Tally:
 def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, noise: Noise, sign: float) -> None:
     """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
 
-    A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not.
+    A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not. An arm of which
+    nothing was seen was played, but not observed: it counts no pull, and stays unsampled if it was.
     """
     pulls, total, square, missed = tally  # bound once: a store through the tuple counts references
     partial = missed.size > 0
@@ -82,7 +86,20 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
             else:
                 total[entry + o] += sign * x
                 square[entry + o] += sign * _on_grid(x * x)
+        if partial and not _observed(feedback.seen, at, last - first):
+            pulls[j] -= sign
+            for e in range(first, last):
+                missed[e] -= sign
         at += last - first
+
+
+@lean
+def _observed(seen: Bools, at: int, n: int) -> bool:
+    """Whether anything was seen of the ``n`` entries from ``at`` on; of an arm without entries, always."""
+    for o in range(n):
+        if seen[at + o]:
+            return True
+    return n == 0
 
 
 @inlined

@@ -18,3 +18,7 @@ def test_bounds_of_theory_are_curves_above_zero():
     assert all(np.shape(values) == (3,) and (np.diff(values) > 0).all() for values in found.values())
     elsewhere = bounds.curves(sa.instances.disjoint_batches(4, suboptimal_arms=8), ROUNDS, "optimal")
     assert "lower bound: exact rate · log t" not in elsewhere
+
+
+def test_no_bound_is_shown_where_a_batch_is_not_seen_whole():
+    assert bounds.curves(sa.instances.cascade(n_arms=32, k=8), ROUNDS, "optimal") == {}

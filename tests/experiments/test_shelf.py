@@ -7,10 +7,10 @@ APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
 
 
 def test_the_shipped_experiments():
-    assert names() == sorted([*APPLICATIONS, "paper", "quickstart"])
+    assert names() == sorted([*APPLICATIONS, "cascades", "paper", "quickstart"])
 
 
-@pytest.mark.parametrize("name", [*APPLICATIONS, "paper", "quickstart"])
+@pytest.mark.parametrize("name", [*APPLICATIONS, "cascades", "paper", "quickstart"])
 def test_each_is_valid_and_bears_its_file_s_name(name):
     experiment = named(name)
     assert experiment.name == name

@@ -80,10 +80,10 @@ class Model:
         return self.expired or (self.active and all(v is not None for v in self.entries.values()))
 
     def counted(self):
-        """Entries of arms of which anything is known."""
+        """Entries of arms of which anything was seen."""
         if not self.active:
             return
-        known = {arm for (arm, _), value in self.entries.items() if value is not None}
+        known = {arm for (arm, _), value in self.entries.items() if value is not None and value != UNSEEN}
         yield from ((arm, item, self.entries[arm, item]) for arm, item in self.entries if arm in known)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.simulation import optimum
+from superarm.simulation import begin, optimum
 
 
 def test_disjoint_batches_keep_the_suboptimal_arms_and_nearly_the_gap():
@@ -27,6 +27,29 @@ def test_lower_bound_instance_is_a_bernoulli_bandit():
         sa.instances.lower_bound(3, 3)
     with pytest.raises(sa.InvalidArgument):
         sa.instances.lower_bound(4, 2, epsilon=0.6)
+
+
+def test_cascades_are_the_literature_s():
+    instance = sa.instances.cascade(n_arms=6, k=2, p=0.3, gap=0.1)
+    assert instance.p.tolist() == pytest.approx([0.3, 0.3, 0.2, 0.2, 0.2, 0.2])
+    assert optimum(instance.problem, instance.p).high == pytest.approx(1 - 0.7**2)
+    assert instance.environment.n == 1
+    assert type(sa.instances.cascade(free_samples=0).environment) is sa.environments.Cascade
+    with pytest.raises(sa.InvalidArgument, match="gap"):
+        sa.instances.cascade(p=0.1, gap=0.2)
+    with pytest.raises(sa.InvalidArgument, match="k"):
+        sa.instances.cascade(n_arms=2, k=2)
+    with pytest.raises(sa.InvalidArgument, match="n"):
+        sa.environments.FreeSamples(instance.environment.world, 0)
+
+
+def test_free_samples_show_every_arm_before_the_first_round():
+    instance = sa.instances.cascade(n_arms=5, k=2, free_samples=3)
+    game = begin(
+        instance.problem, instance.environment, sa.ts_cascade().fit(instance.problem), np.random.SeedSequence(1)
+    )
+    assert game.tally.pulls.tolist() == [3.0] * 5
+    assert game.memory.mean.tolist() == (game.tally.total / 3.0).tolist()
 
 
 def test_rare_hits_separate_good_arms_from_others():

@@ -2,6 +2,8 @@
 
 from superarm.data.edges import read_edges
 from superarm.data.fetch import SOURCES, fetch
+from superarm.data.graphs import constant_chance, weighted_by_degree
+from superarm.data.influence import influence, random_influence, weighted_cascade
 from superarm.data.instances import arrays, movielens, open_bandit, social_graph, visits
 from superarm.data.movielens import Films, read_movielens
 from superarm.data.msweb import Visits, read_visits
@@ -13,13 +15,18 @@ __all__ = [
     "Films",
     "Visits",
     "arrays",
+    "constant_chance",
     "fetch",
+    "influence",
     "movielens",
     "open_bandit",
+    "random_influence",
     "read_edges",
     "read_movielens",
     "read_open_bandit",
     "read_visits",
     "social_graph",
     "visits",
+    "weighted_by_degree",
+    "weighted_cascade",
 ]

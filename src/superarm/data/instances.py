@@ -1,19 +1,18 @@
 """Real data as instances; weights are in percent, so that the worth of a batch is a percentage of the people."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from superarm.actions import Actions, Subsets
 from superarm.arrays import Floats
-from superarm.data.edges import read_edges
+from superarm.data.graphs import edges_of
 from superarm.data.movielens import read_movielens
 from superarm.data.msweb import read_visits
 from superarm.data.openbandit import read_open_bandit
 from superarm.environments import Bernoulli
-from superarm.errors import InvalidArgument, MissingExtra
+from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.instances import Instance
@@ -80,7 +79,7 @@ def social_graph(path: str = "", name: str = "", n_seeds: int = 50, k: int = 5, 
     A seed convinces a neighbour with probability ``1 - (1 - chance)**m``, where ``m`` is how often the edge stands in
     the list, and itself for sure. Influence is direct: it does not travel on, so that coverage is its exact worth.
     """
-    pairs = _pairs(path, name)
+    pairs = edges_of(path, name)
     neighbours: dict[int, dict[int, int]] = {}
     for (a, b), times in pairs.items():
         for u, v in ((a, b), (b, a)):
@@ -95,27 +94,6 @@ def social_graph(path: str = "", name: str = "", n_seeds: int = 50, k: int = 5, 
     known = csr_array((p, (row, column)), shape=(len(seeds), len(reached)))
     weights = np.full(len(reached), 100.0 / len(reached))
     return Instance(Problem(len(seeds), len(reached), Coverage(), Subsets(k), weights, support=known), Bernoulli(known))
-
-
-def _pairs(path: str, name: str) -> Any:
-    if bool(path) == bool(name):
-        raise InvalidArgument(
-            "path", "neither or both of path and name are given", "give the path of an edge list, or a name"
-        )
-    if path:
-        return read_edges(path)
-    try:
-        import networkx
-    except ImportError:
-        raise MissingExtra("networkx", "data") from None
-    known = [n.removesuffix("_graph") for n in dir(networkx) if n in _NETWORKX]
-    if f"{name}_graph" not in _NETWORKX:
-        raise InvalidArgument("name", f"unknown graph {name!r}", f"give one of {', '.join(known)}")
-    graph = networkx.convert_node_labels_to_integers(getattr(networkx, f"{name}_graph")(), ordering="sorted")
-    return dict.fromkeys(graph.edges(), 1)
-
-
-_NETWORKX = ("davis_southern_women_graph", "florentine_families_graph", "karate_club_graph", "les_miserables_graph")
 
 
 def open_bandit(path: str, k: int = 3, feature: str = "user_feature_0") -> Instance:

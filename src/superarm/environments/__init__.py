@@ -1,9 +1,35 @@
 """What the world answers: environments."""
 
-from superarm.environments.base import Environment, draw, means
+from superarm.environments.base import Environment, Sheet, answer, draw, earn, means, respond, tells_worth, widest
 from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
+from superarm.environments.cascade import Cascade, ConjunctiveCascade
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
+from superarm.environments.free_samples import FreeSamples
+from superarm.environments.influence import IndependentCascade
+from superarm.environments.places import DependentClick, PositionBased
 from superarm.environments.replay import Replay
 
-__all__ = ["Bernoulli", "Beta", "CommonShock", "Comonotone", "Copula", "Environment", "Replay", "draw", "means"]
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Cascade",
+    "CommonShock",
+    "Comonotone",
+    "ConjunctiveCascade",
+    "Copula",
+    "DependentClick",
+    "Environment",
+    "FreeSamples",
+    "IndependentCascade",
+    "PositionBased",
+    "Replay",
+    "Sheet",
+    "answer",
+    "draw",
+    "earn",
+    "means",
+    "respond",
+    "tells_worth",
+    "widest",
+]

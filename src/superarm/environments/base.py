@@ -4,12 +4,15 @@ An environment draws the outcome of an action. Chance comes from a stream that i
 policies that play the same arm in the same round see the same outcome, whatever else they play.
 """
 
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
-from superarm._jit import verb
+import numpy as np
+
+from superarm._jit import kernel, lean, verb
 from superarm.arrays import Bools, Floats, Ints
 from superarm.noise import Noise
-from superarm.support import Support
+from superarm.support import Support, span
+from superarm.tally import Feedback
 
 
 class Environment(Protocol):
@@ -28,5 +31,75 @@ class Environment(Protocol):
         ...
 
 
+class Sheet(NamedTuple):
+    """Room for an answer: outcome and seen, flat, and the arms whose rows they are, where not those of the batch."""
+
+    outcome: Floats
+    seen: Bools
+    observed: Ints
+
+
+class Optional(Protocol):
+    """What an environment may define if a batch shows other arms than its own, or is worth more than its items."""
+
+    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+        """Fill in ``sheet`` for round ``t``; how many arms were observed, or -1 if they are those of ``action``."""
+        ...
+
+    def widest(self, support: Support, n_arms: int, k: int) -> int:
+        """The most entries that an answer to ``k`` of ``n_arms`` arms can have."""
+        ...
+
+    def earn(self, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
+        """The true expected reward of ``action``, where it is not ``told``: what the reward says at the means."""
+        ...
+
+
+@kernel
+def _draw_batch(environment: Any, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+    draw(environment, support, action, t, noise, sheet.outcome, sheet.seen)
+    return -1
+
+
+@kernel
+def _widest_batch(environment: Any, support: Support, n_arms: int, k: int) -> int:
+    most = 0
+    for j in range(n_arms):
+        first, last = span(support, j)
+        most = max(most, last - first)
+    return most * k
+
+
+@lean
+def _as_told(environment: Any, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
+    return told
+
+
 draw = verb(Environment.draw)
 means = verb(Environment.means)
+answer: verb[..., int] = verb(Optional.answer, default=_draw_batch)
+widest: verb[..., int] = verb(Optional.widest, default=_widest_batch)
+earn: verb[..., float] = verb(Optional.earn, default=_as_told)
+
+
+def tells_worth(environment: Any) -> bool:
+    """Whether the world says itself what a batch earns, or the one inside it does."""
+    return hasattr(getattr(environment, "world", environment), "earn")
+
+
+def respond(environment: Environment, support: Support, action: Ints, t: int, noise: Noise) -> Feedback:
+    """What the world answers to ``action`` in round ``t``: to be told to an ``Agent``, or learnt from.
+
+    >>> from superarm.environments import Cascade
+    >>> from superarm.noise import noise
+    >>> from superarm.support import Dense
+    >>> world, users = Cascade([[1.0], [0.5], [0.0]]), noise(np.random.SeedSequence(0))
+    >>> respond(world, Dense(3, 1), np.array([2, 0, 1]), 1, users).seen
+    array([ True,  True, False])
+    """
+    room = widest(environment, support, support.n_arms, len(action))
+    sheet = Sheet(np.zeros(room), np.ones(room, bool), np.empty(support.n_arms, np.int64))
+    n = answer(environment, support, action, t, noise, sheet)
+    arms = action if n < 0 else sheet.observed[:n].copy()
+    size = sum(last - first for first, last in (span(support, int(j)) for j in arms))
+    return Feedback(t, arms, sheet.outcome[:size].copy(), sheet.seen[:size].copy())

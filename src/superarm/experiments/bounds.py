@@ -9,7 +9,7 @@ import numpy as np
 from superarm import theory
 from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
-from superarm.environments import Comonotone
+from superarm.environments import Comonotone, tells_worth
 from superarm.errors import SuperarmError
 from superarm.simulation import Instance
 
@@ -26,7 +26,7 @@ NAMES = {
 def curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
     """A bound at each of ``rounds``; None where theory has no such bound for this instance."""
     function = getattr(theory, name)
-    if name == "lower_bound" and not _is_lower_bound_instance(instance):
+    if not _seen_whole(instance) or (name == "lower_bound" and not _is_lower_bound_instance(instance)):
         return None
     known = {"known": _gaps(_Key(instance))} if "known" in inspect.signature(function).parameters else {}
     try:
@@ -70,6 +70,11 @@ def _gaps(key: _Key) -> Any:
         return theory.gaps(key.instance)
     except (AttributeError, SuperarmError):
         return None
+
+
+def _seen_whole(instance: Instance) -> bool:
+    """Whether every arm of a batch is observed and no other, as the theorems suppose."""
+    return not getattr(instance.environment, "partial", False) and not tells_worth(instance.environment)
 
 
 def _is_lower_bound_instance(instance: Instance) -> bool:

@@ -21,13 +21,17 @@ KINDS = {
     "slope": ("policy", "against", "above", "below"),
     "growth": ("policy", "above", "below"),
     "bound": ("policy", "bound"),
+    "reported": ("policy", "regret", "error"),
 }
 _NEEDED = {
     "less": ("policy", "than"),
     "slope": ("policy", "against"),
     "growth": ("policy",),
     "bound": ("policy", "bound"),
+    "reported": ("policy", "regret", "error"),
 }
+_ERRORS = 3.0
+"""How many combined standard errors may lie between a mean and the one that was reported: 0.3 % of true claims fail."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def judge(study: "Study") -> list[Verdict]:
         "slope": _slope,
         "growth": _growth,
         "bound": _bound,
+        "reported": _reported,
     }
     return [verdict for claim in study.experiment.claims for verdict in deciders[claim["kind"]](study, claim)]
 
@@ -143,6 +148,22 @@ def _bound(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
             number = mean(shares[:, int(np.argmax(shares.mean(axis=0)))])
             measure = f"largest R({policy}) / {claim['bound']} over rounds"
             verdicts.append(Verdict(text, world, _side(number, below=1.0), measure, number))
+    return verdicts
+
+
+def _reported(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    """Whether mean regret agrees with a published mean ``regret`` that has the standard error ``error``."""
+    verdicts = []
+    for policy in _labels(study, claim["policy"]):
+        for world in _worlds(study, claim, policy):
+            final = study.final(world, policy)
+            own = float(np.std(final, ddof=1)) / math.sqrt(len(final)) if len(final) > 1 else math.nan
+            between, room = float(np.mean(final)) - claim["regret"], _ERRORS * math.hypot(own, claim["error"])
+            number = Estimate(between, between - room, between + room)
+            text = claim.get("text") or f"{policy} has the reported regret {claim['regret']:g} ± {claim['error']:g}"
+            measure = f"R({policy}) − {claim['regret']:g}, ± 3 combined standard errors"
+            holds = None if math.isnan(room) else abs(between) <= room
+            verdicts.append(Verdict(text, world, holds, measure, number))
     return verdicts
 
 

@@ -11,7 +11,12 @@ from superarm.describe import build
 from superarm.errors import InvalidArgument, InvalidSpec
 
 _FAMILIES = {"oracle": "oracles", "reward": "rewards", "actions": "actions", "outcomes": "environments"}
-_GENERATORS = ("superarm.simulation.instances", "superarm.experiments.applications", "superarm.data.instances")
+_GENERATORS = (
+    "superarm.simulation.instances",
+    "superarm.experiments.applications",
+    "superarm.data.instances",
+    "superarm.data.influence",
+)
 Path = tuple[str, ...]
 
 

@@ -1,15 +1,17 @@
 """How hopeful to be of one entry: indices."""
 
-from superarm.indices.base import Index, level, score
+from superarm.indices.base import Index, level, score, unknown
 from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
 from superarm.indices.mean import Mean
 from superarm.indices.posterior import AnglePosterior, BetaPosterior
+from superarm.indices.ucb1 import UCB1
 from superarm.indices.ucb_v import UCBV
 
 __all__ = [
     "KL",
+    "UCB1",
     "UCBV",
     "AnglePosterior",
     "Bernstein",
@@ -20,4 +22,5 @@ __all__ = [
     "Mean",
     "level",
     "score",
+    "unknown",
 ]

@@ -6,9 +6,9 @@ of an entry with a given empirical mean and standard deviation at that level. Ex
 scores lie in [mean, 1] and increase with the level, and levels increase with :math:`t`.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from superarm._jit import verb
+from superarm._jit import inlined, verb
 from superarm.noise import Noise
 
 
@@ -25,13 +25,31 @@ class Index(Protocol):
 
 
 class Optional(Protocol):
-    """What an index may define to let policies pass over arms that cannot win."""
+    """What an index may define if more, or less, can be said of its scores."""
 
     @property
     def monotone(self) -> bool:
-        """Whether scores grow with the level, and levels with t and not with pulls: never so for a sampled index."""
+        """Whether scores grow with the level, and levels with t and not with pulls: never so for a sampled index.
+
+        It lets policies pass over arms that cannot win.
+        """
         ...
+
+    @property
+    def unclipped(self) -> bool:
+        """Whether scores may lie above 1: then they only serve to rank arms."""
+        ...
+
+    def unknown(self) -> float:
+        """The score of an entry of which nothing was told: the largest there is, 1 by default."""
+        ...
+
+
+@inlined
+def _certain(index: Any) -> float:
+    return 1.0
 
 
 level = verb(Index.level)
 score = verb(Index.score)
+unknown: verb[..., float] = verb(Optional.unknown, default=_certain)

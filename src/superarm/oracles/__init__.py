@@ -10,6 +10,7 @@ from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.failing import Failing
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.greedy_max import GreedyMax
+from superarm.oracles.imm import IMM
 from superarm.oracles.knapsack_scheme import KnapsackScheme
 from superarm.oracles.knapsack_table import KnapsackTable
 from superarm.oracles.lazy import LazyGreedy
@@ -18,8 +19,10 @@ from superarm.oracles.local_search import LocalSearch
 from superarm.oracles.modular import Modular
 from superarm.oracles.partial_enumeration import PartialEnumeration
 from superarm.oracles.stochastic import StochasticGreedy
+from superarm.oracles.top_arms import Reversed, TopArms
 
 __all__ = [
+    "IMM",
     "Certificate",
     "ContinuousGreedy",
     "CostBenefit",
@@ -37,8 +40,10 @@ __all__ = [
     "Modular",
     "Oracle",
     "PartialEnumeration",
+    "Reversed",
     "Solution",
     "StochasticGreedy",
+    "TopArms",
     "certified",
     "certify",
     "exact",

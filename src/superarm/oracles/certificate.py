@@ -7,11 +7,12 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.actions import Ranks, ceiling
 from superarm.arrays import Floats, Ints, arms
+from superarm.errors import InvalidArgument
 from superarm.noise import noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import gains, state
 from superarm.problem import Problem
-from superarm.rewards import absorb, total
+from superarm.rewards import absorb, fresh, total
 
 STAGES = 8
 """At how many stages of building a batch the gains that are left are looked at."""
@@ -89,8 +90,12 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
 
 
 def _certificate(problem: Problem, q: Floats, ranks: Ranks, action: Ints) -> Certificate:
+    if hasattr(problem.reward, "value"):
+        raise InvalidArgument("problem", "its reward is not a sum over items", "certificates are for those that are")
     value = total(problem.reward, problem.terms, state(problem, q, action))
     high = everything(problem, q, ranks)
+    if not getattr(problem.reward, "monotone", True):  # every arm takes worth away: nothing is the most
+        high = total(problem.reward, problem.terms, fresh(problem.reward, problem.terms))
     if problem.reward.submodular:
         high = min(high, bound(problem, q, ranks, action, 0))
     return Certificate(float(value), float(max(value, high)))

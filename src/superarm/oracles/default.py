@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.actions import Explicit, Ranks
-from superarm.actions.traits import budgeted, exchange, tractable
+from superarm.actions.traits import budgeted, exchange, tractable, uniform
 from superarm.arrays import Floats, Ints
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
@@ -10,6 +10,7 @@ from superarm.oracles.budgets import on_grid
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.greedy_max import GreedyMax
+from superarm.oracles.imm import IMM
 from superarm.oracles.knapsack_scheme import KnapsackScheme
 from superarm.oracles.knapsack_table import KnapsackTable
 from superarm.oracles.lazy import LazyGreedy
@@ -17,6 +18,7 @@ from superarm.oracles.linearised import Linearised
 from superarm.oracles.modular import Modular
 from superarm.oracles.partial_enumeration import PartialEnumeration
 from superarm.problem import Problem
+from superarm.rewards import Spread
 from superarm.support import Sparse
 
 FEW = 5_000
@@ -36,6 +38,7 @@ class Default(NamedTuple):
     =============  =====================  ==========================================================
     reward         action set             oracle (alpha)
     =============  =====================  ==========================================================
+    Spread         Subsets                IMM (1 - 1/e - 1/2, with probability 1 - 1/n)
     any            Explicit               Exhaustive (1)
     modular        matroid, Matching,     Modular (1): greedy, assignment, one sweep
                    Paths
@@ -69,8 +72,8 @@ class Default(NamedTuple):
     @interpreted
     def fit(self, problem: Problem) -> Oracle:
         actions = problem.actions
-        if isinstance(actions, Explicit):
-            return Exhaustive().fit(problem)
+        if isinstance(actions, Explicit) or isinstance(problem.reward, Spread):
+            return IMM().fit(problem) if uniform(actions) else Exhaustive().fit(problem)
         if problem.reward.modular and tractable(actions):
             return Modular()
         if problem.reward.modular and budgeted(actions):

@@ -3,6 +3,8 @@
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.one_gaussian import OneGaussian
+from superarm.policies.optimistic import Optimistic
 from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
@@ -16,6 +18,8 @@ __all__ = [
     "EveryBatch",
     "IndexPolicy",
     "Moment",
+    "OneGaussian",
+    "Optimistic",
     "Policy",
     "Screened",
     "SetBonus",

@@ -3,6 +3,7 @@ from typing import NamedTuple
 from superarm._jit import component, interpreted
 from superarm.actions import cover
 from superarm.arrays import Ints
+from superarm.errors import InvalidArgument
 from superarm.indices import Index
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
@@ -60,7 +61,12 @@ class IndexPolicy(NamedTuple):
     @interpreted
     def plain(self, problem: Problem) -> "IndexPolicy":
         """The policy made ready for this problem without any device for speed: the reference of all of them."""
-        return self._replace(oracle=self.oracle.fit(problem))
+        oracle = self.oracle.fit(problem)
+        if getattr(self.confidence, "unclipped", False) and not getattr(oracle, "ranking", False):
+            raise InvalidArgument(
+                "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
+            )
+        return self._replace(oracle=oracle)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -7,7 +7,7 @@ import numpy as np
 from superarm._jit import inlined, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
-from superarm.indices import Index, level, score
+from superarm.indices import Index, level, score, unknown
 from superarm.noise import Noise
 from superarm.policies.base import Moment
 from superarm.problem import Problem
@@ -51,7 +51,7 @@ def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates,
 
 @inlined
 def rate_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, glance: Glance, noise: Noise) -> None:
-    """Write the scores of one arm's entries into ``memory.q``; an entry of which nothing was told yet scores 1."""
+    """Write the scores of one arm's entries into ``memory.q``; one of which nothing was told yet, the most there is."""
     share = capacity(problem.actions, problem.n_arms) / problem.n_arms
     first, last = span(problem.terms.support, glance.arm)
     # No slices, no stores through the tuple, unsigned offsets: each costs reference counts or vectors, 5x in all.
@@ -59,13 +59,13 @@ def rate_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, gla
     told = tally.pulls[glance.arm]
     if told == 0.0:
         for o in range(n):
-            q[at + o] = 1.0
+            q[at + o] = unknown(confidence)
     elif tally.missed.size > 0:
         for o in range(n):
             missed = tally.missed[at + o]
             x = level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
             hopeful = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, noise)
-            q[at + o] = hopeful if told > missed else 1.0
+            q[at + o] = hopeful if told > missed else unknown(confidence)
     else:
         x = level(confidence, glance.pulls, glance.t, share)
         for o in range(n):

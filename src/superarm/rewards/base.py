@@ -2,7 +2,8 @@ r"""What a batch is worth: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
 
 A reward tells the story of one item. Before any arm has joined, the item is in state ``start(weight)``; an arm with
 parameter ``q`` takes it from ``state`` to ``join(state, q)``; an item in ``state`` is worth ``worth(weight, state)``.
-An arm must never take worth away (rewards are monotone), and the order in which arms join must not matter. The
+An arm must never take worth away (rewards are monotone) unless the reward says so, as :class:`Conjunctive` does with
+``monotone = False`` and is then for batches of one size; the order in which arms join must not matter. The
 library sums over items, with weights, dense or sparse: the functions below are the only loops over items there are.
 """
 
@@ -82,6 +83,10 @@ class Optional(Protocol):
 
         A reward that defines it lets policies pass over arms that cannot win.
         """
+        ...
+
+    def value(self, terms: "Terms", q: Floats, action: Ints) -> float:
+        """r(action; q) of a reward that is more than the sum of its items' stories."""
         ...
 
 
@@ -181,10 +186,13 @@ def total(reward: Reward, terms: Terms, memo: Floats) -> float:
 
 
 @kernel
-def value(reward: Reward, terms: Terms, q: Floats, action: Ints) -> float:
-    """r(action; q)."""
+def by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
+    """r(action; q) as the sum of the stories of its items."""
     memo = fresh(reward, terms)
     return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
+
+
+value: verb[..., float] = verb(Optional.value, default=by_items)
 
 
 @lean

@@ -7,22 +7,29 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.actions import Ranks, capacity
 from superarm.arrays import Floats, Ints
-from superarm.environments import Environment, draw, means
+from superarm.environments import Environment, FreeSamples, Sheet, answer, draw, earn, means, widest
+from superarm.intake import Exact
 from superarm.noise import Streams, seek, streams
 from superarm.policies import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
 from superarm.rewards import accrue, forget, fresh, total
-from superarm.support import span
-from superarm.tally import Feedback, Tally, allow_missing, empty
+from superarm.tally import Feedback, Tally, allow_missing, empty, record
+
+_BEYOND = 1 << 62
+"""No run has so many rounds."""
 
 
 class Game(NamedTuple):
-    """A run in progress: what the policy has learnt, its memory, chance, and the expected reward so far (1,)."""
+    """A run in progress: what the policy has learnt, its memory, chance, and the expected reward so far (1,).
+
+    ``last`` (k,) is the batch of the last round that was marked, filled up with -1.
+    """
 
     tally: Tally
     memory: Any
     streams: Streams
     earned: Floats
+    last: Ints
 
 
 def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> Game:
@@ -30,7 +37,22 @@ def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.r
     tally = empty(problem.support)
     if getattr(environment, "partial", False):
         tally = allow_missing(tally)
-    return Game(tally, prepare(policy, problem, tally), streams(seed), np.zeros(1))
+    chance = streams(seed)
+    if isinstance(environment, FreeSamples):
+        _show(problem, environment, tally, chance)
+    return Game(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
+
+
+def _show(problem: Problem, environment: FreeSamples, tally: Tally, chance: Streams) -> None:
+    """Show every arm on its own, so that nothing hides it, in rounds before the first and beyond all others."""
+    support = problem.support
+    room = widest(environment, support, problem.n_arms, 1)
+    for n in range(environment.n):
+        t = 0 if n == 0 else _BEYOND + n
+        for j in range(problem.n_arms):
+            arm, outcome, seen = np.array([j]), np.zeros(room), np.ones(room, np.bool_)
+            draw(environment, support, arm, t, chance.world, outcome, seen)
+            record(tally, support, Feedback(t, arm, outcome, seen), Exact(), chance.coin, 1.0)
 
 
 @kernel
@@ -42,8 +64,9 @@ def advance(
     ``earned`` has the length of ``rounds[1:]``.
     """
     eligible = np.ones(problem.n_arms, np.bool_)
-    room = _room(problem)
-    outcome, seen = np.empty(room), np.ones(room, np.bool_)
+    room = widest(environment, problem.terms.support, problem.n_arms, capacity(problem.actions, problem.n_arms))
+    outcome, seen, observed = np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)
+    sheet = Sheet(outcome, seen, observed)
     memo = fresh(problem.reward, problem.terms)
     nothing = total(problem.reward, problem.terms, memo)
     for mark in range(1, len(rounds)):
@@ -52,20 +75,13 @@ def advance(
             moment = Moment(t, game.tally, Ranks(game.tally.pulls, eligible))
             action = choose(policy, problem, moment, game.memory, game.streams.mind)
             seen[:] = True
-            draw(environment, problem.terms.support, action, t, game.streams.world, outcome, seen)
-            feedback = Feedback(t, action, outcome, seen)
+            n = answer(environment, problem.terms.support, action, t, game.streams.world, sheet)
+            feedback = Feedback(t, action if n < 0 else observed[:n], outcome, seen)
             learn(policy, problem, game.tally, game.memory, feedback, game.streams.coin, 1.0)
             p = means(environment, t).reshape(-1)
-            game.earned[0] += nothing + accrue(problem.reward, problem.terms, memo, p, action)
+            told = nothing + accrue(problem.reward, problem.terms, memo, p, action)
+            game.earned[0] += earn(environment, problem.terms.weights, problem.terms.support, action, t, told)
             forget(problem.reward, problem.terms, memo, action)
         earned[mark - 1] = game.earned[0]
-
-
-@kernel
-def _room(problem: Problem) -> int:
-    """The most entries that a batch can have."""
-    widest = 0
-    for j in range(problem.n_arms):
-        first, last = span(problem.terms.support, j)
-        widest = max(widest, last - first)
-    return widest * capacity(problem.actions, problem.n_arms)
+        game.last[:] = -1
+        game.last[: len(action)] = action

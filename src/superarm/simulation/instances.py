@@ -6,10 +6,11 @@ import numpy as np
 
 from superarm.actions import Explicit, Subsets
 from superarm.arrays import Floats
-from superarm.environments import Bernoulli, Comonotone, Environment
+from superarm.environments import Bernoulli, Cascade, Comonotone, Environment, FreeSamples, earn, tells_worth
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
+from superarm.rewards.base import by_items
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Instance:
             raise InvalidArgument(
                 "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
             )
+        if hasattr(self.problem.reward, "value") and not tells_worth(self.environment):
+            raise InvalidArgument(
+                "environment", "it cannot tell what influence earns", "give environments.IndependentCascade(p)"
+            )
         self.problem.entries(self.environment.means(1), "environment")
 
     @property
@@ -41,8 +46,12 @@ class Instance:
         return self.problem.entries(self.environment.means(1))
 
     def value(self, action: object) -> float:
-        """r(action; p) at the true parameters."""
-        return self.problem.value(self.p, action)
+        """The expected reward of ``action``: r(action; p) at the true parameters, unless the world says otherwise."""
+        batch, terms = self.problem.action(action), self.problem.terms
+        told = by_items(self.problem.reward, terms, self.p, batch)
+        if not tells_worth(self.environment):
+            return told
+        return float(earn(self.environment, terms.weights, terms.support, batch, 1, told))
 
 
 def random_coverage(
@@ -88,6 +97,27 @@ def rare_hits(k: int, n_arms: int = 100, seed: int = 0) -> Instance:
     p = rng.uniform(0.0, 1.0 / (3.0 * k), n_arms)
     p[:k] = rng.uniform(2.0 / (3.0 * k), 1.0 / k, k)
     return Instance(Problem(n_arms, 1, Coverage(), Subsets(k)), Bernoulli(p[:, None]))
+
+
+def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, free_samples: int = 1) -> Instance:
+    r"""The synthetic cascade of the literature: ``k`` arms attract with probability ``p``, all others with ``p - gap``.
+
+    B(L, K, p, Δ) of [KvetonEtAl2015]_ (section 5.1); the first ``k`` arms are the good ones. ``free_samples`` of every
+    arm are shown before the first round: 1 in the literature, 0 to start from nothing. Regret is exact: the probability
+    of a click that a list lacks against the best one.
+
+    >>> round(cascade().value([0, 1]), 12), round(cascade().value([0, 2]), 12)
+    (0.36, 0.24)
+    """
+    if not 1 <= k < n_arms:
+        raise InvalidArgument("k", f"{k} of {n_arms} arms", "give 1 <= k < n_arms")
+    if not 0.0 <= p - gap <= p <= 1.0:
+        raise InvalidArgument("gap", f"{gap} at p = {p}", "give 0 <= gap <= p <= 1")
+    attraction = np.full((n_arms, 1), p - gap)
+    attraction[:k] = p
+    world = Cascade(attraction)
+    problem = Problem(n_arms, 1, Coverage(), Subsets(k))
+    return Instance(problem, FreeSamples(world, free_samples) if free_samples else world)
 
 
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:

@@ -75,12 +75,20 @@ def target(instance: Instance, policy: Policy, kind: Kind) -> Target:
         raise InvalidArgument("target", f"{kind!r} is unknown", f"give one of {', '.join(KINDS)}")
     problem, p = instance.problem, instance.p
     if kind == "oracle":
-        return Target(kind, problem.value(p, solve(problem, p, Default())), None)
-    r_max = optimum(problem, p)
+        return Target(kind, instance.value(solve(problem, p, Default())), None)
+    r_max = _best(instance) or optimum(problem, p)
     if kind == "optimal":
         return Target(kind, r_max.high, r_max)
     promise = policy.fit(problem).guarantee(problem)
     return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
+
+
+def _best(instance: Instance) -> Bracket | None:
+    """What the best batch is worth, where the world says so itself."""
+    if not hasattr(instance.environment, "best"):
+        return None
+    found = instance.environment.best(instance.problem)
+    return None if found is None else Bracket(*found)
 
 
 def regret(target: Target, rounds: Ints, earned: Floats) -> Floats:

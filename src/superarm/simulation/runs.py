@@ -48,8 +48,7 @@ def play(
 ) -> Run:
     """Play to ``marks[-1]``, where ``marks[0]`` is 0; tell ``advanced`` how many rounds each stride had.
 
-    ``looks`` are increasing rounds whose batch is kept. It is read off the pulls before and after the round, so
-    that looking costs nothing in between and changes no bit.
+    ``looks`` are increasing rounds whose batch is kept: a stride ends there, and changes no bit.
     """
     started = time.thread_time()
     game = begin(instance.problem, instance.environment, policy, seed)
@@ -59,10 +58,9 @@ def play(
     earned, at, stride = np.zeros(len(marks) - 1), 0, 1
     while at < marks[-1] and not stop.is_set():
         until = min(at + stride, int(halts[np.searchsorted(halts, at, side="right")]))
-        before = game.tally.pulls.copy() if until in wanted and until == at + 1 else None
         spent = _stride(instance, policy, game, marks, at, until, earned)
-        if before is not None:
-            batch = np.flatnonzero(game.tally.pulls - before)
+        if until in wanted:
+            batch = np.sort(game.last[game.last >= 0])
             batches[np.searchsorted(wanted, until), : len(batch)] = batch
         advanced(until - at)
         stride = max(1, min(4 * stride, int((until - at) * _BREATH / max(spent, 1e-9))))

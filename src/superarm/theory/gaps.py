@@ -14,6 +14,7 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.arrays import Bools, Floats, Ints
+from superarm.environments import tells_worth
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default
 from superarm.simulation.instances import Instance
@@ -111,6 +112,10 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = NODES) -> 
     array([  nan, 0.25 , 0.375])
     """
     problem, p = instance.problem, instance.p
+    if tells_worth(instance.environment) or not getattr(problem.reward, "monotone", True):
+        raise InvalidArgument(
+            "instance", "its worth is not a monotone sum over items", "gaps are known for those alone"
+        )
     alpha = _alpha(instance, alpha)
     if problem.actions.n_batches(problem.n_arms) <= FEW:
         return _enumerated(instance, alpha)

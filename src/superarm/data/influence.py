@@ -1,0 +1,57 @@
+"""Influence that travels on, as instances: nodes are arms and items, the edges that leave a node are its entries.
+
+All nodes weigh the same, together 100, so that the worth of seeds is the percentage of the nodes that they activate.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from superarm.actions import Subsets
+from superarm.data.graphs import constant_chance, edges_of, weighted_by_degree
+from superarm.environments import IndependentCascade
+from superarm.errors import InvalidArgument
+from superarm.problem import Problem
+from superarm.rewards import Spread
+from superarm.simulation.instances import Instance
+
+
+def influence(
+    path: str = "", name: str = "", k: int = 5, chance: float = 0.1, samples: int = 50_000, seed: int = 0
+) -> Instance:
+    """Seeds on an edge list (``path``) or on a graph that comes with networkx (``name``), all edges alike.
+
+    Edges lead both ways and activate with probability ``chance``. ``samples`` reverse-reachable sets at the true
+    parameters, drawn from ``seed``, are what regret is measured by.
+    """
+    return _spreading(constant_chance(edges_of(path, name), chance), k, samples, seed)
+
+
+def weighted_cascade(path: str = "", name: str = "", k: int = 5, samples: int = 50_000, seed: int = 0) -> Instance:
+    """As ``influence``, but an edge activates with probability 1 over the number of edges that enter its end."""
+    return _spreading(weighted_by_degree(edges_of(path, name)), k, samples, seed)
+
+
+def random_influence(n_nodes: int = 60, degree: int = 3, k: int = 3, samples: int = 50_000, seed: int = 0) -> Instance:
+    """A random social graph with the weighted cascade: new nodes befriend ``degree`` older ones, the popular first.
+
+    >>> random_influence(n_nodes=20, samples=100).problem.n_arms
+    20
+    """
+    if not 1 <= degree < n_nodes:
+        raise InvalidArgument("degree", f"{degree} of {n_nodes} nodes", "give 1 <= degree < n_nodes")
+    rng, ends, pairs = np.random.default_rng(seed), list(range(degree)), []
+    for node in range(degree, n_nodes):
+        friends = set[int]()
+        while len(friends) < degree:
+            friends.add(ends[int(rng.integers(len(ends)))])
+        pairs += [(node, friend) for friend in sorted(friends)]
+        ends += [*sorted(friends), *[node] * degree]
+    return _spreading(weighted_by_degree(pairs), k, samples, seed)
+
+
+def _spreading(p: Any, k: int, samples: int, seed: int) -> Instance:
+    n = p.shape[0]
+    weights = np.full(n, 100.0 / n)
+    problem = Problem(n, n, Spread(), Subsets(k), weights, support=p)
+    return Instance(problem, IndependentCascade(p, weights, samples, seed))

@@ -1,0 +1,57 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.arrays import Ints
+from superarm.errors import InvalidArgument
+from superarm.intake import Exact
+from superarm.noise import Noise, normal
+from superarm.oracles import Guarantee, Oracle, TopArms, maximize
+from superarm.policies.base import Moment
+from superarm.policies.rating import Estimates, estimated
+from superarm.problem import Problem
+from superarm.tally import Feedback, Tally, estimate, record
+
+
+@component
+class OneGaussian(NamedTuple):
+    r"""Thompson sampling with one Gaussian number a round, which moves every arm by its own scale: TS-Cascade.
+
+    .. math:: \theta_j = \hat p_j + Z_t \max\Bigl\{\sqrt{\frac{\hat p_j (1 - \hat p_j) \log(t + 1)}{N_j + 1}},
+              \frac{\log(t + 1)}{N_j + 1}\Bigr\}, \qquad Z_t \sim N(0, 1)
+
+    No arm is tried first: one that was never observed has :math:`\hat p_j = N_j = 0`. Implements
+    [CheungTanZhong2019]_ (Algorithm 1). Where outcomes are under way, :math:`N_j` counts them, and
+    :math:`\hat p_j` rests on what was told.
+    """
+
+    oracle: Oracle = TopArms()
+
+    def prepare(self, problem: Problem, tally: Tally) -> Estimates:
+        return estimated(problem, tally)
+
+    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
+        z, log_t = normal(noise), math.log(moment.t + 1)
+        for j in range(problem.n_arms):
+            mean, narrow = memory.mean[j], log_t / (moment.ranks.pulls[j] + 1.0)
+            memory.q[j] = mean + z * max(math.sqrt(mean * (1.0 - mean) * narrow), narrow)
+        return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "OneGaussian":
+        if not getattr(self.oracle, "ranking", False):
+            raise InvalidArgument(
+                "oracle", "samples lie outside [0, 1]", "take one that only ranks arms, as TopArms() does"
+            )
+        return OneGaussian(self.oracle.fit(problem))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)

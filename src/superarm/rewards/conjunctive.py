@@ -1,0 +1,50 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.rewards.base import Smoothness
+
+
+@component
+class Conjunctive(NamedTuple):
+    r"""All arms of the batch must work: the conjunctive cascade.
+
+    .. math:: r_i(A; q) = \prod_{j \in A} q_{ij}
+
+    The state of an item is its weight times the probability that all arms so far work. A further arm takes worth
+    away, so that only batches of one size compare: all action sets list complete batches, and all oracles fill them.
+    With one item the arms with the largest parameters are the best batch of a matroid (``TopArms``, ``Greedy``).
+    A monotone Boolean function of the outcomes: :math:`\gamma_\infty = 1` and :math:`\gamma_g = 1/2` exactly, for every
+    batch size (``docs/theory``). Combinatorial cascading bandits, [KvetonEtAl2015b]_.
+    """
+
+    @property
+    def monotone(self) -> bool:
+        return False
+
+    @property
+    def submodular(self) -> bool:
+        return False
+
+    @property
+    def modular(self) -> bool:
+        return False
+
+    def start(self, weight: float) -> float:
+        return weight
+
+    def join(self, state: float, q: float) -> float:
+        return state * q
+
+    def worth(self, weight: float, state: float) -> float:
+        return state
+
+    def lift(self, weight: float, state: float, q: float) -> float:
+        return -state * (1.0 - q)
+
+    def derivative(self, weight: float, state: float, q: float) -> float:
+        return state
+
+    @interpreted
+    def smoothness(self, k: int) -> Smoothness:
+        return Smoothness(1.0, 0.5, math.nan)

@@ -1,0 +1,63 @@
+import math
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted
+from superarm.arrays import Floats, Ints
+from superarm.diffusion import expected_spread
+from superarm.errors import InvalidArgument
+from superarm.rewards.base import Smoothness, Terms
+
+
+@component
+class Spread(NamedTuple):
+    r"""The expected weight of the nodes that seeds activate, where influence travels on along the edges of a graph.
+
+    .. math:: \sigma(S; q) = \sum_v w_v\, P\{v \text{ is reached from } S\}
+
+    Arms and items are the nodes; the entries of an arm are the edges that leave it. ``value`` is the mean over
+    ``simulations`` worlds, the same ones for all batches and parameters; ``IMM`` maximises. Not a sum over items of
+    their own stories: start, join and lift tell of direct influence alone, which is what oracles that add up gains see,
+    so that they promise nothing here (``submodular`` is False, though spread itself is submodular). On a bipartite
+    graph with weights on the far side it is ``Coverage``. [KempeKleinbergTardos2003]_ (section 2).
+    """
+
+    simulations: int = 200
+
+    def _check(self) -> None:
+        if self.simulations < 1:
+            raise InvalidArgument("simulations", f"{self.simulations}", "give at least 1", "Spread")
+
+    @property
+    def monotone(self) -> bool:
+        return True
+
+    @property
+    def submodular(self) -> bool:
+        return False
+
+    @property
+    def modular(self) -> bool:
+        return False
+
+    def value(self, terms: Terms, q: Floats, action: Ints) -> float:
+        return expected_spread(terms.support, q, terms.weights, action, self.simulations)
+
+    def start(self, weight: float) -> float:
+        return weight
+
+    def join(self, state: float, q: float) -> float:
+        return state * (1.0 - q)
+
+    def worth(self, weight: float, state: float) -> float:
+        return weight - state
+
+    def lift(self, weight: float, state: float, q: float) -> float:
+        return state * q
+
+    def derivative(self, weight: float, state: float, q: float) -> float:
+        return state
+
+    @interpreted
+    def smoothness(self, k: int) -> Smoothness:
+        """Of direct influence; of the spread no constant is known that does not grow with the graph."""
+        return Smoothness(1.0, 0.5, math.nan)
