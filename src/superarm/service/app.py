@@ -19,6 +19,7 @@ from superarm.service.keys import Keyring, Rates, permit
 from superarm.service.metrics import Metrics
 from superarm.service.openapi import document
 from superarm.service.operations import OPERATIONS, Operation
+from superarm.service.paths import Paths
 from superarm.service.refusal import Refusal
 from superarm.service.store import Store
 from superarm.service.telling import expire
@@ -191,7 +192,23 @@ def health(service: Service) -> tuple[int, bytes]:
     return (200 if desk.ready else 503), msgspec.json.encode(state)
 
 
-def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: B008 - frozen
+class Front:
+    """The application: operations are found by one look-up, everything else goes through Starlette."""
+
+    def __init__(self, paths: Paths, rest: Starlette) -> None:
+        self._paths, self._rest = paths, rest
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            found = self._paths.find(scope["method"], scope["path"])
+            if found is not None:
+                scope["path_params"] = found.words
+                await found.endpoint(scope, receive, send)
+                return
+        await self._rest(scope, receive, send)
+
+
+def application(store: Store, limits: Limits = Limits()) -> Front:  # noqa: B008 - frozen
     """The service on a store, as an ASGI application."""
     service = Service(store, limits)
     openapi = msgspec.json.encode(document(OPERATIONS))
@@ -200,7 +217,11 @@ def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: 
         permit(admitted(service, headers), "read")
         return 200, service.metrics.text()
 
-    routes = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    paths, routes = Paths(), list[Route]()
+    for op in OPERATIONS:
+        endpoint = Endpoint(service, op)
+        paths.add(op.method, op.path, endpoint)
+        routes.append(Route(op.path, endpoint, methods=[op.method]))  # for 404 and 405, and HEAD
     routes += [
         Route("/health", Page(lambda _: health(service)), methods=["GET"]),
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
@@ -210,7 +231,7 @@ def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: 
         from superarm.service import compat
 
         routes += compat.routes(service, limits.ignore_features)
-    return Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE)
+    return Front(paths, Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE))
 
 
 @contextlib.asynccontextmanager

@@ -4,11 +4,12 @@ import asyncio
 import logging
 
 from superarm.service import rules
-from superarm.service.asking import numbers
-from superarm.service.desk import Desk, now_ms
+from superarm.service.clock import now_ms
+from superarm.service.desk import Desk
 from superarm.service.events import ALL, UNSEEN, Told, Unit
 from superarm.service.learner import Learner
 from superarm.service.ledger import Key
+from superarm.service.planning import numbers
 from superarm.service.record import Record
 from superarm.service.refusal import Refusal, invalid
 from superarm.service.wire import ActivateBody, AppliedReply, TellBody, UnitBody
