@@ -214,4 +214,4 @@ class Desk:
 def _kind(learner: Learner) -> tuple[object, ...]:
     """What decides which kernels are compiled."""
     spec = learner.created.spec
-    return learner.settings.policy.name, spec.reward.name, spec.batches is None
+    return learner.settings.policy.name, type(learner.policy), spec.reward.name, spec.batches is None

@@ -45,9 +45,8 @@ class Learner:
         self._tally = empty(self.problem.support)
         self._rows: dict[float, list[tuple[int, Row]]] = {-1.0: [], 1.0: []}
         self.pending: Floats = np.zeros(self.problem.n_arms)
-        self.under_way: Floats = np.zeros(self.problem.n_arms)
+        self.in_flight: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
-        self.in_flight = 0
         self._intakes: list[Any] = []
         self._settle()
 
@@ -81,7 +80,10 @@ class Learner:
     def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
         """The policy's slates for decisions made one after the other, each in the order of picking."""
         tally = self.tally
-        moment = Moment(self.t, tally, Ranks(tally.pulls + self.pending + self.under_way, eligible))
+        pulls = tally.pulls + self.pending
+        under_way = [j for action in self.in_flight.values() for j in action]
+        np.add.at(pulls, np.array(under_way, np.int64), 1.0)
+        moment = Moment(self.t, tally, Ranks(pulls, eligible))
         words = np.array([self._word("mind", id) for id in ids], np.uint64)
         batches = choose_each(self.policy, self.problem, moment, self.memory, words).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
@@ -89,13 +91,11 @@ class Learner:
     def reserve(self, t: int, action: tuple[int, ...]) -> None:
         """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
         self.claimed = max(self.claimed, t)
-        self.in_flight += 1
-        _add(self.under_way, action, 1.0)
+        self.in_flight[t] = action
 
-    def release(self, action: tuple[int, ...]) -> None:
+    def release(self, t: int) -> None:
         """The decision is in the log, or will never be."""
-        self.in_flight -= 1
-        _add(self.under_way, action, -1.0)
+        del self.in_flight[t]
 
     def noise(self, stream: str, id: str) -> Noise:
         """The stream of chance that belongs to a decision."""
@@ -126,7 +126,6 @@ class Learner:
             self.arms.extend(event.add)
             self.retired = np.concatenate([self.retired, np.zeros(len(event.add), bool)])
             self.pending = np.concatenate([self.pending, np.zeros(len(event.add))])
-            self.under_way = np.concatenate([self.under_way, np.zeros(len(event.add))])
             self._tally, self.problem = tally_with_arms(self.tally, self.problem, grown), grown
         self.retired[event.retire] = True
 
@@ -200,11 +199,13 @@ class Learner:
 
 
 def rehearse(created: Created) -> None:
-    """Choose and learn once on a small problem of the same kind, so that all kernels are compiled."""
+    """Choose and learn on a small problem with the policy of the whole one, so that all kernels are compiled."""
     spec = created.spec
     arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
     small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
     trial = Learner(replace(created, spec=small))
+    trial.policy = to_policy(spec.settings.policy).fit(to_problem(spec))  # a large problem may have one of its own
+    trial.refresh()
     n_items = len(small.items)
     for t in (1, 2, 3):  # unsampled arms first, then by the index
         action = tuple(trial.choose([str(t)], ~trial.retired)[0])

@@ -85,12 +85,12 @@ class Turn:
                 continue
             learner.reserve(asked.t, asked.action)
             entry = Entry(ask.tenant, "decision", ask.id, 0, asked)
-            commands.append(command(entry, ask.done, partial(learner.release, asked.action)))
+            commands.append(command(entry, ask.done, partial(learner.release, asked.t)))
         return commands
 
     def _room(self, ask: Ask) -> int:
         """How many more decisions of the problem may wait for feedback."""
-        waiting = self._desk.ledger.waiting.get((ask.tenant, ask.name), 0) + ask.learner.in_flight
+        waiting = self._desk.ledger.waiting.get((ask.tenant, ask.name), 0) + len(ask.learner.in_flight)
         return max(0, ask.learner.settings.max_pending - waiting)
 
 
