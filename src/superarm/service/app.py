@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
+from superarm.service.console.routes import Console
 from superarm.service.desk import Desk
 from superarm.service.handlers import Call
 from superarm.service.keys import Keyring, Rates, permit
@@ -238,16 +239,21 @@ def application(store: Store, limits: Limits = Limits()) -> Front:  # noqa: B008
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
         Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
     ]
+    console = Console(service, lambda headers, key: admitted(service, headers, key))
+    routes += console.routes()
     if limits.compat == "personalizer":
         from superarm.service import compat
 
         routes += compat.routes(service, limits.ignore_features)
-    return Front(paths, Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE))
+    return Front(
+        paths, Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
+    )
 
 
 @contextlib.asynccontextmanager
-async def _living(service: Service) -> AsyncIterator[None]:
+async def _living(service: Service, console: Console) -> AsyncIterator[None]:
     await service.desk.start()
+    console.watch_signals()
     gc.freeze()  # requests make no cycles to speak of: looking for them often would take a sixth of a decision's time
     gc.set_threshold(50_000, 20, 20)
     tasks = [asyncio.create_task(expire(service.desk)), asyncio.create_task(_follow(service.desk))]

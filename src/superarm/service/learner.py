@@ -21,6 +21,7 @@ from superarm.policies import Moment, Policy, learn, prepare
 from superarm.problem import Problem
 from superarm.service.choosing import choose_each
 from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.history import History
 from superarm.service.record import Record, Row, advanced, counted, opened, waiting
 from superarm.service.spec import Settings, to_policy, to_problem
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
@@ -47,6 +48,7 @@ class Learner:
         self.pending: Floats = np.zeros(self.problem.n_arms)
         self.in_flight: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
+        self.history = History()
         self._intakes: list[Any] = []
         self._settle()
 
@@ -152,7 +154,9 @@ class Learner:
         if before is None:
             self.asked = max(self.asked, after.asked.t)
             _add(self.pending, after.action, 1.0)
+            self.history.asked(after.asked.propensities, self.versions[after.asked.version - 1].explore)
             return
+        self.history.moved(before, after, self.problem)
         _add(self.pending, waiting(before), -1.0)
         _add(self.pending, waiting(after), 1.0)
         old, new = counted(before), counted(after)
@@ -192,9 +196,9 @@ class Learner:
             record(self._tally, self.problem.support, feedback, intake, coin, sign)
             self.refresh()
 
-    def restore(self, tally: Tally, pending: Floats, asked: int) -> None:
+    def restore(self, tally: Tally, pending: Floats, asked: int, history: History) -> None:
         """Take over counters from a snapshot."""
-        self._tally, self.pending, self.asked = tally, pending, asked
+        self._tally, self.pending, self.asked, self.history = tally, pending, asked, history
         self.refresh()
 
 
@@ -213,6 +217,7 @@ def rehearse(created: Created) -> None:
         trial.move(None, before)
         units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
         trial.move(before, advanced(before, Told(0, units)))
+        trial.history.flush(trial.problem)
         trial.pending[:] += 1.0
 
 

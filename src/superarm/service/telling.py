@@ -24,7 +24,13 @@ async def tell(desk: Desk, key: Key, body: TellBody) -> AppliedReply:
 
     def plan(record: Record, learner: Learner) -> Told | None:
         units = units_of(record, learner, body)
-        return rules.feedback(record, units, body.amend, learner.settings, now_ms())
+        try:
+            event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
+        except Refusal as refusal:
+            learner.history.conflicting += refusal.status == 409
+            raise
+        learner.history.repeated += event is None
+        return event
 
     applied, record, event = await desk.decide(key, plan)
     late = bool(event is not None and event.late) or (event is None and record.closed == "expired")
