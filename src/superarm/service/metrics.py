@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _BOUNDS = (*(str(bound) for bound in _BUCKETS), "+Inf")
@@ -50,6 +56,9 @@ class Metrics:
         yield seconds
         desk = self._desk
         now = (desk.writer.depth, len(desk.ledger.open), len(desk.ledger.closed)) if desk.ready else (0, 0, 0)
+        worker = InfoMetricFamily("superarm_worker", "Whose numbers these are: every worker counts its own")
+        worker.add_metric([], {"worker": desk.store.worker})
+        yield worker
         yield GaugeMetricFamily("superarm_queue_events", "Events that wait for a commit", now[0])
         yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", now[1])
         yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", now[2])

@@ -19,6 +19,8 @@ def planned(learner: Learner, name: str, id: str, body: AskBody, digest: str, sl
     baseline = _baseline(learner, body)
     action = slate.action if baseline is None else baseline
     slots = [(slot.id, slot.excluded) for slot in body.slots or ()]
+    if baseline is not None and slots and len(baseline) != len(slots):
+        raise invalid("baseline", f"{len(baseline)} arms for {len(slots)} slots", "give an arm a slot, in their order")
     return Asked(
         at=now_ms(),
         problem=name,
@@ -33,8 +35,17 @@ def planned(learner: Learner, name: str, id: str, body: AskBody, digest: str, sl
         learns=settings.mode != "logging_only",
         propensities=slate.propensities if baseline is None else None,
         policy_action=None if baseline is None else slate.action,
-        slots=seated([learner.arms.all[j] for j in action], slots) if slots else (),
+        slots=_seats(learner, action, slots, baseline is not None),
     )
+
+
+def _seats(
+    learner: Learner, action: tuple[int, ...], slots: list[tuple[str, list[str]]], as_given: bool
+) -> tuple[str, ...]:
+    """The slot of each arm: a baseline is given slot by slot, the policy's picks are seated where they may stand."""
+    if as_given or not slots:
+        return tuple(name for name, _ in slots)
+    return seated([learner.arms.all[j] for j in action], slots)
 
 
 def _wish(learner: Learner, body: AskBody) -> Wish:
