@@ -14,6 +14,7 @@ class Load(NamedTuple):
     rate: float
     p50: float
     p90: float
+    n: int
 
 
 def packed(method: str, path: str, body: bytes = b"") -> bytes:
@@ -76,4 +77,4 @@ def load(port: int, path: str, body: bytes, connections: int, seconds: float) ->
 
     uvloop.run(run())
     cuts = statistics.quantiles(times, n=10) if len(times) > 1 else times * 9
-    return Load(len(times) / seconds, 1000.0 * cuts[4], 1000.0 * cuts[8])
+    return Load(len(times) / seconds, 1000.0 * cuts[4], 1000.0 * cuts[8], len(times))
