@@ -12,9 +12,7 @@ from superarm.service.ledger import Entry
 from superarm.service.refusal import Refusal, overloaded
 from superarm.service.store import Line, Store
 
-SMALLEST_SHARE, LARGEST_BATCH = 64, 2_048
-"""A commit takes half of what waits, but 64 events at least: while one half waits for the disk, the other is answered,
-asks again and is chosen for. Taking all of it would let disk and processor wait for each other."""
+LARGEST_BATCH = 2_048
 
 log = logging.getLogger("superarm.writer")
 
@@ -82,8 +80,7 @@ class Writer:
         if self.depth + len(commands) > self._limit:
             raise overloaded(f"{self.depth} writes are waiting; try again")
         self.depth += len(commands)
-        for first in range(0, len(commands), SMALLEST_SHARE):
-            self._queue.put(commands[first : first + SMALLEST_SHARE])
+        self._queue.put(commands)
 
     def run(self, job: Callable[[], None]) -> None:
         """Queue a job for the writer's connection."""
@@ -100,8 +97,7 @@ class Writer:
                 self._do(first)
                 continue
             batch, following = [*first], None
-            share = min(max(SMALLEST_SHARE, self.depth // 2), LARGEST_BATCH)
-            while len(batch) < share and not self._queue.empty():
+            while len(batch) < LARGEST_BATCH and not self._queue.empty():
                 following = self._queue.get()
                 if not isinstance(following, list):
                     break
