@@ -1,6 +1,6 @@
 """The service against a bare echo of the same stack: medians of interleaved rounds, on loopback.
 
-    python -m benchmarks.service [--rounds 7] [--seconds 2] [--connections 128] [--events 1000000]
+    python -m benchmarks.service [--rounds 7] [--seconds 2] [--connections 128] [--events 1000000]   (0: without)
 
 The echo is Starlette and msgspec on uvicorn, with the service's flags; "not durable" is the service with SQLite's
 ``synchronous=OFF``. Problems start with counters as 30 rounds over all arms leave them, so that indices are not all 1.
@@ -298,8 +298,9 @@ def main() -> None:
         finally:
             for process in processes:
                 stopped(process)
-        start_up(home, options.events)
-        flood(home)
+        if options.events:
+            start_up(home, options.events)
+            flood(home)
 
 
 if __name__ == "__main__":
