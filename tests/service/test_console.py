@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from superarm.service.events import Asked
 from superarm.service.history import LIMIT, History, Moments, difference, mean
 from superarm.service.keys import made
+from superarm.service.record import opened
 from superarm.service.serve import store_of
 
 from .running import Server
@@ -166,13 +168,13 @@ def test_means_and_differences_have_intervals():
 
 def test_a_long_history_stays_short():
     history, total = History(), 0.0
-    asked = type("Asked", (), {"policy_action": None, "at": 0})
-    record = type("Record", (), {"asked": asked})
-    for n in range(1_000):
-        history._add(record, float(n))
+    for n in np.random.default_rng(0).permutation(1_000):  # they finish in any order
+        asked = Asked(0, "p", "", "", int(n), (0,), 1, 1, policy_action=(1,) if n == 3 else None)
+        history._add(opened(asked), float(n))
         total += n
     assert len(history.stretches) <= LIMIT
     assert history.length == 8
-    assert sum(s.policy.n for s in history.stretches) == 1_000
-    assert sum(s.policy.total for s in history.stretches) == total
-    assert history.stretches[0].policy.total / 8 == 3.5
+    assert sum(s.policy.n + s.baseline.n for s in history.stretches) == 1_000
+    assert sum(s.policy.total + s.baseline.total for s in history.stretches) == total
+    assert [s.baseline.total for s in history.stretches if s.baseline.n] == [3.0]
+    assert history.stretches[1].policy.total / 8 == 11.5

@@ -1,7 +1,7 @@
-"""How a problem has fared: rewards of finished decisions in stretches of equal length, and counts. A view, no truth.
+"""How a problem has fared: rewards of finished decisions by the round they were made in, and counts. A view, no truth.
 
-Stretches are counted in decisions, not in time, so a clock that jumps changes nothing. There are at most ``LIMIT`` of
-them: when they are full, neighbours are joined and stretches become twice as long.
+Stretches are so many rounds each, not hours: a clock that jumps changes nothing, nor does the order in which decisions
+finish. There are at most ``LIMIT`` of them: beyond, neighbours are joined and stretches become twice as long.
 """
 
 import math
@@ -62,7 +62,7 @@ def difference(a: Moments, b: Moments) -> Mean | None:
 
 
 class Stretch(Struct, array_like=True):
-    """Some decisions that finished one after the other: the policy's, and those answered with the caller's baseline."""
+    """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline."""
 
     policy: Moments = field(default_factory=Moments)
     baseline: Moments = field(default_factory=Moments)
@@ -121,16 +121,17 @@ class History(Struct):
             self._add(record, nothing + float(gains[first:last].sum()))
 
     def _add(self, record: Record, value: float) -> None:
-        last = self.stretches[-1] if self.stretches else None
-        if last is None or last.policy.n + last.baseline.n >= self.length:
-            if len(self.stretches) == LIMIT:
-                self._halve()
-            last = Stretch()
-            self.stretches.append(last)
-        (last.policy if record.asked.policy_action is None else last.baseline).add(value)
-        last.at = record.asked.at
+        while (place := record.asked.t // self.length) >= LIMIT:
+            self._halve()
+        while len(self.stretches) <= place:
+            self.stretches.append(Stretch())
+        stretch = self.stretches[place]
+        (stretch.policy if record.asked.policy_action is None else stretch.baseline).add(value)
+        stretch.at = record.asked.at
 
     def _halve(self) -> None:
+        if len(self.stretches) % 2:
+            self.stretches.append(Stretch())
         pairs = zip(self.stretches[::2], self.stretches[1::2], strict=True)
         self.stretches = [
             Stretch(joined([a.policy, b.policy]), joined([a.baseline, b.baseline]), b.at) for a, b in pairs

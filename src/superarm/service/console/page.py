@@ -196,7 +196,7 @@ def _rewards(learner: Learner) -> Html:
         tag("span", "baseline", class_="key baseline") if any(s.baseline.n for s in wide) else None,
         tag(
             "span",
-            f"{history.unvalued} finished decisions have entries that were never seen, and are left out",
+            f"left out: {history.unvalued} that finished with entries never seen",
             class_="quiet",
         )
         if history.unvalued
@@ -207,7 +207,7 @@ def _rewards(learner: Learner) -> Html:
         "Reward a decision",
         pictures.rewards(wide, k * history.length),
         keys,
-        note="Means of stretches of finished decisions, with 95 % intervals.",
+        note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
     )
 
 

@@ -35,16 +35,16 @@ def rewards(stretches: Sequence[Stretch], length: int) -> Html:
         for v in scale
     ]
     total = sum(s.policy.n + s.baseline.n for s in stretches)
-    words = f"Reward a decision over {total} finished decisions, in stretches of {length}"
+    words = f"Reward a decision of {total} finished decisions, in stretches of {length} rounds"
     return tag(
         "svg",
         tag("title", words),
         lines,
-        _band([(x(n), m) for n, m in enumerate(policy) if m], y),
-        _curve([(x(n), y(m.value)) for n, m in enumerate(baseline) if m], "curve baseline"),
-        _curve([(x(n), y(m.value)) for n, m in enumerate(policy) if m], "curve"),
-        tag("text", "first decision", x=LEFT, y=HEIGHT - 6, class_="tick"),
-        tag("text", f"decision {total}", x=WIDTH - 8, y=HEIGHT - 6, class_="tick end"),
+        [_band([(x(n), m) for n, m in run], y) for run in _runs(policy)],
+        [_curve([(x(n), y(m.value)) for n, m in run], "curve baseline") for run in _runs(baseline)],
+        [_curve([(x(n), y(m.value)) for n, m in run], "curve") for run in _runs(policy)],
+        tag("text", "round 1", x=LEFT, y=HEIGHT - 6, class_="tick"),
+        tag("text", f"round {len(stretches) * length:,}", x=WIDTH - 8, y=HEIGHT - 6, class_="tick end"),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
         aria_label=words,
@@ -60,6 +60,17 @@ def smoothed(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], i
         Stretch(joined([s.policy for s in part]), joined([s.baseline for s in part]), part[-1].at) for part in parts
     ]
     return wide, k
+
+
+def _runs(means: Sequence[Mean | None]) -> list[list[tuple[int, Mean]]]:
+    """The means that follow each other without a gap, with their places."""
+    runs: list[list[tuple[int, Mean]]] = [[]]
+    for n, m in enumerate(means):
+        if m is not None:
+            runs[-1].append((n, m))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
 
 
 def _ticks(top: float) -> list[float]:
