@@ -1,24 +1,36 @@
 """The service against a bare echo of the same stack: medians of interleaved rounds, on loopback.
 
-    python -m benchmarks.service [--rounds 5] [--seconds 2] [--connections 128]
+    python -m benchmarks.service [--rounds 7] [--seconds 2] [--connections 128] [--events 1000000]   (0: without)
 
-Prints a line a measurement: requests a second, the ratio to the echo, and latencies at one connection.
+The echo is Starlette and msgspec on uvicorn, with the service's flags; "not durable" is the service with SQLite's
+``synchronous=OFF``. Problems start with counters as 30 rounds over all arms leave them, so that indices are not all 1.
 """
 
 import argparse
-import asyncio
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-L, M, K = 100, 20, 5
+from benchmarks.load import Load, load
+
+ECHO, DURABLE, LOOSE = 9101, 9102, 9103
+PULLS = 30
+PROBLEMS = {
+    "bc": ("bc_ucb", 100, 20, 5),
+    "kl": ("kl_ucb", 100, 20, 5),
+    "large-bc": ("bc_ucb", 10_000, 100, 10),
+    "large-kl": ("kl_ucb", 10_000, 100, 10),
+}
 
 
 def echo() -> Any:
@@ -45,157 +57,250 @@ def service() -> Any:
     return application(store, Limits())
 
 
+def made(path: Path, names: list[str], **settings: Any) -> None:
+    """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
+    from superarm.service.events import Created, encode
+    from superarm.service.history import History
+    from superarm.service.ledger import Entry, Ledger
+    from superarm.service.snapshot import taken
+    from superarm.service.spec import PolicySpec, ProblemSpec, Settings
+    from superarm.service.sqlite import Sqlite
+    from superarm.service.store import Line
+    from superarm.tally import Tally
+
+    store, ledger, rng = Sqlite(path), Ledger(), np.random.default_rng(0)
+    for name in names:
+        policy, n_arms, n_items, k = PROBLEMS[name]
+        arms, items = [f"a{n}" for n in range(n_arms)], [f"i{n}" for n in range(n_items)]
+        wanted = Settings(policy=PolicySpec(policy), **{"max_pending": 10_000_000, **settings})  # type: ignore[arg-type]
+        created = Created(0, ProblemSpec(arms=arms, items=items, k=k, settings=wanted), "key")
+        store.commit([Line("default", "problem", name, 0, encode(created))])
+        ledger.apply(Entry("default", "problem", name, 0, created))
+        hits = rng.binomial(PULLS, rng.uniform(0.0, 0.2, n_arms * n_items)).astype(float)
+        tally = Tally(np.full(n_arms, float(PULLS)), hits, hits.copy(), np.zeros(0))
+        learner = ledger.problems["default", name]
+        learner.restore(tally, np.zeros(n_arms), PULLS * n_arms // k, History())
+    store.save(taken(ledger, {"": store.last()}))
+    store.close()
+
+
 def started(app: str, port: int, **env: str) -> subprocess.Popen[bytes]:
     """An ASGI application in a process of its own."""
     words = [sys.executable, "-m", "uvicorn", "--factory", app, "--port", str(port), "--log-level", "warning"]
     process = subprocess.Popen([*words, "--no-access-log"], env={**os.environ, **env})
-    deadline = time.monotonic() + 60.0
-    while time.monotonic() < deadline:
+    for _ in range(6_000):
         try:
-            asyncio.run(request(port, "GET", "/health"))
+            call(port, "GET", "/health")
             return process
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.05)
     raise SystemExit(f"{app} did not start")
 
 
-def packed(method: str, path: str, body: bytes) -> bytes:
-    """A request as bytes."""
-    head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+def call(port: int, method: str, path: str, body: bytes = b"") -> Any:
+    """One request on a connection of its own; its answer."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    connection.request(method, path, body, {"content-type": "application/json"})
+    answer = connection.getresponse().read()
+    connection.close()
+    return answer
 
 
-async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Status and body of the next answer."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    size = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    return int(head[9:12]), await reader.readexactly(size)
+def stopped(process: subprocess.Popen[bytes]) -> None:
+    """End it, and wait."""
+    process.terminate()
+    process.wait(60)
 
 
-async def request(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    """One request on a connection of its own."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(packed(method, path, body))
-    try:
-        return await answered(reader)
-    finally:
-        writer.close()
-
-
-async def rate(port: int, path: str, body: bytes, connections: int, seconds: float) -> tuple[float, float]:
-    """Requests a second and the median latency in milliseconds."""
-    sent, times, end = packed("POST", path, body), list[float](), time.perf_counter() + seconds
-
-    async def one() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while (begun := time.perf_counter()) < end:
-            writer.write(sent)
-            status, answer = await answered(reader)
-            assert status in (200, 201), answer
-            times.append(time.perf_counter() - begun)
-        writer.close()
-
-    await asyncio.gather(*(one() for _ in range(connections)))
-    return len(times) / seconds, 1000.0 * statistics.median(times)
-
-
-def problem(n_arms: int, n_items: int, k: int) -> bytes:
-    """A problem as it is put."""
-    names = {"arms": [f"a{n}" for n in range(n_arms)], "items": [f"i{n}" for n in range(n_items)], "k": k}
-    settings = {"policy": {"name": "bc_ucb"}, "max_pending": 10_000_000}
-    return msgspec.json.encode({**names, "settings": settings})
-
-
-async def warmed(port: int) -> None:
-    """Three pulls of every arm of the large problem: otherwise its decisions would only try arms, which is cheap."""
-    for turn in range(3):
-        for first in range(0, 10_000, 1_000):
-            arms = range(first, first + 1_000)
-            outcomes = [[float((j * i + turn) % 3 == 0) for i in range(100)] for j in arms]
-            body = {"id": f"{turn}-{first}", "arms": [f"a{j}" for j in arms], "outcomes": outcomes}
-            status, answer = await request(port, "POST", "/v1/problems/large/outcomes", msgspec.json.encode(body))
-            assert status == 200, answer
-
-
-def fsync_ms(home: Path) -> float:
-    """The median time of one small append and fsync."""
+def sync_ms(home: Path) -> float:
+    """The median time of appending a page and its fdatasync, which is what a commit of SQLite waits for."""
     times = []
-    with (home / "fsync").open("wb") as file:
-        for _ in range(50):
+    with (home / "sync").open("ab", buffering=0) as file:
+        for _ in range(100):
             begun = time.perf_counter()
-            file.write(b"x" * 200)
-            file.flush()
-            os.fsync(file.fileno())
+            file.write(b"x" * 4096)
+            os.fdatasync(file.fileno())
             times.append(time.perf_counter() - begun)
     return 1000.0 * statistics.median(times)
 
 
-async def feedback(port: int, n: int) -> tuple[float, float]:
+def processor(pid: int) -> float:
+    """Seconds of processor time that a process' first thread, the event loop's, has had."""
+    fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(process: subprocess.Popen[bytes], *what: Any) -> tuple[Load, float]:
+    """A load, and the event loop's processor time a request in microseconds: it hardly sees what else is running."""
+    before = processor(process.pid)
+    found = load(*what)
+    return found, 1e6 * (processor(process.pid) - before) / max(found.n, 1)
+
+
+class Seen:
+    """Measurements by name, and how they are told."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {}
+
+    def add(self, name: str, value: float) -> None:
+        """One more."""
+        self._values.setdefault(name, []).append(value)
+
+    def ratio(self, name: str, other: str) -> str:
+        """The ratio of two, round by round: its median and its range."""
+        ratios = [a / b for a, b in zip(self._values[name], self._values[other], strict=True)]
+        return f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
+
+    def middle(self, name: str) -> float:
+        """The median."""
+        return statistics.median(self._values[name])
+
+
+def decisions(home: Path, options: argparse.Namespace, processes: list[subprocess.Popen[bytes]]) -> None:
+    """Durable decisions against echo and against the same without durability; latency at one connection."""
+    seen, c, s = Seen(), options.connections, options.seconds
+    echo, durable, loose = processes
+    runs = [("echo", echo, ECHO, "/echo")]
+    for policy in ("bc", "kl"):
+        path = f"/v1/problems/{policy}/decisions"
+        runs += [(f"durable {policy}", durable, DURABLE, path), (f"not durable {policy}", loose, LOOSE, path)]
+    for turn in range(options.rounds + 1):  # the first round only warms
+        for name, process, port, path in runs:
+            found, busy = measured(process, port, path, b"{}", c, s)
+            if turn:
+                seen.add(name, found.rate)
+                seen.add(f"{name} busy", busy)
+        if turn:
+            seen.add("fdatasync", sync_ms(home))
+            seen.add("p50 at one", load(DURABLE, "/v1/problems/bc/decisions", b"{}", 1, s / 2).p50)
+    print(f"{c} connections, L=100 M=20 K=5, {options.rounds} interleaved rounds: median, ratio by round [range]")
+    print(
+        f"echo             {seen.middle('echo'):8.0f} /s; its loop is busy {seen.middle('echo busy'):.0f} us a request"
+    )
+    for policy in ("bc", "kl"):
+        for name in (f"durable {policy}", f"not durable {policy}"):
+            busy = f"{seen.middle(f'{name} busy'):.0f} us, echo's is {seen.ratio('echo busy', f'{name} busy')} of it"
+            print(f"{name:16} {seen.middle(name):8.0f} /s   {seen.ratio(name, 'echo')} of echo; loop busy {busy}")
+        print(f"durable / not    {seen.ratio(f'durable {policy}', f'not durable {policy}')}")
+    print(f"one connection: p50 {seen.middle('p50 at one'):.2f} ms; one fdatasync {seen.middle('fdatasync'):.2f} ms")
+
+
+def large(options: argparse.Namespace, process: subprocess.Popen[bytes]) -> None:
+    """Decisions among ten thousand arms."""
+    for name in ("large-bc", "large-kl"):
+        load(DURABLE, f"/v1/problems/{name}/decisions", b"{}", 1, 1.0)
+        path = f"/v1/problems/{name}/decisions"
+        found, busy = measured(process, DURABLE, path, b"{}", 1, 2.0 * options.seconds)
+        times = f"p50 {found.p50:.2f} ms, p90 {found.p90:.2f} ms; loop busy {busy / 1000:.2f} ms on average"
+        print(f"L=10000 M=100 K=10, {PROBLEMS[name][0]}: {times}")
+
+
+def feedback(n: int = 400) -> None:
     """Feedback a second, one call each and in bulk, at one connection."""
-    body = msgspec.json.encode({"decisions": [{}] * (2 * n)})
-    _, answer = await request(port, "POST", "/v1/problems/p/decisions/bulk", body)
-    made = msgspec.json.decode(answer)["decisions"]
-    units = [[{"arm": arm, "value": 0.0} for arm in decision["arms"]] for decision in made]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answer = call(DURABLE, "POST", "/v1/problems/bc/decisions/bulk", msgspec.json.encode({"decisions": [{}] * (2 * n)}))
+    units = [
+        (made["id"], [{"arm": arm, "value": 0.0} for arm in made["arms"]])
+        for made in msgspec.json.decode(answer)["decisions"]
+    ]
+    connection = HTTPConnection("127.0.0.1", DURABLE)
     begun = time.perf_counter()
-    for decision, unit in zip(made[:n], units, strict=False):
-        path = f"/v1/decisions/{decision['id']}/feedback"
-        writer.write(packed("POST", path, msgspec.json.encode({"feedback": unit})))
-        assert (await answered(reader))[0] == 200
+    for id, unit in units[:n]:
+        body = msgspec.json.encode({"feedback": unit})
+        connection.request("POST", f"/v1/decisions/{id}/feedback", body, {"content-type": "application/json"})
+        assert b'"applied":true' in connection.getresponse().read()
     single = n / (time.perf_counter() - begun)
-    writer.close()
-    pairs = zip(made[n:], units[n:], strict=True)
-    lines = b"\n".join(msgspec.json.encode({"decision": d["id"], "feedback": unit}) for d, unit in pairs)
+    lines = b"\n".join(msgspec.json.encode({"decision": id, "feedback": unit}) for id, unit in units[n:])
     begun = time.perf_counter()
-    await request(port, "POST", "/v1/feedback/bulk", lines)
-    return single, n / (time.perf_counter() - begun)
+    assert call(DURABLE, "POST", "/v1/feedback/bulk", lines).count(b'"applied":true') == n
+    bulk = n / (time.perf_counter() - begun)
+    print(f"feedback: one call each {single:.0f} /s, bulk {bulk:.0f} /s: {bulk / single:.1f} times")
+
+
+def start_up(home: Path, n_events: int) -> None:
+    """From the process' start to its first decision, on a log of so many events; with and without snapshots."""
+    from superarm.service.events import ALL, Asked, Told, encode
+    from superarm.service.sqlite import Sqlite
+    from superarm.service.store import Line
+
+    path = home / "million.db"
+    made(path, ["bc"])
+    store, body = Sqlite(path), encode(Told(0, [(j, ALL, 1.0) for j in range(5)]))
+    for first in range(0, n_events // 2, 10_000):
+        lines = []
+        for n in range(first, first + 10_000):
+            asked = Asked(0, "bc", f"d{n}", "", n + 1, (0, 1, 2, 3, 4), 20, 1)
+            lines += [
+                Line("default", "decision", f"d{n}", 0, encode(asked)),
+                Line("default", "decision", f"d{n}", 1, body),
+            ]
+        store.commit(lines)
+    store.close()
+
+    def begin() -> float:
+        begun = time.perf_counter()
+        process = started("benchmarks.service:service", 9104, BENCH_DB=str(path))
+        assert b'"created":true' in call(9104, "POST", "/v1/problems/bc/decisions", b"{}")
+        took = time.perf_counter() - begun
+        stopped(process)  # leaves a snapshot
+        return took
+
+    whole = begin()
+    print(f"start-up from {n_events} events: all of them read {whole:.1f} s, from a snapshot {begin():.1f} s")
+
+
+def flood(home: Path) -> None:
+    """Memory while decisions are asked for and feedback never comes, at the default limit of 100,000."""
+    made(home / "flood.db", ["bc"], max_pending=100_000)
+    process = started("benchmarks.service:service", 9105, BENCH_DB=str(home / "flood.db"))
+
+    def resident() -> float:
+        words = Path(f"/proc/{process.pid}/status").read_text().split("VmRSS:")[1].split()
+        return int(words[0]) / 1024.0
+
+    sizes, body = [resident()], msgspec.json.encode({"decisions": [{}] * 10_000})
+    for _ in range(20):
+        answer = call(9105, "POST", "/v1/problems/bc/decisions/bulk", body)
+        sizes.append(resident())
+    assert b"too_many_pending" in answer
+    stopped(process)
+    print(
+        f"flood: {sizes[0]:.0f} MB at first, {sizes[10]:.0f} MB with 100,000 pending, {sizes[-1]:.0f} MB after as many"
+    )
 
 
 def main() -> None:
     """All measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--connections", type=int, default=128)
+    parser.add_argument("--events", type=int, default=1_000_000)
     options = parser.parse_args()
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
+        made(home / "durable.db", list(PROBLEMS))
+        made(home / "loose.db", ["bc", "kl"])
         processes = [
-            started("benchmarks.service:echo", 9101),
-            started("benchmarks.service:service", 9102, BENCH_DB=str(home / "durable.db")),
-            started("benchmarks.service:service", 9103, BENCH_DB=str(home / "fast.db"), SYNCHRONOUS="OFF"),
+            started("benchmarks.service:echo", ECHO),
+            started("benchmarks.service:service", DURABLE, BENCH_DB=str(home / "durable.db")),
+            started("benchmarks.service:service", LOOSE, BENCH_DB=str(home / "loose.db"), SYNCHRONOUS="OFF"),
+        ]
+        parts: list[Callable[[], None]] = [
+            lambda: decisions(home, options, processes),
+            lambda: large(options, processes[1]),
+            feedback,
         ]
         try:
-            measured(home, options)
+            for part in parts:
+                part()
         finally:
             for process in processes:
-                process.terminate()
-                process.wait(30)
-
-
-def measured(home: Path, options: argparse.Namespace) -> None:
-    """The table."""
-    ask = "/v1/problems/p/decisions"
-    for port in (9102, 9103):
-        asyncio.run(request(port, "PUT", "/v1/problems/p", problem(L, M, K)))
-    asyncio.run(request(9102, "PUT", "/v1/problems/large", problem(10_000, 100, 10)))
-    asyncio.run(warmed(9102))
-    seen: dict[str, list[float]] = {"echo": [], "durable": [], "not durable": [], "p50 at one": []}
-    for _ in range(options.rounds):
-        for name, port, path in (("echo", 9101, "/echo"), ("durable", 9102, ask), ("not durable", 9103, ask)):
-            seen[name].append(asyncio.run(rate(port, path, b"{}", options.connections, options.seconds))[0])
-        seen["p50 at one"].append(asyncio.run(rate(9102, ask, b"{}", 1, options.seconds))[1])
-    middle = {name: statistics.median(values) for name, values in seen.items()}
-    print(f"{options.connections} connections, L={L} M={M} K={K}, medians of {options.rounds} interleaved rounds")
-    print(f"echo          {middle['echo']:9.0f} /s")
-    for name in ("durable", "not durable"):
-        print(f"{name:13} {middle[name]:9.0f} /s   {middle[name] / middle['echo']:.2f} of echo")
-    print(f"durable / not durable {middle['durable'] / middle['not durable']:.2f}")
-    print(f"one connection: p50 {middle['p50 at one']:.2f} ms; one fsync {fsync_ms(home):.2f} ms")
-    single, bulk = asyncio.run(feedback(9102, 300))
-    print(f"feedback one call each {single:.0f} /s, bulk {bulk:.0f} /s: {bulk / single:.1f} times")
-    _, p50 = asyncio.run(rate(9102, "/v1/problems/large/decisions", b"{}", 1, options.seconds))
-    print(f"L=10000 M=100 K=10: p50 {p50:.2f} ms")
+                stopped(process)
+        if options.events:
+            start_up(home, options.events)
+            flood(home)
 
 
 if __name__ == "__main__":

@@ -300,8 +300,21 @@ def test_too_many_pending_decisions_are_refused(http):
     assert "max_pending" in reply.json()["error"]["message"]
 
 
+def test_asked_together_or_one_by_one_the_slates_are_the_same(http):
+    spec = {"arms": [f"arm-{n}" for n in range(9)], "k": 3, "seed": 7, "settings": {"policy": {"name": "bc_ucb"}}}
+    together, alone = create(http, **spec), create(http, **spec)
+    past = {"id": "past", "arms": spec["arms"], "outcomes": [[n / 9, 1 - n / 9] for n in range(9)]}
+    for name in (together, alone):
+        http.post(f"/v1/problems/{name}/outcomes", json=past).raise_for_status()
+    many = [{"id": f"{together}-{n}", **({"k": 1} if n == 2 else {})} for n in range(6)]
+    made = http.post(f"/v1/problems/{together}/decisions/bulk", json={"decisions": many}).json()["decisions"]
+    single = [ask(http, alone, id=f"{alone}-{n}", **({"k": 1} if n == 2 else {})) for n in range(6)]
+    assert [(one["arms"], one["t"]) for one in made] == [(one["arms"], one["t"]) for one in single]
+
+
 def test_health_and_metrics(http):
     assert http.get("/health").json()["status"] == "ok"
     text = http.get("/metrics").text
     assert "superarm_requests_total" in text
     assert "superarm_open_decisions" in text
+    assert "superarm_worker_info" in text

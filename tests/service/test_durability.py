@@ -112,7 +112,7 @@ def test_a_second_process_refuses_and_says_why(sqlite_file):
 def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
     """Decisions stamped a day ahead, as a clock set back leaves them, keep at most their window."""
     with Server(sqlite_file) as server:
-        put(server, settings={**SPEC["settings"], "window_s": 3.0, "at_window_end": 0.0})
+        put(server, settings={**SPEC["settings"], "window_s": 1.5, "at_window_end": 0.0})
         ask(server, "d")
         server.kill()
     import sqlite3
@@ -131,6 +131,53 @@ def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
         while httpx.get(url).json()["state"] != "expired":
             assert time.monotonic() < limit
             time.sleep(0.1)
+
+
+CLOCK = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int done = syscall(SYS_clock_gettime, id, now);
+    FILE *file = id == CLOCK_REALTIME ? fopen(getenv("CLOCK_SHIFT"), "r") : NULL;
+    long shift = 0;
+    if (file) { if (fscanf(file, "%ld", &shift) == 1) now->tv_sec += shift; fclose(file); }
+    return done;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler to set a process' clock")
+def test_a_wall_clock_that_jumps_while_it_runs_does_no_harm(sqlite_file, tmp_path):
+    (tmp_path / "clock.c").write_text(CLOCK)
+    shim, shift = tmp_path / "clock.so", tmp_path / "shift"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, tmp_path / "clock.c"], check=True)
+    shift.write_text("0")
+    env = {**os.environ, "LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(shift)}
+    with Server(sqlite_file, env=env) as server:
+        put(server, settings={**SPEC["settings"], "window_s": 2.0, "at_window_end": 0.0})
+        asked = {}
+        for n, jump in enumerate((0, 86_400, -86_400, 0)):
+            shift.write_text(str(jump))
+            asked[f"d{n}"] = time.monotonic()
+            assert ask(server, f"d{n}").status_code == 201
+        for id, began in asked.items():  # open for its two seconds, whatever the clock said
+            state = httpx.get(f"{server.url}/v1/decisions/{id}").json()["state"]
+            assert state == "open" or time.monotonic() - began > 1.9
+        shift.write_text("86400")
+        for id in asked:
+            while httpx.get(f"{server.url}/v1/decisions/{id}").json()["state"] != "expired":
+                assert time.monotonic() < asked["d3"] + 15.0
+                time.sleep(0.05)
+        server.stop()
+    store = store_of(sqlite_file, serving=False)
+    stamps = [read.entry.event.at for read in store.tail({}) if read.entry.step == 0 and read.entry.kind == "decision"]
+    store.close()
+    assert stamps[1] - stamps[0] > 80_000_000 > -80_000_000 > stamps[2] - stamps[0]  # the clock did jump
+    assert set(logged(sqlite_file)) == set(asked)
 
 
 def test_a_graceful_stop_answers_what_was_asked_and_leaves_a_snapshot(sqlite_file):

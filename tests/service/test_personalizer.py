@@ -65,3 +65,23 @@ def test_features_are_refused_and_segments_are_problems(azure):
     assert azure.post("/v1.0/rank", json=morning).status_code == 201
     names = httpx.get(str(azure.base_url.copy_with(path="/v1/problems"))).json()["problems"]
     assert "morning" in names
+
+
+def test_apprentice_mode_answers_with_the_baseline(azure):
+    context = {"contextFeatures": [{"superarm": {"problem": "apprentice"}}]}
+    slots = [{"id": "top", "baselineAction": "cake"}, {"id": "side", "baselineAction": "pasta"}]
+    many = {"actions": ACTIONS, "slots": slots, **context}
+    assert azure.post("/v1.0/rank", json={"actions": ACTIONS, **context}).status_code == 201
+    settings = str(azure.base_url.copy_with(path="/v1/problems/apprentice/settings"))
+    httpx.put(settings, json={"mode": "apprentice"}, timeout=60.0).raise_for_status()
+    one = azure.post("/v1.0/rank", json={"actions": ACTIONS[::-1], **context}).json()
+    assert one["rewardActionId"] == "cake"
+    reply = azure.post("/v1.1-preview.1/multislot/rank", json=many).json()
+    assert [slot["rewardActionId"] for slot in reply["slots"]] == ["cake", "pasta"]
+    reward = {"reward": [{"slotId": "side", "value": 1.0}]}
+    path = f"/v1.1-preview.1/multislot/events/{reply['eventId']}/reward"
+    assert azure.post(path, json=reward).status_code == 204
+    rows = httpx.get(str(azure.base_url.copy_with(path="/v1/problems/apprentice/arms"))).json()["arms"]
+    assert {row["arm"] for row in rows if row["pulls"]} == {"pasta"}
+    twice = {**many, "slots": [slots[0], {"id": "side", "baselineAction": "cake"}]}
+    assert azure.post("/v1.1-preview.1/multislot/rank", json=twice).status_code == 422

@@ -1,15 +1,17 @@
 """The log in a file: what is left of it after damage is an exact prefix, or is refused loudly."""
 
+import hashlib
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from msgspec import msgpack
 
 from superarm.errors import SuperarmError
 from superarm.service.events import Asked, Expired, encode
 from superarm.service.ledger import Entry, Ledger
-from superarm.service.snapshot import restored, taken
+from superarm.service.snapshot import counted, restored, taken
 from superarm.service.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
 from superarm.service.store import Line, Saved, recalled
 from superarm.service.verify import verify
@@ -172,6 +174,46 @@ def test_migrations_run_once_each():
     migrate(connection)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     connection.close()
+
+
+def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch):
+    filled(tmp_path / "log.db", 10).close()
+    added = "ALTER TABLE events ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
+    monkeypatch.setattr("superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    store = Sqlite(tmp_path / "log.db", lock=False)
+    assert store._reader.execute("SELECT count(*), min(note) FROM events").fetchone() == (11, "none")
+    assert verify(store).faults == []
+    store.close()
+    monkeypatch.setattr(
+        "superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"]
+    )
+    with pytest.raises(sqlite3.Error):
+        Sqlite(tmp_path / "log.db", lock=False)
+    monkeypatch.setattr("superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
+    assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
+    store.close()
+
+
+def test_a_snapshot_of_an_earlier_version_is_read(tmp_path):
+    store = filled(tmp_path / "log.db", 10)
+    ledger, position, _ = restored(store)
+    plain = msgpack.decode(taken(ledger, position).body)
+    del plain["histories"]  # the first version had none
+    body = msgpack.encode(plain)
+    store.save(Saved(hashlib.sha256(body).hexdigest(), body))
+    again, _, folded = restored(store)
+    assert folded == 0
+    assert counted("t", "p", again.problems["t", "p"]) == counted("t", "p", ledger.problems["t", "p"])
+    store.close()
+
+
+def test_places_that_are_taken_keep_their_events(tmp_path):
+    store = filled(tmp_path / "log.db", 5)
+    assert store.commit([asked(1), asked(9), asked(9), asked(2)]) == [0, 7, 0, 0]
+    assert store.commit([asked(1)]) == [0]
+    assert store.commit([asked(10), asked(11)]) == [8, 9]
+    store.close()
 
 
 def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):

@@ -33,7 +33,7 @@ class Sifted(NamedTuple):
     ``screen`` bounds every parameter up to round ``until`` (1,), ``line`` orders the arms for ties. ``stamp`` (n_arms,)
     tells in which call, counted by ``calls`` (1,), an arm's exact scores were last computed; ``memo`` (n_items,) and
     ``chosen`` (k,) are room for the batch under construction, ``ones`` (n_items,) the scores of an unknown arm; ``odd``
-    (1,) tells that the line is not the tally's.
+    (1,) tells that the line is not the tally's; ``counted`` (n_arms,) are the pulls that an arm's bounds are made for.
     """
 
     estimates: Estimates
@@ -46,6 +46,7 @@ class Sifted(NamedTuple):
     ones: Floats
     chosen: Ints
     odd: Bools
+    counted: Floats
 
 
 @component
@@ -76,6 +77,7 @@ class Sieve(NamedTuple):
             np.ones(problem.n_items),
             np.full(capacity(problem.actions, problem.n_arms), -1),
             np.zeros(1, np.bool_),
+            tally.pulls.copy(),
         )
         return memory
 
@@ -115,7 +117,7 @@ def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
 def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> int:
     """Write the batch to play into ``memory.chosen``; its size."""
     line, chosen, closed = memory.line, memory.chosen, memory.screen.start
-    _align(memory, moment)
+    _align(confidence, problem, moment, memory, noise)
     size = 0
     if line.key[line.winner[1]] > 0.0:
         if moment.t > memory.until[0]:
@@ -144,12 +146,15 @@ def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, a
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
         place(memory.line, j, tally.pulls[j], 0.0)
-        _bound(confidence, problem, tally, memory, j, noise)
+        _bound(confidence, problem, tally, memory, Glance(j, tally.pulls[j], memory.until[0]), noise)
 
 
 @lean
-def _align(memory: Sifted, moment: Moment) -> None:
-    """Let the line be that of ``moment.ranks``. If those are the tally's pulls, only the last batch stands aside."""
+def _align(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> None:
+    """Let the line be that of ``moment.ranks``. If those are the tally's pulls, only the last batch stands aside.
+
+    Pulls under way tighten an arm's bounds, and loosen them again if they are taken back.
+    """
     line, ranks = memory.line, moment.ranks
     eligible = 0
     for j in range(len(ranks.eligible)):
@@ -159,6 +164,8 @@ def _align(memory: Sifted, moment: Moment) -> None:
         for j in range(len(ranks.pulls)):
             place(line, j, ranks.pulls[j] if ranks.eligible[j] else np.inf, 0.0)
             memory.screen.start[j] = np.float32(0.0 if ranks.eligible[j] else -np.inf)
+            if ranks.pulls[j] != memory.counted[j]:
+                _bound(confidence, problem, moment.tally, memory, Glance(j, ranks.pulls[j], memory.until[0]), noise)
     else:
         for j in memory.chosen:
             if j >= 0:
@@ -172,14 +179,17 @@ def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sif
     memory.until[0] = moment.t + max(_SHORTEST, moment.t // _STRIDE)
     for j in range(problem.n_arms):
         if not memory.screen.all_one[j]:
-            _bound(confidence, problem, moment.tally, memory, j, noise)
+            _bound(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], memory.until[0]), noise)
 
 
 @inlined
-def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, arm: int, noise: Noise) -> None:
-    glance = Glance(arm, tally.pulls[arm], max(1, memory.until[0]))
+def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, glance: Glance, noise: Noise) -> None:
+    """Bound an arm's parameters for all rounds up to ``glance.t``, while it is counted as pulled that often."""
+    glance = Glance(glance.arm, glance.pulls, max(1, glance.t))
     rate_arm(confidence, problem, tally, memory.estimates, glance, noise)
-    lay(memory.screen, problem.reward, arm, memory.estimates.q)
+    lay(memory.screen, problem.reward, glance.arm, memory.estimates.q)
+    counted = memory.counted
+    counted[glance.arm] = glance.pulls
 
 
 @lean

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import functools
+import gc
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -13,12 +15,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
+from superarm.service.console.routes import Console
 from superarm.service.desk import Desk
 from superarm.service.handlers import Call
 from superarm.service.keys import Keyring, Rates, permit
 from superarm.service.metrics import Metrics
 from superarm.service.openapi import document
 from superarm.service.operations import OPERATIONS, Operation
+from superarm.service.paths import Paths
 from superarm.service.refusal import Refusal
 from superarm.service.store import Store
 from superarm.service.telling import expire
@@ -26,7 +30,7 @@ from superarm.service.wire import ErrorBody, ErrorReply
 
 log = logging.getLogger("superarm.app")
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 
 
 class Limits(NamedTuple):
@@ -95,19 +99,25 @@ class Endpoint:
 
 def admitted(service: Service, headers: dict[bytes, bytes], key: str | None = None) -> Any:
     """The principal of a request, within its rate. Without keys, a page of another origin may not reach loopback."""
-    if key is None:
-        word, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    if key is None and b"authorization" in headers:
+        word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
     who = service.keyring.principal(key)
     if not service.keyring.required:
-        host = headers.get(b"host", b"localhost").decode("latin-1")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name not in LOOPBACK:
+        host = headers.get(b"host", b"localhost")
+        if not _is_loopback(host):
+            name = host.decode("latin-1")
             raise Refusal(
-                403, "forbidden", f"host {host!r}: without keys only loopback is served; superarm keys create"
+                403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
             )
     service.rates.take(who.key)
     return who
+
+
+@functools.lru_cache(64)
+def _is_loopback(host: bytes) -> bool:
+    name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
+    return name in LOOPBACK
 
 
 async def content(receive: Any, headers: dict[bytes, bytes], limit: int) -> bytes:
@@ -130,7 +140,10 @@ async def content(receive: Any, headers: dict[bytes, bytes], limit: int) -> byte
 
 
 def _json_only(headers: dict[bytes, bytes]) -> None:
-    media = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    media = headers.get(b"content-type", b"")
+    if media == b"application/json":
+        return
+    media = media.partition(b";")[0].strip().lower()
     if media not in (b"application/json", b"application/x-ndjson"):
         raise Refusal(415, "media_type", "send Content-Type: application/json (curl: use --json)")
 
@@ -191,7 +204,23 @@ def health(service: Service) -> tuple[int, bytes]:
     return (200 if desk.ready else 503), msgspec.json.encode(state)
 
 
-def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: B008 - frozen
+class Front:
+    """The application: operations are found by one look-up, everything else goes through Starlette."""
+
+    def __init__(self, paths: Paths, rest: Starlette) -> None:
+        self._paths, self._rest = paths, rest
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            found = self._paths.find(scope["method"], scope["path"])
+            if found is not None:
+                scope["path_params"] = found.words
+                await found.endpoint(scope, receive, send)
+                return
+        await self._rest(scope, receive, send)
+
+
+def application(store: Store, limits: Limits = Limits()) -> Front:  # noqa: B008 - frozen
     """The service on a store, as an ASGI application."""
     service = Service(store, limits)
     openapi = msgspec.json.encode(document(OPERATIONS))
@@ -200,22 +229,33 @@ def application(store: Store, limits: Limits = Limits()) -> Starlette:  # noqa: 
         permit(admitted(service, headers), "read")
         return 200, service.metrics.text()
 
-    routes = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    paths, routes = Paths(), list[Route]()
+    for op in OPERATIONS:
+        endpoint = Endpoint(service, op)
+        paths.add(op.method, op.path, endpoint)
+        routes.append(Route(op.path, endpoint, methods=[op.method]))  # for 404 and 405, and HEAD
     routes += [
         Route("/health", Page(lambda _: health(service)), methods=["GET"]),
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
         Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
     ]
+    console = Console(service, lambda headers, key: admitted(service, headers, key))
+    routes += console.routes()
     if limits.compat == "personalizer":
         from superarm.service import compat
 
         routes += compat.routes(service, limits.ignore_features)
-    return Starlette(routes=routes, lifespan=lambda _: _living(service), exception_handlers=_STARLETTE)
+    return Front(
+        paths, Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
+    )
 
 
 @contextlib.asynccontextmanager
-async def _living(service: Service) -> AsyncIterator[None]:
+async def _living(service: Service, console: Console) -> AsyncIterator[None]:
     await service.desk.start()
+    console.watch_signals()
+    gc.freeze()  # requests make no cycles to speak of: looking for them often would take a sixth of a decision's time
+    gc.set_threshold(50_000, 20, 20)
     tasks = [asyncio.create_task(expire(service.desk)), asyncio.create_task(_follow(service.desk))]
     yield
     for task in tasks:

@@ -10,10 +10,12 @@ from superarm.actions import Subsets
 from superarm.errors import InvalidArgument
 from superarm.growth import with_arms, with_items
 from superarm.names import Names
-from superarm.service.asking import digest_of, numbers
-from superarm.service.desk import Desk, now_ms
+from superarm.service.asking import digest_of
+from superarm.service.clock import now_ms
+from superarm.service.desk import Desk
 from superarm.service.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.learner import Learner, rehearse
+from superarm.service.planning import numbers
 from superarm.service.refusal import Refusal, conflict, invalid, unknown
 from superarm.service.spec import (
     MAX_ARMS,

@@ -7,21 +7,21 @@ At most one event of a stream is on its way to the log at a time.
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from msgspec.structs import replace
 
-from superarm.service.events import Created, encode
+from superarm.service.events import Created
 from superarm.service.expiry import Deadlines
 from superarm.service.learner import Learner, rehearse
 from superarm.service.ledger import Entry, Key, Ledger
 from superarm.service.record import Record
 from superarm.service.refusal import overloaded, unknown
 from superarm.service.snapshot import restored, taken
-from superarm.service.store import Line, Position, Read, Store, recalled
-from superarm.service.writer import Command, Writer
+from superarm.service.store import Position, Store, recalled
+from superarm.service.turn import Turn
+from superarm.service.writer import Command, Writer, command, refuse
 
 log = logging.getLogger("superarm.desk")
 
@@ -45,6 +45,7 @@ class Desk:
         self._busy: dict[tuple[str, str, str], asyncio.Event] = {}
         self._since_snapshot = 0
         self._catching = asyncio.Lock()
+        self.turn = Turn(self)
         self.ready = False
 
     async def start(self) -> None:
@@ -84,24 +85,23 @@ class Desk:
         """Have an event in the log and in the state, or raise: ``Lost``, or a refusal with 503."""
         if not self.ready:
             raise overloaded("the service is starting or stopping; try again")
-        line = Line(tenant, kind, stream, step, encode(event))
-        entry = Entry(tenant, kind, stream, step, event)
-        if not await self.writer.submit(entry, line):
+        done = asyncio.get_running_loop().create_future()
+        self.writer.submit([command(Entry(tenant, kind, stream, step, event), done)])
+        if not await done:
             raise Lost
 
     def committed(self, batch: list[Command], kept: list[int]) -> None:
         """The writer's report: let what is in the log count, then answer."""
-        for command, seq in zip(batch, kept, strict=True):
+        for written, seq in zip(batch, kept, strict=True):
             if seq:
-                self._take(Read(self.store.worker, seq, command.entry))
-            if not command.done.done():
-                command.done.set_result(seq > 0)
+                self._take(self.store.worker, seq, written.entry)
+            written.settle()
+            if not written.done.done():
+                written.done.set_result(seq > 0)
 
     def failed(self, batch: list[Command], error: Exception) -> None:
         """The writer's report: nothing is acknowledged."""
-        for command in batch:
-            if not command.done.done():
-                command.done.set_exception(overloaded(f"the log cannot be written: {error}", 2))
+        refuse(batch, overloaded(f"the log cannot be written: {error}", 2))
 
     def reread(self, last: int) -> None:
         """After a failure: count what did reach the log although it was never acknowledged."""
@@ -109,11 +109,11 @@ class Desk:
         if last > self.position.get(mine, 0):
             for read in list(self.store.tail(self.position)):
                 if read.worker == mine and read.seq <= last:
-                    self._take(read)
+                    self._take(*read)
 
-    def _take(self, read: Read) -> None:
-        self._apply(read.entry)
-        self.position[read.worker] = max(read.seq, self.position.get(read.worker, 0))
+    def _take(self, worker: str, seq: int, entry: Entry) -> None:
+        self._apply(entry)
+        self.position[worker] = max(seq, self.position.get(worker, 0))
 
     def _apply(self, entry: Entry) -> None:
         self.ledger.apply(entry)
@@ -137,7 +137,7 @@ class Desk:
             return
         async with self._catching:
             for read in await asyncio.to_thread(lambda: list(self.store.tail(self.position, others=True))):
-                self._take(read)
+                self._take(*read)
 
     async def learner(self, tenant: str, name: str) -> Learner:
         """A problem, or 404."""
@@ -214,9 +214,4 @@ class Desk:
 def _kind(learner: Learner) -> tuple[object, ...]:
     """What decides which kernels are compiled."""
     spec = learner.created.spec
-    return learner.settings.policy.name, spec.reward.name, spec.batches is None
-
-
-def now_ms() -> int:
-    """Wall-clock milliseconds, for the log."""
-    return time.time_ns() // 1_000_000
+    return learner.settings.policy.name, type(learner.policy), spec.reward.name, spec.batches is None

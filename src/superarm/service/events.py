@@ -18,7 +18,7 @@ Unit = tuple[int, int, float]
 """Arm, item (or ``ALL``), value (or ``UNSEEN``)."""
 
 
-class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True):
+class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True, gc=False):
     """One line of the log."""
 
     at: int

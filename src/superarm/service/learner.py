@@ -5,20 +5,23 @@ key and the decision's id, so feedback may come in any order and be taken back e
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from superarm.actions import Ranks
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Bools, Floats
 from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_items
 from superarm.intake import Exact
 from superarm.names import Names
 from superarm.noise import Noise
-from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.policies import Moment, Policy, learn, prepare
 from superarm.problem import Problem
+from superarm.service.choosing import choose_each
 from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.history import History
 from superarm.service.record import Record, Row, advanced, counted, opened, waiting
 from superarm.service.spec import Settings, to_policy, to_problem
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
@@ -43,9 +46,9 @@ class Learner:
         self._tally = empty(self.problem.support)
         self._rows: dict[float, list[tuple[int, Row]]] = {-1.0: [], 1.0: []}
         self.pending: Floats = np.zeros(self.problem.n_arms)
-        self.under_way: Floats = np.zeros(self.problem.n_arms)
+        self.in_flight: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
-        self.in_flight = 0
+        self.history = History()
         self._intakes: list[Any] = []
         self._settle()
 
@@ -76,28 +79,34 @@ class Learner:
         """The round that the next decision belongs to."""
         return max(self.asked, self.claimed, self.rounds) + 1
 
-    def choose(self, id: str, eligible: Bools) -> Ints:
-        """The policy's slate for a decision, in the order of picking."""
-        ranks = Ranks(self.tally.pulls + self.pending + self.under_way, eligible)
-        moment = Moment(self.t, self.tally, ranks)
-        return choose(self.policy, self.problem, moment, self.memory, self.noise("mind", id))
+    def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
+        """The policy's slates for decisions made one after the other, each in the order of picking."""
+        tally = self.tally
+        pulls = tally.pulls + self.pending
+        under_way = [j for action in self.in_flight.values() for j in action]
+        np.add.at(pulls, np.array(under_way, np.int64), 1.0)
+        moment = Moment(self.t, tally, Ranks(pulls, eligible))
+        words = np.array([self._word("mind", id) for id in ids], np.uint64)
+        batches = choose_each(self.policy, self.problem, moment, self.memory, words).tolist()
+        return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
     def reserve(self, t: int, action: tuple[int, ...]) -> None:
         """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
         self.claimed = max(self.claimed, t)
-        self.in_flight += 1
-        self.under_way[list(action)] += 1.0
+        self.in_flight[t] = action
 
-    def release(self, action: tuple[int, ...]) -> None:
+    def release(self, t: int) -> None:
         """The decision is in the log, or will never be."""
-        self.in_flight -= 1
-        self.under_way[list(action)] -= 1.0
+        del self.in_flight[t]
 
     def noise(self, stream: str, id: str) -> Noise:
         """The stream of chance that belongs to a decision."""
-        digest = hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()
-        word = np.frombuffer(digest[:8], "<u8").astype(np.uint64)
+        word = np.array([self._word(stream, id)], np.uint64)
         return Noise(word, word.copy())
+
+    def _word(self, stream: str, id: str) -> int:
+        digest = hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()
+        return int.from_bytes(digest[:8], "little")
 
     def apply(self, event: Any) -> None:
         """Take in one event of the problem's own."""
@@ -119,7 +128,6 @@ class Learner:
             self.arms.extend(event.add)
             self.retired = np.concatenate([self.retired, np.zeros(len(event.add), bool)])
             self.pending = np.concatenate([self.pending, np.zeros(len(event.add))])
-            self.under_way = np.concatenate([self.under_way, np.zeros(len(event.add))])
             self._tally, self.problem = tally_with_arms(self.tally, self.problem, grown), grown
         self.retired[event.retire] = True
 
@@ -145,8 +153,12 @@ class Learner:
         """A decision went from ``before`` to ``after``: counters follow, exactly."""
         if before is None:
             self.asked = max(self.asked, after.asked.t)
-        self.pending[list(waiting(before))] -= 1.0
-        self.pending[list(waiting(after))] += 1.0
+            _add(self.pending, after.action, 1.0)
+            self.history.asked(after.asked.propensities, self.versions[after.asked.version - 1].explore)
+            return
+        self.history.moved(before, after, self.problem)
+        _add(self.pending, waiting(before), -1.0)
+        _add(self.pending, waiting(after), 1.0)
         old, new = counted(before), counted(after)
         if old != new:
             self._count(after, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
@@ -184,26 +196,34 @@ class Learner:
             record(self._tally, self.problem.support, feedback, intake, coin, sign)
             self.refresh()
 
-    def restore(self, tally: Tally, pending: Floats, asked: int) -> None:
+    def restore(self, tally: Tally, pending: Floats, asked: int, history: History) -> None:
         """Take over counters from a snapshot."""
-        self._tally, self.pending, self.asked = tally, pending, asked
+        self._tally, self.pending, self.asked, self.history = tally, pending, asked, history
         self.refresh()
 
 
 def rehearse(created: Created) -> None:
-    """Choose and learn once on a small problem of the same kind, so that all kernels are compiled."""
+    """Choose and learn on a small problem with the policy of the whole one, so that all kernels are compiled."""
     spec = created.spec
     arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
     small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
     trial = Learner(replace(created, spec=small))
+    trial.policy = to_policy(spec.settings.policy).fit(to_problem(spec))  # a large problem may have one of its own
+    trial.refresh()
     n_items = len(small.items)
     for t in (1, 2, 3):  # unsampled arms first, then by the index
-        action = tuple(int(j) for j in trial.choose(str(t), ~trial.retired))
+        action = tuple(trial.choose([str(t)], ~trial.retired)[0])
         before = opened(Asked(0, "", str(t), "", t, action, n_items, 1))
         trial.move(None, before)
         units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
         trial.move(before, advanced(before, Told(0, units)))
+        trial.history.flush(trial.problem)
         trial.pending[:] += 1.0
+
+
+def _add(counts: Floats, arms: tuple[int, ...], sign: float) -> None:
+    for j in arms:  # for a handful of arms quicker than indexing with a list
+        counts[j] += sign
 
 
 def _intake(policy: Any) -> Any:

@@ -122,13 +122,20 @@ async def _problem(desk: Desk, tenant: str, name: str, actions: list[Action], ig
         await changing.change_arms(desk, tenant, name, fresh, "personalizer")
 
 
+async def _baseline(desk: Desk, tenant: str, name: str, actions: list[str]) -> list[str] | None:
+    """The caller's own choice, where the mode answers with it."""
+    learner = await desk.learner(tenant, name)
+    return None if learner.settings.mode == "online" else actions
+
+
 async def rank(desk: Desk, tenant: str, body: RankRequest, ignore: bool) -> dict[str, Any]:
     """The action to take: ``rewardActionId``; the others follow in the order given."""
     name = segment(body.context_features, ignore)
     await _problem(desk, tenant, name, body.actions, ignore)
     ids = [action.id for action in body.actions]
     free = [id for id in ids if id not in body.excluded_actions]
-    asked = AskBody(id=body.event_id, eligible=free, k=1, deferred=body.defer_activation)
+    baseline = await _baseline(desk, tenant, name, ids[:1])  # Personalizer's rule: the first action is the baseline
+    asked = AskBody(id=body.event_id, eligible=free, k=1, baseline=baseline, deferred=body.defer_activation)
     record, _ = await ask(desk, tenant, name, asked)
     learner = await desk.learner(tenant, name)
     best = learner.arms.all[record.action[0]]
@@ -152,7 +159,8 @@ async def multi_rank(desk: Desk, tenant: str, body: MultiSlotRankRequest, ignore
         raise invalid("slots", "an id stands twice", "give distinct ids")
     slots = [SlotBody(slot.id, slot.excluded_actions) for slot in body.slots]
     ids = [action.id for action in body.actions]
-    asked = AskBody(id=body.event_id, eligible=ids, slots=slots, deferred=body.defer_activation)
+    baseline = await _baseline(desk, tenant, name, [slot.baseline_action for slot in body.slots])
+    asked = AskBody(id=body.event_id, eligible=ids, slots=slots, baseline=baseline, deferred=body.defer_activation)
     record, _ = await ask(desk, tenant, name, asked)
     learner = await desk.learner(tenant, name)
     given = dict(zip(record.asked.slots, record.asked.action, strict=True))

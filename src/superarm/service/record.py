@@ -14,7 +14,7 @@ PENDING, DEFAULTED = -2.0, -3.0
 Row = tuple[float, ...]
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """A decision as it stands: ``rows`` holds, for each arm of ``action``, a value an item; None if nothing is known.
 
     ``closed`` is "" while feedback is awaited, then "complete", "expired" or "unshown".

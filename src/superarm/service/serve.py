@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from starlette.applications import Starlette
-
 from superarm.errors import SuperarmError
-from superarm.service.app import Limits, application
+from superarm.service.app import Front, Limits, application
 from superarm.service.keys import Keyring
 from superarm.service.sqlite import Sqlite
 from superarm.service.store import Store
@@ -37,7 +35,7 @@ def reader_of(db: str) -> Any:
     return store_of(db, serving=False)
 
 
-def worker() -> Starlette:
+def worker() -> Front:
     """The application of one worker process, as ``serve`` described it."""
     told = json.loads(os.environ[SETTINGS])
     logs()

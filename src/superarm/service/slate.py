@@ -42,15 +42,20 @@ def chosen(learner: Learner, id: str, wish: Wish) -> Slate:
         if pinned:
             return Slate(pinned, (1.0,) * len(pinned))
         raise invalid("eligible", "no arm is left", "make more arms eligible, exclude or retire fewer")
-    picks = [int(j) for j in learner.choose(id, free)][: size - len(pinned)]
+    picks = learner.choose([id], free)[0][: size - len(pinned)]
     if not picks:
         raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
     share = learner.settings.explore
     if share > 0.0:
         picks, chances = explored(picks, np.flatnonzero(free), share, learner.noise("explore", id))
         return Slate(pinned + tuple(picks), (1.0,) * len(pinned) + tuple(chances))
-    known = None if learner.settings.policy.name in ("cts", "angle_ts", "epsilon_greedy", "uniform") else True
-    return Slate(pinned + tuple(picks), (1.0,) * (len(pinned) + len(picks)) if known else None)
+    return certain(learner, (*pinned, *picks))
+
+
+def certain(learner: Learner, action: tuple[int, ...]) -> Slate:
+    """The slate of a policy that draws no slot at random, or draws in a way of its own."""
+    own = learner.settings.policy.name in ("cts", "angle_ts", "epsilon_greedy", "uniform")
+    return Slate(action, None if own else (1.0,) * len(action))
 
 
 def _free(learner: Learner, wish: Wish) -> Bools:

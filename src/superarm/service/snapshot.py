@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from msgspec import DecodeError, Struct, msgpack
 
+from superarm.service.history import History
 from superarm.service.ledger import Ledger
 from superarm.service.record import Record
 from superarm.service.store import Position, Saved, Store, recalled
@@ -32,13 +33,17 @@ class Snapshot(Struct, frozen=True):
     position: Position
     counters: list[Counters]
     open: list[tuple[str, Record]]
+    histories: list[History] = []
 
 
 def taken(ledger: Ledger, position: Position) -> Saved:
     """The state as bytes, with their hash."""
-    counters = [counted(tenant, name, learner) for (tenant, name), learner in sorted(ledger.problems.items())]
+    problems = sorted(ledger.problems.items())
+    counters = [counted(tenant, name, learner) for (tenant, name), learner in problems]
+    for _, learner in problems:
+        learner.history.flush(learner.problem)
     still = [(tenant, record) for (tenant, _), record in ledger.open.items()]
-    body = msgpack.encode(Snapshot(dict(position), counters, still))
+    body = msgpack.encode(Snapshot(dict(position), counters, still, [learner.history for _, learner in problems]))
     return Saved(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -85,9 +90,10 @@ def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
     for read in store.tail({}, problems=True):
         if read.seq <= snapshot.position.get(read.worker, 0):
             ledger.apply(read.entry)
-    for part in snapshot.counters:
+    histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
+    for part, history in zip(snapshot.counters, histories, strict=True):
         arrays = [np.frombuffer(values, "<f8").astype(np.float64) for values in part.tally]
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
-        ledger.problems[part.tenant, part.name].restore(Tally(*arrays), pending, part.asked)
+        ledger.problems[part.tenant, part.name].restore(Tally(*arrays), pending, part.asked, history)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)

@@ -4,11 +4,12 @@ import asyncio
 import logging
 
 from superarm.service import rules
-from superarm.service.asking import numbers
-from superarm.service.desk import Desk, now_ms
+from superarm.service.clock import now_ms
+from superarm.service.desk import Desk
 from superarm.service.events import ALL, UNSEEN, Told, Unit
 from superarm.service.learner import Learner
 from superarm.service.ledger import Key
+from superarm.service.planning import numbers
 from superarm.service.record import Record
 from superarm.service.refusal import Refusal, invalid
 from superarm.service.wire import ActivateBody, AppliedReply, TellBody, UnitBody
@@ -23,7 +24,13 @@ async def tell(desk: Desk, key: Key, body: TellBody) -> AppliedReply:
 
     def plan(record: Record, learner: Learner) -> Told | None:
         units = units_of(record, learner, body)
-        return rules.feedback(record, units, body.amend, learner.settings, now_ms())
+        try:
+            event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
+        except Refusal as refusal:
+            learner.history.conflicting += refusal.status == 409
+            raise
+        learner.history.repeated += event is None
+        return event
 
     applied, record, event = await desk.decide(key, plan)
     late = bool(event is not None and event.late) or (event is None and record.closed == "expired")

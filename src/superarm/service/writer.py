@@ -7,21 +7,44 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from superarm.service.events import encode
 from superarm.service.ledger import Entry
-from superarm.service.refusal import overloaded
+from superarm.service.refusal import Refusal, overloaded
 from superarm.service.store import Line, Store
 
-LARGEST_BATCH = 512
+LARGEST_BATCH = 2_048
 
 log = logging.getLogger("superarm.writer")
 
 
+def _nothing() -> None:
+    pass
+
+
 class Command(NamedTuple):
-    """An event to write, as an object and as a line, and where the answer goes: did it take its place?"""
+    """An event to write, as an object and as a line, and where the answer goes: did it take its place?
+
+    ``settle`` is called as soon as the event counts, or never will.
+    """
 
     entry: Entry
     line: Line
     done: "asyncio.Future[bool]"
+    settle: Callable[[], None] = _nothing
+
+
+def command(entry: Entry, done: "asyncio.Future[bool]", settle: Callable[[], None] = _nothing) -> Command:
+    """An event on its way to the writer."""
+    tenant, kind, stream, step, event = entry
+    return Command(entry, Line(tenant, kind, stream, step, encode(event)), done, settle)
+
+
+def refuse(commands: list[Command], refusal: Refusal) -> None:
+    """Tell all who wait that nothing of theirs will be written."""
+    for waiting in commands:
+        waiting.settle()
+        if not waiting.done.done():
+            waiting.done.set_exception(refusal)
 
 
 class Receiver(Protocol):
@@ -46,20 +69,18 @@ class Writer:
     def __init__(self, store: Store, receiver: Receiver, limit: int) -> None:
         self._store, self._receiver, self._limit = store, receiver, limit
         self._loop = asyncio.get_running_loop()
-        self._queue: queue.SimpleQueue[Command | Callable[[], None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Command] | Callable[[], None] | None] = queue.SimpleQueue()
         self._doubt = False
         self.depth = 0
         self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, entry: Entry, line: Line) -> "asyncio.Future[bool]":
-        """Queue an event; the future tells whether it took its place. A full queue refuses."""
-        if self.depth >= self._limit:
+    def submit(self, commands: list[Command]) -> None:
+        """Queue events; their futures tell whether they took their places. A full queue refuses all of them."""
+        if self.depth + len(commands) > self._limit:
             raise overloaded(f"{self.depth} writes are waiting; try again")
-        done = self._loop.create_future()
-        self.depth += 1
-        self._queue.put(Command(entry, line, done))
-        return done
+        self.depth += len(commands)
+        self._queue.put(commands)
 
     def run(self, job: Callable[[], None]) -> None:
         """Queue a job for the writer's connection."""
@@ -72,21 +93,22 @@ class Writer:
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            if not isinstance(first, Command):
+            if not isinstance(first, list):
                 self._do(first)
                 continue
-            batch: list[Command] = [first]
-            following: Callable[[], None] | Command | None = first
+            batch, following = [*first], None
             while len(batch) < LARGEST_BATCH and not self._queue.empty():
                 following = self._queue.get()
-                if not isinstance(following, Command):
+                if not isinstance(following, list):
                     break
-                batch.append(following)
+                batch += following
+            else:
+                self._write(batch)
+                continue
             self._write(batch)
             if following is None:
                 return
-            if not isinstance(following, Command):
-                self._do(following)
+            self._do(following)
 
     def _do(self, job: Callable[[], None]) -> None:
         try:

@@ -1,0 +1,30 @@
+"""Several decisions by one call: what a call costs besides its work is paid once."""
+
+from typing import Any
+
+import numpy as np
+
+from superarm._jit import kernel
+from superarm.actions import capacity
+from superarm.arrays import Ints
+from superarm.noise import Noise
+from superarm.policies import Moment, Policy, choose
+from superarm.problem import Problem
+
+
+@kernel
+def choose_each(policy: Policy, problem: Problem, moment: Moment, memory: Any, words: Any) -> Ints:
+    """A batch a word of chance (uint64), for round ``moment.t`` and those after it: (n, k), -1 where one is shorter.
+
+    Each batch is under way for the next: ``moment.ranks.pulls`` grows as they are chosen.
+    """
+    batches = np.full((len(words), capacity(problem.actions, problem.n_arms)), -1, np.int64)
+    pulls = moment.ranks.pulls
+    for n in range(len(words)):
+        word = words[n : n + 1]
+        now = Moment(moment.t + n, moment.tally, moment.ranks)
+        action = choose(policy, problem, now, memory, Noise(word, word.copy()))
+        for slot in range(len(action)):
+            batches[n, slot] = action[slot]
+            pulls[action[slot]] += 1.0
+    return batches

@@ -1,0 +1,8 @@
+"""The wall clock, for people who read the log. No effect of an event depends on it."""
+
+import time
+
+
+def now_ms() -> int:
+    """Wall-clock milliseconds."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,105 @@
+"""The arms: a table, a page of it at a time, and who covers what."""
+
+import numpy as np
+
+from superarm.service.console import pictures
+from superarm.service.console.figures import ROWS, Overview
+from superarm.service.console.markup import Html, tag
+from superarm.service.console.view import View, hidden, section
+from superarm.service.learner import Learner
+from superarm.service.valuing import wilson
+
+HEAT_ITEMS = 40
+
+
+def table(view: View, learner: Learner, arms: Overview) -> Html:
+    order = view.ordering
+    heads = [
+        tag("th", "Arm", scope="col"),
+        *(
+            tag(
+                "th",
+                tag("a", label, href=view.address(sort=sort, page=0, to="#arms")),
+                scope="col",
+                class_="num",
+                aria_sort="descending" if order.sort == sort else None,
+            )
+            for sort, label in (("value", "Value alone"), ("pulls", "Pulls"), ("pending", "Pending"))
+        ),
+        tag("th", "95 % interval", scope="col"),
+        tag("th", "What if", scope="col"),
+    ]
+    rows = [_arm(view, learner, arms, n, int(j)) for n, j in enumerate(arms.arms)]
+    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
+    return section(
+        "arms",
+        f"Arms ({arms.total})",
+        _finder(view),
+        tag("div", table, class_="wide"),
+        _pager(view, arms),
+        note="The reward of a slate of this arm alone, at the estimates.",
+    )
+
+
+def _arm(view: View, learner: Learner, arms: Overview, n: int, arm: int) -> Html:
+    name, tried = learner.arms.all[arm], view.tried
+    low, value, high = (float(part[n]) for part in arms.value)
+    link = None
+    if name not in tried and not learner.retired[arm]:
+        link = tag("a", "+ try", href=view.address(tried=(*tried, name), to="#what-if"), aria_label=f"try {name}")
+    return tag(
+        "tr",
+        tag("th", name, tag("span", " retired", class_="quiet") if learner.retired[arm] else None, scope="row"),
+        tag("td", f"{value:.4g}" if learner.tally.pulls[arm] else "–", class_="num"),
+        tag("td", int(learner.tally.pulls[arm]), class_="num"),
+        tag("td", int(learner.pending[arm]), class_="num"),
+        tag("td", pictures.interval(low, value, high, arms.most)),
+        tag("td", link),
+    )
+
+
+def _finder(view: View) -> Html:
+    field = tag("input", type="search", name="find", value=view.ordering.find, id="find", accesskey="f")
+    return tag(
+        "form",
+        hidden(view, "find"),
+        tag("label", "Find ", field),
+        tag("button", "Find"),
+        method="get",
+        action="/#arms",
+        class_="row",
+    )
+
+
+def _pager(view: View, arms: Overview) -> Html | None:
+    here, last = view.ordering.page, max(0, (arms.total - 1) // ROWS)
+    if not last:
+        return None
+    return tag(
+        "nav",
+        tag("a", "← previous", href=view.address(page=here - 1, to="#arms"), rel="prev") if here else None,
+        tag("span", f"page {here + 1} of {last + 1}", class_="quiet"),
+        tag("a", "next →", href=view.address(page=here + 1, to="#arms"), rel="next") if here < last else None,
+        class_="row",
+        aria_label="Pages of arms",
+    )
+
+
+def heat(learner: Learner, arms: Overview) -> Html:
+    shown = arms.arms
+    items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
+    items = items[:HEAT_ITEMS]
+    means = wilson(learner.tally, learner.problem.n_items, shown)
+    known = means.high - means.low < 1.0
+    table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
+    names = [learner.arms.all[int(j)] for j in shown]
+    more = learner.problem.n_items - len(items)
+    note = "Estimated means of the arms of this page of the table; crossed out where nothing is known."
+    note += f" The {len(items)} items of the largest weight; {more} more." if more > 0 else ""
+    picture = pictures.heat(names, [learner.items.all[int(i)] for i in items], table)
+    return section(
+        "heat",
+        "Who covers what",
+        tag("div", picture, class_="wide", tabindex="0", role="group", aria_label="Heat map, scrollable"),
+        note=note,
+    )

@@ -1,0 +1,104 @@
+"""The numbers behind the page."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm.arrays import Ints
+from superarm.service.history import History, Mean, Moments, difference, joined
+from superarm.service.learner import Learner
+from superarm.service.valuing import Band, alone, wilson
+from superarm.tally import Tally
+
+ROWS = 25
+SORTS = ("value", "pulls", "pending", "number")
+
+
+class Verdict(NamedTuple):
+    """An answer in a word, the number that decides it, and what it means."""
+
+    word: str
+    number: str
+    meaning: str
+    kind: str  # "good", "bad" or "open"
+
+
+def learning(history: History) -> Verdict:
+    """Whether late decisions earn more than early ones."""
+    parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
+    quarter = max(1, len(parts) // 4)
+    if len(parts) < 8:
+        return Verdict(
+            "Too early", f"{sum(p.n for p in parts)} finished", "Needs a few more finished decisions.", "open"
+        )
+    gained = difference(joined(parts[-quarter:]), joined(parts[:quarter]))
+    meaning = "Reward a decision, last quarter minus first quarter, with its 95 % interval."
+    return _judged(gained, meaning, ("Yes", "Level", "Falling"))
+
+
+def against_baseline(history: History, mode: str) -> Verdict:
+    """Whether the policy's slates earn more than those of the caller's baseline."""
+    policy, baseline = (
+        joined([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")
+    )
+    if not baseline.n or not policy.n:
+        said = "Decisions made in mode apprentice or logging_only, with a baseline, are what it is compared with."
+        now = "only the baseline is shown" if mode != "online" else "no decision with a baseline"
+        return Verdict("Unknown", now, said, "open")
+    meaning = f"Reward a decision, {policy.n} of the policy minus {baseline.n} of the baseline, with its 95 % interval."
+    return _judged(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
+
+
+def _judged(gap: Mean | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
+    if gap is None or not np.isfinite(gap.reach):
+        return Verdict("Too early", "", meaning, "open")
+    number = f"{gap.value:+.3g} ± {gap.reach:.2g}"
+    if gap.value > gap.reach:
+        return Verdict(words[0], number, meaning, "good")
+    return (
+        Verdict(words[2], number, meaning, "bad")
+        if gap.value < -gap.reach
+        else Verdict(words[1], number, meaning, "open")
+    )
+
+
+def recent(history: History) -> Moments:
+    """The policy's last quarter."""
+    parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
+    return joined(parts[-max(1, len(parts) // 4) :])
+
+
+class Overview(NamedTuple):
+    """A page of arms: their numbers in order, how many there are, their values, and the largest upper end."""
+
+    arms: Ints
+    total: int
+    value: Band
+    most: float
+
+
+class Ordering(NamedTuple):
+    """How arms are looked at."""
+
+    sort: str = "value"
+    find: str = ""
+    page: int = 0
+
+
+def overview(learner: Learner, tally: Tally, ordering: Ordering) -> Overview:
+    """Arms whose names contain ``find``, sorted, a page of them; retired ones last. Only reads; may run in a thread."""
+    problem = learner.problem
+    word = ordering.find.casefold()
+    names = learner.arms.all
+    wanted = range(len(names)) if not word else [j for j, name in enumerate(names) if word in name.casefold()]
+    arms = np.array(wanted, np.int64)
+    keys = {"pulls": -tally.pulls, "pending": -learner.pending, "number": np.zeros(problem.n_arms)}
+    if ordering.sort == "value":
+        value = alone(problem, wilson(tally, problem.n_items, arms)).mean if len(arms) else np.zeros(0)
+        first = -value
+    else:
+        first = keys[ordering.sort][arms]
+    order = arms[np.lexsort((arms, first, learner.retired[arms]))]
+    page = order[ordering.page * ROWS : (ordering.page + 1) * ROWS]
+    band = alone(problem, wilson(tally, problem.n_items, page)) if len(page) else Band(*[np.zeros(0)] * 3)
+    return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)

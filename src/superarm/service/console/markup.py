@@ -1,0 +1,44 @@
+"""HTML that cannot be broken by what it shows: text is escaped unless it was made here."""
+
+from html import escape
+from typing import Any
+
+_ALONE = ("br", "input", "link", "meta")  # those of SVG need their end
+
+
+class Html(str):
+    """Markup, as against text."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
+    """An element; ``class_`` is class, ``data_x`` is data-x; None and False leave an attribute or a child out.
+
+    >>> tag("a", "<b> & c", href='x"y', class_="big")
+    '<a href="x&quot;y" class="big">&lt;b&gt; &amp; c</a>'
+    """
+    words = [name]
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            word = key.rstrip("_").replace("_", "-")
+            words.append(word if value is True else f'{word}="{escape(_plain(value))}"')
+    opening = f"<{' '.join(words)}>"
+    return Html(opening if name in _ALONE and not children else f"{opening}{join(*children)}</{name}>")
+
+
+def join(*parts: Any) -> Html:
+    """Parts one after the other; lists are taken apart."""
+    out = list[str]()
+    for part in parts:
+        if part is None or part is False:
+            continue
+        if isinstance(part, list | tuple):
+            out.append(join(*part))
+        else:
+            out.append(part if isinstance(part, Html) else escape(_plain(part)))
+    return Html("".join(out))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,228 @@
+"""The page, section by section. Everything that changes stands in an element with ``data-live``."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm.service.console import arms, figures, pictures, slates
+from superarm.service.console.figures import Overview, Verdict
+from superarm.service.console.markup import Html, tag
+from superarm.service.console.view import View, section
+from superarm.service.history import mean
+from superarm.service.learner import Learner
+
+_CREATE = """curl -X PUT --json '{"arms": ["ad-1", "ad-2", "ad-3"], "items": ["sport", "news"], "k": 2}' \\
+  localhost:8000/v1/problems/ads"""
+
+
+class Health(NamedTuple):
+    """How the process is doing."""
+
+    ready: bool
+    queue: int
+    waiting: int
+    worker: str
+
+
+def document(title: str, *body: Any, live: str | None = None) -> bytes:
+    """A whole page around ``body``."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="stylesheet", href="/console.css"),
+        tag("link", rel="icon", href="data:,"),
+        tag("script", src="/console.js", type="module") if live else None,
+    )
+    page = tag("html", head, tag("body", *body, data_stream=live), lang="en")
+    return b"<!doctype html>" + page.encode()
+
+
+def login(message: str = "") -> bytes:
+    """Ask for a key."""
+    form = tag(
+        "form",
+        tag("h1", "superarm"),
+        tag("p", "This service has keys. Give one with the scope ", tag("code", "read"), "."),
+        tag(
+            "label",
+            "Key ",
+            tag("input", type="password", name="key", required=True, autofocus=True, autocomplete="current-password"),
+        ),
+        tag("p", message, class_="bad", role="alert") if message else None,
+        tag("button", "Look"),
+        method="post",
+        action="/login",
+        class_="login card",
+    )
+    return document("superarm: key", tag("main", form))
+
+
+def nothing_yet(keyed: bool) -> bytes:
+    """A service without problems."""
+    said = tag(
+        "section",
+        tag("h2", "No problem yet"),
+        tag("p", "Create one; this page follows."),
+        tag(
+            "pre",
+            'curl -X PUT --json \'{"arms": ["ad-1", "ad-2", "ad-3"], "items": ["sport", "news"], "k": 2}\' '
+            "localhost:8000/v1/problems/ads",
+        ),
+        class_="card",
+    )
+    return document("superarm", _header([], "", keyed), tag("main", said))
+
+
+class Shown(NamedTuple):
+    """What is to be seen: ``found`` is the decision that was looked for, or a word on why there is none."""
+
+    view: View
+    learner: Learner
+    health: Health
+    arms: Overview
+    found: Any
+
+
+def page(names: Sequence[str], shown: Shown, keyed: bool) -> bytes:
+    """The page of one problem."""
+    view, learner, health, overview, found = shown
+    sections = [
+        _tiles(learner, health),
+        _rewards(learner),
+        arms.table(view, learner, overview),
+        arms.heat(learner, overview),
+        slates.slate(learner),
+        slates.what_if(view, learner),
+        _feedback(learner, health),
+        slates.inspector(view, learner, found),
+    ]
+    live = view.address(to="").replace("/?", "/live?", 1)
+    return document(
+        f"{view.problem} · superarm", _header(names, view.problem, keyed), tag("main", *sections), live=live
+    )
+
+
+def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
+    options = [tag("option", name, value=name, selected=name == chosen) for name in names]
+    choice = tag(
+        "form",
+        tag("label", tag("span", "Problem", class_="quiet"), tag("select", options, name="problem", id="problem")),
+        tag("button", "Show"),
+        method="get",
+        action="/",
+    )
+    leave = tag("form", tag("button", "Forget key", class_="plain"), method="post", action="/logout")
+    return tag(
+        "header",
+        tag("a", "superarm", href="/", class_="brand"),
+        choice if names else None,
+        tag("span", "", id="pulse", class_="quiet", role="status"),
+        leave if keyed else None,
+    )
+
+
+def _tiles(learner: Learner, health: Health) -> Html:
+    history, settings = learner.history, learner.settings
+    drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
+    earned = mean(figures.recent(history))
+    verdicts = [
+        ("Is it learning?", figures.learning(history)),
+        ("Better than the baseline?", figures.against_baseline(history, settings.mode)),
+        ("Is it healthy?", _health(learner, health)),
+        (
+            "Exploration",
+            Verdict(
+                drawn,
+                f"of slots drawn at random; asked for {settings.explore:.3g}",
+                "The policy itself explores besides, where it knows little.",
+                "open",
+            ),
+        ),
+        (
+            "Reward now",
+            Verdict(
+                "–" if earned is None else f"{earned.value:.3g}",
+                "" if earned is None else f"± {earned.reach:.2g}" if np.isfinite(earned.reach) else "",
+                "Mean reward of the policy's last quarter.",
+                "open",
+            ),
+        ),
+    ]
+    return tag(
+        "section",
+        [_tile(*pair) for pair in verdicts],
+        id="tiles",
+        class_="tiles",
+        data_live=True,
+        aria_label="At a glance",
+    )
+
+
+def _tile(question: str, verdict: Verdict) -> Html:
+    return tag(
+        "div",
+        tag("h2", question),
+        tag("p", verdict.word, class_=f"word {verdict.kind}"),
+        tag("p", verdict.number, class_="number"),
+        tag("p", verdict.meaning, class_="note"),
+        class_="card tile",
+    )
+
+
+def _health(learner: Learner, health: Health) -> Verdict:
+    limit = learner.settings.max_pending
+    words = f"{health.waiting:,} pending of at most {limit:,}; {health.queue} in the write queue"
+    if not health.ready:
+        return Verdict("Stopping", words, "Decisions are refused.", "bad")
+    if health.waiting >= limit:
+        return Verdict("Full", words, "New decisions are refused (429) until feedback comes or windows end.", "bad")
+    finished = learner.history.expired + learner.history.complete
+    share = learner.history.expired / finished if finished else 0.0
+    if share > 0.5 and finished > 20:
+        return Verdict("Starved", words, f"{share:.0%} of decisions ended without all their feedback.", "bad")
+    return Verdict("Yes", words, "Decisions are made, and the log is written.", "good")
+
+
+def _rewards(learner: Learner) -> Html:
+    history = learner.history
+    wide, k = pictures.smoothed(history.stretches)
+    keys = tag(
+        "p",
+        tag("span", "policy", class_="key"),
+        tag("span", "baseline", class_="key baseline") if any(s.baseline.n for s in wide) else None,
+        tag(
+            "span",
+            f"left out: {history.unvalued} that finished with entries never seen",
+            class_="quiet",
+        )
+        if history.unvalued
+        else None,
+    )
+    return section(
+        "rewards",
+        "Reward a decision",
+        pictures.rewards(wide, k * history.length),
+        keys,
+        note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
+    )
+
+
+def _feedback(learner: Learner, health: Health) -> Html:
+    history = learner.history
+    counts = (
+        ("complete", history.complete, "decisions that were told everything"),
+        ("expired", history.expired, "windows that ended before all of it came"),
+        ("late", history.late, "feedback after the window"),
+        ("repeated", history.repeated, "told before, equal; changed nothing"),
+        ("conflicting", history.conflicting, "told before, otherwise; refused"),
+        ("pending", health.waiting, "decisions that wait"),
+    )
+    cells = [tag("div", tag("dt", name), tag("dd", n, tag("span", said, class_="note"))) for name, n, said in counts]
+    note = "Repeated and conflicting feedback is counted by the worker that got it."
+    if health.worker:
+        note += f" This is {health.worker}."
+    return section("feedback", "Feedback", tag("dl", cells, class_="counts"), note=note)

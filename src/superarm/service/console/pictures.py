@@ -1,0 +1,193 @@
+"""Pictures as inline SVG: sizes in units of the picture, colours by class, words in titles. No style attributes: the
+Content-Security-Policy forbids them."""
+
+import math
+from collections.abc import Sequence
+
+from superarm.service.console.markup import Html, tag
+from superarm.service.history import Mean, Stretch, joined, mean
+
+WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
+
+
+def rewards(stretches: Sequence[Stretch], length: int) -> Html:
+    """Reward a decision over time: the policy's with its band, and the baseline's."""
+    policy = [mean(stretch.policy) for stretch in stretches]
+    baseline = [mean(stretch.baseline) for stretch in stretches]
+    known = [m for m in (*policy, *baseline) if m is not None]
+    if not known:
+        return tag("p", "No decision has finished yet. The curve starts with the first one.", class_="empty")
+    top = max(m.value + (m.reach if math.isfinite(m.reach) else 0.0) for m in known) * 1.05 or 1.0
+    step = (WIDTH - LEFT - 8) / max(1, len(stretches) - 1)
+    scale = _ticks(top)
+
+    def x(n: int) -> float:
+        return LEFT + n * step
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 8) * min(max(value, 0.0), top) / top
+
+    lines = [
+        (
+            tag("line", x1=LEFT, x2=WIDTH - 8, y1=y(v), y2=y(v), class_="grid"),
+            tag("text", v, x=LEFT - 6, y=y(v) + 4, class_="tick end"),
+        )
+        for v in scale
+    ]
+    total = sum(s.policy.n + s.baseline.n for s in stretches)
+    words = f"Reward a decision of {total} finished decisions, in stretches of {length} rounds"
+    return tag(
+        "svg",
+        tag("title", words),
+        lines,
+        [_band([(x(n), m) for n, m in run], y) for run in _runs(policy)],
+        [_curve([(x(n), y(m.value)) for n, m in run], "curve baseline") for run in _runs(baseline)],
+        [_curve([(x(n), y(m.value)) for n, m in run], "curve") for run in _runs(policy)],
+        tag("text", "round 1", x=LEFT, y=HEIGHT - 6, class_="tick"),
+        tag("text", f"round {len(stretches) * length:,}", x=WIDTH - 8, y=HEIGHT - 6, class_="tick end"),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        aria_label=words,
+        class_="chart",
+    )
+
+
+def smoothed(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], int]:
+    """At most ``most`` stretches, neighbours joined; how many went into one."""
+    k = max(1, -(-len(stretches) // most))
+    parts = [stretches[n : n + k] for n in range(0, len(stretches), k)]
+    wide = [
+        Stretch(joined([s.policy for s in part]), joined([s.baseline for s in part]), part[-1].at) for part in parts
+    ]
+    return wide, k
+
+
+def _runs(means: Sequence[Mean | None]) -> list[list[tuple[int, Mean]]]:
+    """The means that follow each other without a gap, with their places."""
+    runs: list[list[tuple[int, Mean]]] = [[]]
+    for n, m in enumerate(means):
+        if m is not None:
+            runs[-1].append((n, m))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _ticks(top: float) -> list[float]:
+    size = 10.0 ** math.floor(math.log10(top / 3.0))
+    size *= next(m for m in (1.0, 2.0, 5.0, 10.0) if top / (m * size) <= 5.0)
+    return [round(n * size, 12) for n in range(int(top / size) + 1)]
+
+
+def _curve(points: list[tuple[float, float]], kind: str) -> Html | None:
+    if not points:
+        return None
+    if len(points) == 1:
+        return tag("circle", cx=f"{points[0][0]:.1f}", cy=f"{points[0][1]:.1f}", r=3, class_=kind)
+    return tag("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points), class_=kind)
+
+
+def _band(points: list[tuple[float, Mean]], y: object) -> Html | None:
+    sure = [(x, m) for x, m in points if math.isfinite(m.reach)]
+    if len(sure) < 2 or not callable(y):
+        return None
+    over = [f"{x:.1f} {y(m.value + m.reach):.1f}" for x, m in sure]
+    under = [f"{x:.1f} {y(m.value - m.reach):.1f}" for x, m in reversed(sure)]
+    return tag("path", d="M" + "L".join(over + under) + "Z", class_="band")
+
+
+def waterfall(names: Sequence[str], gains: Sequence[float], high: float) -> Html:
+    """What each arm adds to those above it."""
+    most = max(high, sum(gains), 1e-12)
+    row, left, width = 26, 140, 520
+    scale = (width - left - 70) / most
+    rows, at = [], 0.0
+    for n, (name, gain) in enumerate(zip(names, gains, strict=True)):
+        y, start = n * row + 4, left + at * scale
+        rows += [
+            tag("text", _short(name), tag("title", name), x=left - 8, y=y + 13, class_="label end"),
+            tag("rect", x=f"{start:.1f}", y=y, width=f"{max(gain * scale, 1.0):.1f}", height=18, class_="gain"),
+            tag("text", f"+{gain:.3g}", x=f"{start + gain * scale + 5:.1f}", y=y + 13, class_="tick"),
+        ]
+        at += gain
+        if n + 1 < len(names):
+            end = f"{left + at * scale:.1f}"
+            rows.append(tag("line", x1=end, x2=end, y1=y + 18, y2=y + row, class_="grid"))
+    words = f"Marginal gains of {len(names)} arms, {at:.3g} together"
+    return tag(
+        "svg",
+        tag("title", words),
+        rows,
+        viewBox=f"0 0 {width} {len(names) * row + 6}",
+        role="img",
+        class_="chart",
+        aria_label=words,
+    )
+
+
+def interval(low: float, value: float, high: float, most: float) -> Html:
+    """An estimate with its interval, on a scale that ends at ``most``."""
+    scale = 100.0 / (most or 1.0)
+    return tag(
+        "svg",
+        tag("title", f"{value:.4g}, from {low:.4g} to {high:.4g}"),
+        tag("rect", x=0, y=7, width=100, height=2, class_="rail"),
+        tag(
+            "rect", x=f"{low * scale:.2f}", y=5, width=f"{max((high - low) * scale, 0.5):.2f}", height=6, class_="reach"
+        ),
+        tag("rect", x=f"{max(value * scale - 0.75, 0.0):.2f}", y=1, width=1.5, height=14, class_="dot"),
+        viewBox="0 0 100 16",
+        preserveAspectRatio="none",
+        class_="interval",
+        aria_hidden="true",
+    )
+
+
+def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[float | None]]) -> Html:
+    """Arms by items: the darker, the likelier; crossed out where nothing is known."""
+    size, left, top = (18 if len(items) > 12 else 28), 150, 70
+    top_value = max((v for row in means for v in row if v is not None), default=0.0) or 1.0
+    cells = []
+    for j, (arm, row) in enumerate(zip(arms, means, strict=True)):
+        y = top + j * size
+        cells.append(tag("text", _short(arm), tag("title", arm), x=left - 8, y=y + size / 2 + 4, class_="label end"))
+        for i, value in enumerate(row):
+            x = left + i * size
+            word = tag("title", f"{arm} · {items[i]}: {'unknown' if value is None else format(value, '.3g')}")
+            if value is None:
+                cells.append(tag("rect", word, x=x, y=y, width=size - 1, height=size - 1, class_="unknown"))
+            else:
+                depth = f"{0.04 + 0.96 * value / top_value:.3f}"
+                cells.append(
+                    tag("rect", word, x=x, y=y, width=size - 1, height=size - 1, class_="cell", fill_opacity=depth)
+                )
+    for i, item in enumerate(items):
+        x = left + i * size + size // 2 + 4
+        cells.append(
+            tag(
+                "text",
+                _short(item, 10),
+                tag("title", item),
+                x=x,
+                y=top - 6,
+                transform=f"rotate(-60 {x} {top - 6})",
+                class_="label",
+            )
+        )
+    width, height = left + len(items) * size + 40, top + len(arms) * size + 4
+    words = f"Estimated means of {len(arms)} arms for {len(items)} items; the largest is {top_value:.3g}"
+    return tag(
+        "svg",
+        tag("title", words),
+        cells,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="img",
+        aria_label=words,
+        class_="heat",
+    )
+
+
+def _short(name: str, most: int = 20) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,201 @@
+"""The page's routes: itself, its style and script, a stream that says when it is out of date, and a key in a cookie."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl
+
+from starlette.routing import Route
+
+from superarm.service.console import page
+from superarm.service.console.figures import SORTS, Ordering, overview
+from superarm.service.console.markup import tag
+from superarm.service.console.page import Health, Shown
+from superarm.service.console.view import View
+from superarm.service.keys import permit
+from superarm.service.refusal import Refusal
+
+COOKIE = "superarm_key"
+_HERE = Path(__file__).parent
+_GUARD = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+_MOST_TRIED = 50
+STREAM_SECONDS = 300.0
+
+
+class Console:
+    """The page on a service; ``admit(headers, key)`` gives the principal of a key or refuses."""
+
+    def __init__(self, service: Any, admit: Callable[..., Any]) -> None:
+        self._service, self._admit = service, admit
+        self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
+        self._leaving = False
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        serve = self._answered
+        return [
+            Route("/", serve(self._page), methods=["GET"]),
+            Route("/live", serve(self._live), methods=["GET"]),
+            Route("/login", serve(self._login), methods=["POST"]),
+            Route("/logout", serve(self._logout), methods=["POST"]),
+            Route("/console.css", serve(self._file("console.css", b"text/css; charset=utf-8")), methods=["GET"]),
+            Route("/console.js", serve(self._file("console.js", b"text/javascript; charset=utf-8")), methods=["GET"]),
+        ]
+
+    def watch_signals(self) -> None:
+        """End all streams when the process is told to stop: the server waits for them."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = signal.getsignal(number)
+
+            def leave(n: int, frame: Any, before: Any = before) -> None:
+                self._leaving = True
+                if callable(before):
+                    before(n, frame)
+
+            signal.signal(number, leave)
+
+    def _answered(self, run: Callable[..., Awaitable[None]]) -> Any:
+        class Answer:
+            async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+                await run(dict(scope["headers"]), scope, receive, send)
+
+        return Answer()
+
+    def _who(self, headers: dict[bytes, bytes]) -> Any:
+        """The principal behind the cookie; the cookie is good for these routes alone, which change nothing."""
+        cookie: SimpleCookie = SimpleCookie()
+        try:
+            cookie.load(headers.get(b"cookie", b"").decode("latin-1"))
+        except CookieError:
+            cookie.clear()
+        who = self._admit(headers, cookie[COOKIE].value if COOKIE in cookie else "")
+        permit(who, "read")
+        return who
+
+    async def _page(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        try:
+            who = self._who(headers)
+            body = await self._rendered(who, scope["query_string"])
+        except Refusal as refusal:
+            if refusal.status not in (401, 403):
+                return await _said(send, refusal.status, page.document("superarm", tag("p", refusal.message)))
+            words = refusal.message if refusal.status == 403 or b"cookie" in headers else ""
+            return await _said(send, refusal.status, page.login(words))
+        return await _said(send, 200, body)
+
+    async def _rendered(self, who: Any, query: bytes) -> bytes:
+        desk = self._service.desk
+        await desk.catch_up()
+        names = sorted(name for tenant, name in desk.ledger.problems if tenant == who.tenant)
+        view = view_of(query)
+        chosen = view.problem or (names[0] if names else "")
+        if not chosen:
+            return page.nothing_yet(bool(who.key))
+        learner = await desk.learner(who.tenant, chosen)
+        view = view._replace(problem=chosen)
+        learner.history.flush(learner.problem)
+        arms = await asyncio.to_thread(overview, learner, learner.tally, view.ordering)
+        waiting = desk.ledger.waiting.get((who.tenant, chosen), 0)
+        health = Health(desk.ready, desk.writer.depth if desk.ready else 0, waiting, self._service.store.worker)
+        found = await self._found(who.tenant, view)
+        return page.page(names, Shown(view, learner, health, arms, found), bool(who.key))
+
+    async def _found(self, tenant: str, view: View) -> Any:
+        if not view.decision:
+            return None
+        try:
+            record = await self._service.desk.record((tenant, view.decision))
+        except Refusal as refusal:
+            return refusal.message
+        return record if record.asked.problem == view.problem else f"It belongs to problem {record.asked.problem!r}."
+
+    async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        """Server-sent events: one whenever the log has grown, at most one a second."""
+        try:
+            self._who(headers)
+        except Refusal as refusal:
+            return await _said(send, refusal.status, refusal.message.encode(), b"text/plain; charset=utf-8")
+        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_GUARD]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        gone = asyncio.ensure_future(receive())
+        seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
+        while not self._leaving and asyncio.get_running_loop().time() < end:
+            now = dict(self._service.desk.position)
+            if now != seen or quiet >= 15.0:
+                text = b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
+                await send({"type": "http.response.body", "body": text, "more_body": True})
+                seen, quiet = now, 0.0
+            done, _ = await asyncio.wait([gone], timeout=1.0)
+            quiet += 1.0
+            if done and (gone.result()["type"] == "http.disconnect"):
+                return None
+            if done:
+                gone = asyncio.ensure_future(receive())
+        gone.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        return None
+
+    async def _login(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        body = (await receive()).get("body", b"")[:4096]
+        key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
+        try:
+            permit(self._admit(headers, key), "read")
+        except Refusal as refusal:
+            return await _said(send, refusal.status, page.login(refusal.message))
+        secure = "; Secure" if scope.get("scheme") == "https" else ""
+        return await _moved(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
+
+    async def _logout(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        await _moved(send, f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+
+    def _file(self, name: str, media: bytes) -> Callable[..., Awaitable[None]]:
+        async def serve(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+            await _said(send, 200, self._files[name], media)
+
+        return serve
+
+
+def view_of(query: bytes) -> View:
+    """What the address asks for; what makes no sense is left out.
+
+    >>> view_of(b"problem=ads&page=x&try=a&try=a").tried
+    ('a',)
+    """
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=False)
+    last = dict(pairs)
+    number = last.get("page", "0")
+    sort = last.get("sort", "value")
+    ordering = Ordering(
+        sort if sort in SORTS else "value",
+        last.get("find", "")[:256],
+        int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 0,
+    )
+    tried = tuple(dict.fromkeys(value for key, value in pairs if key == "try"))[:_MOST_TRIED]
+    return View(last.get("problem", ""), ordering, tried, last.get("decision", "")[:256])
+
+
+async def _said(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:
+    size = (b"content-length", str(len(body)).encode())
+    kind = [(b"content-type", media), size, (b"cache-control", b"no-store"), *_GUARD]
+    await send({"type": "http.response.start", "status": status, "headers": kind})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _moved(send: Any, cookie: str) -> None:
+    kind = [(b"location", b"/"), (b"set-cookie", cookie.encode("latin-1")), (b"content-length", b"0"), *_GUARD]
+    await send({"type": "http.response.start", "status": 303, "headers": kind})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,130 @@
+"""Slates: the one it would give now, one put together by hand, and one that was given."""
+
+from typing import Any
+
+import numpy as np
+
+from superarm.service.console import pictures
+from superarm.service.console.markup import Html, join, tag
+from superarm.service.console.view import View, hidden, section
+from superarm.service.events import UNSEEN
+from superarm.service.learner import Learner
+from superarm.service.record import DEFAULTED, PENDING, Record
+from superarm.service.telling import state_of
+from superarm.service.valuing import stacked, wilson
+
+MOST_ITEMS = 40
+
+
+def slate(learner: Learner) -> Html:
+    if learner.retired.all():
+        return section("slate", "The slate it would give now", tag("p", "All arms are retired.", class_="empty"))
+    arms = learner.choose(["console"], ~learner.retired)[0]
+    return section(
+        "slate",
+        "The slate it would give now",
+        _worth(learner, arms),
+        note="What each arm adds to those above it, at the estimates. Arms that are little known stand here "
+        "for what they may be worth, and add little yet.",
+    )
+
+
+def _worth(learner: Learner, arms: list[int]) -> Html:
+    gains, total = stacked(learner.problem, wilson(learner.tally, learner.problem.n_items, np.array(arms, np.int64)))
+    names = [learner.arms.all[j] for j in arms]
+    low, value, high = (float(part[0]) for part in total)
+    words = tag("p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g}.")
+    return join(pictures.waterfall(names, [float(g) for g in gains], value), words)
+
+
+def what_if(view: View, learner: Learner) -> Html:
+    chips = [
+        tag(
+            "li",
+            name,
+            " ",
+            tag(
+                "a",
+                "×",
+                href=view.address(tried=tuple(x for x in view.tried if x != name), to="#what-if"),
+                aria_label=f"leave out {name}",
+            ),
+        )
+        for name in view.tried
+    ]
+    arms = [learner.arms.number(name) for name in view.tried]
+    unknown = [name for name, arm in zip(view.tried, arms, strict=True) if arm is None]
+    form = tag(
+        "form",
+        hidden(view),
+        tag("label", "Add an arm ", tag("input", name="try", id="try", autocomplete="off")),
+        tag("button", "Add"),
+        method="get",
+        action="/#what-if",
+        class_="row",
+    )
+    known = [arm for arm in arms if arm is not None]
+    k = learner.k
+    return section(
+        "what-if",
+        "What if",
+        form,
+        tag("ul", chips, class_="chips")
+        if chips
+        else tag("p", "Put a slate together, from here or from the table.", class_="empty"),
+        tag("p", f"No arm is called {unknown[0]!r}.", class_="bad") if unknown else None,
+        tag("p", f"A slate has at most {k} arms.", class_="bad") if len(known) > k else None,
+        _worth(learner, known) if known else None,
+    )
+
+
+def inspector(view: View, learner: Learner, found: Any) -> Html:
+    form = tag(
+        "form",
+        hidden(view, "decision"),
+        tag(
+            "label", "Decision ", tag("input", name="decision", value=view.decision, id="decision", autocomplete="off")
+        ),
+        tag("button", "Look"),
+        method="get",
+        action="/#inspector",
+        class_="row",
+    )
+    body = _decision(found, learner) if isinstance(found, Record) else tag("p", found, class_="bad") if found else None
+    return section("inspector", "Look at a decision", form, body)
+
+
+def _decision(record: Record, learner: Learner) -> Html:
+    asked, names = record.asked, learner.arms.all
+    facts = [("state", state_of(record)), ("round", asked.t), ("settings", f"version {asked.version}")]
+    if asked.window_ms is not None:
+        facts.append(("window", f"{asked.window_ms / 1000:g} s"))
+    if asked.policy_action is not None:
+        facts.append(("the policy would have given", ", ".join(names[j] for j in asked.policy_action)))
+    if record.late:
+        facts.append(("late", f"{len(record.late)} entries came after the window"))
+    chances = asked.propensities if record.action == asked.action else None
+    items = learner.items.all[: min(asked.n_items, MOST_ITEMS)]
+    heads = [tag("th", "Arm", scope="col"), tag("th", "Chance", scope="col", class_="num")]
+    heads += [tag("th", item, scope="col", class_="num") for item in items]
+    rows = []
+    for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
+        values = row or (PENDING,) * asked.n_items
+        rows.append(
+            tag(
+                "tr",
+                tag("th", names[arm], scope="row"),
+                tag("td", f"{chances[place]:.3g}" if chances else "–", class_="num"),
+                [tag("td", _entry(values[i], record), class_="num") for i in range(len(items))],
+            )
+        )
+    return join(
+        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
+        tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide"),
+    )
+
+
+def _entry(value: float, record: Record) -> str:
+    if value == DEFAULTED:
+        return "–" if record.fill is None else f"{record.fill:g} (window)"
+    return {PENDING: "pending", UNSEEN: "not seen"}.get(value, f"{value:g}")

@@ -1,0 +1,152 @@
+"""How a problem has fared: rewards of finished decisions by the round they were made in, and counts. A view, no truth.
+
+Stretches are so many rounds each, not hours: a clock that jumps changes nothing, nor does the order in which decisions
+finish. There are at most ``LIMIT`` of them: beyond, neighbours are joined and stretches become twice as long.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct, field
+
+from superarm.service.events import UNSEEN
+from superarm.service.record import DEFAULTED, PENDING, Record
+from superarm.service.valuing import gains_each
+
+LIMIT = 128
+TOGETHER = 256
+
+
+class Moments(Struct, array_like=True):
+    """Number, sum and sum of squares."""
+
+    n: int = 0
+    total: float = 0.0
+    square: float = 0.0
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.n += 1
+        self.total += value
+        self.square += value * value
+
+
+def joined(parts: list[Moments]) -> Moments:
+    """All of them together."""
+    return Moments(sum(p.n for p in parts), sum(p.total for p in parts), sum(p.square for p in parts))
+
+
+class Mean(NamedTuple):
+    """A mean and the half-width of its 95 % interval."""
+
+    value: float
+    reach: float
+
+
+def mean(m: Moments) -> Mean | None:
+    """The mean; None of nothing, an infinite interval of one."""
+    if not m.n:
+        return None
+    value = m.total / m.n
+    if m.n == 1:
+        return Mean(value, math.inf)
+    spread = max(0.0, m.square - m.n * value * value) / (m.n - 1)
+    return Mean(value, 1.96 * math.sqrt(spread / m.n))
+
+
+def difference(a: Moments, b: Moments) -> Mean | None:
+    """How much more the mean of ``a`` is, with its 95 % interval (Welch's, for large numbers)."""
+    x, y = mean(a), mean(b)
+    return None if x is None or y is None else Mean(x.value - y.value, math.hypot(x.reach, y.reach))
+
+
+class Stretch(Struct, array_like=True):
+    """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline."""
+
+    policy: Moments = field(default_factory=Moments)
+    baseline: Moments = field(default_factory=Moments)
+    at: int = 0
+
+
+class History(Struct):
+    """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
+
+    Repeated and conflicting feedback changes nothing and is not in the log: it is counted by the worker that got it.
+    """
+
+    length: int = 1
+    stretches: list[Stretch] = field(default_factory=list)
+    slots: int = 0
+    explored: int = 0
+    late: int = 0
+    expired: int = 0
+    complete: int = 0
+    unvalued: int = 0
+    repeated: int = 0
+    conflicting: int = 0
+    waiting: list[Record] = field(default_factory=list)
+
+    def asked(self, chances: tuple[float, ...] | None, share: float) -> None:
+        """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
+        if chances is not None:
+            self.slots += len(chances)
+            if share > 0.0:
+                self.explored += sum(chance < 1.0 - share or share == 1.0 for chance in chances)
+
+    def moved(self, before: Record, after: Record, problem: Any) -> None:
+        """A decision went on."""
+        if before.closed == "expired":
+            self.late += 1
+        elif after.closed and not before.closed:
+            self.expired += after.closed == "expired"
+            self.complete += after.closed == "complete"
+            if _valued(after, problem.n_items):
+                self.waiting.append(after)
+            else:
+                self.unvalued += 1
+            if len(self.waiting) >= TOGETHER:
+                self.flush(problem)
+
+    def flush(self, problem: Any) -> None:
+        """Value what waits for it."""
+        waiting, self.waiting = self.waiting, []
+        sizes = np.array([len(record.action) for record in waiting], np.int64)
+        rows = [_filled(row, record, problem.n_items) for record in waiting for row in record.rows]
+        if not rows:
+            return
+        gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
+        ends = np.cumsum(sizes)
+        for record, first, last in zip(waiting, ends - sizes, ends, strict=True):
+            self._add(record, nothing + float(gains[first:last].sum()))
+
+    def _add(self, record: Record, value: float) -> None:
+        while (place := record.asked.t // self.length) >= LIMIT:
+            self._halve()
+        while len(self.stretches) <= place:
+            self.stretches.append(Stretch())
+        stretch = self.stretches[place]
+        (stretch.policy if record.asked.policy_action is None else stretch.baseline).add(value)
+        stretch.at = record.asked.at
+
+    def _halve(self) -> None:
+        if len(self.stretches) % 2:
+            self.stretches.append(Stretch())
+        pairs = zip(self.stretches[::2], self.stretches[1::2], strict=True)
+        self.stretches = [
+            Stretch(joined([a.policy, b.policy]), joined([a.baseline, b.baseline]), b.at) for a, b in pairs
+        ]
+        self.length *= 2
+
+
+def _valued(record: Record, n_items: int) -> bool:
+    """Whether the reward is known: every entry was told, or filled at the end of the window."""
+    if not record.active or not record.action or record.asked.n_items != n_items:
+        return False
+    gone = (PENDING, UNSEEN) if record.fill is not None else (PENDING, UNSEEN, DEFAULTED)
+    return all(row is not None and not any(x in gone for x in row) for row in record.rows)
+
+
+def _filled(row: Any, record: Record, n_items: int) -> list[float]:
+    fill = record.fill or 0.0
+    return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))

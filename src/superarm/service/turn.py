@@ -1,0 +1,101 @@
+"""Asks that arrive in one turn of the event loop: chosen by one call of the kernel, written by one commit."""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from superarm.service.learner import Learner
+from superarm.service.ledger import Entry
+from superarm.service.planning import planned
+from superarm.service.refusal import Refusal, overloaded
+from superarm.service.slate import certain
+from superarm.service.wire import AskBody
+from superarm.service.writer import Command, command, refuse
+
+if TYPE_CHECKING:
+    from superarm.service.desk import Desk
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """A request for a decision; ``done`` tells whether its event took its place in the log."""
+
+    tenant: str
+    name: str
+    id: str
+    body: AskBody
+    digest: str
+    learner: Learner
+    done: "asyncio.Future[bool]"
+
+    @property
+    def plain(self) -> bool:
+        """Whether the policy alone decides the slate, so that asks like this one can be chosen together."""
+        body, settings = self.body, self.learner.settings
+        asks_nothing = body.eligible is None and body.k is None and body.slots is None
+        asks_nothing = asks_nothing and not body.excluded and not body.pinned
+        return asks_nothing and settings.explore == 0.0 and settings.mode == "online"
+
+
+class Turn:
+    """The asks that wait for the end of this turn of the event loop."""
+
+    def __init__(self, desk: "Desk") -> None:
+        self._desk = desk
+        self._asks: list[Ask] = []
+
+    def add(self, ask: Ask) -> None:
+        """Have it planned when everything else that has arrived is here, too."""
+        if not self._asks:
+            asyncio.get_running_loop().call_soon(self._plan)
+        self._asks.append(ask)
+
+    def _plan(self) -> None:
+        asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []
+        commands = list[Command]()
+        for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
+            together = list(group)
+            for some in [together] if plain else [[ask] for ask in together]:
+                commands += self._planned(some, plain)
+        try:
+            if not self._desk.ready:
+                raise overloaded("the service is starting or stopping; try again")
+            self._desk.writer.submit(commands)
+        except Refusal as refusal:
+            refuse(commands, refusal)
+
+    def _planned(self, asks: list[Ask], plain: bool) -> list[Command]:
+        """The events of asks of one problem; several only if they are ``plain``."""
+        learner = asks[0].learner
+        room = self._room(asks[0])
+        for ask in asks[room:]:
+            ask.done.set_exception(_full(ask))
+        asks = asks[:room]
+        free = ~learner.retired
+        slates = learner.choose([ask.id for ask in asks], free) if plain and asks and free.any() else []
+        commands = []
+        for n, ask in enumerate(asks):
+            try:
+                slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
+                asked = planned(learner, ask.name, ask.id, ask.body, ask.digest, slate)
+            except Exception as error:
+                ask.done.set_exception(error)
+                continue
+            learner.reserve(asked.t, asked.action)
+            entry = Entry(ask.tenant, "decision", ask.id, 0, asked)
+            commands.append(command(entry, ask.done, partial(learner.release, asked.t)))
+        return commands
+
+    def _room(self, ask: Ask) -> int:
+        """How many more decisions of the problem may wait for feedback."""
+        waiting = self._desk.ledger.waiting.get((ask.tenant, ask.name), 0) + len(ask.learner.in_flight)
+        return max(0, ask.learner.settings.max_pending - waiting)
+
+
+def _full(ask: Ask) -> Refusal:
+    limit = ask.learner.settings.max_pending
+    return Refusal(
+        429, "too_many_pending", f"problem {ask.name!r} has {limit} decisions without feedback, its max_pending", 5
+    )
