@@ -74,8 +74,12 @@ EXAMPLES = {
     "superarm.oracles.modular:Modular": oracles.Modular(),
     "superarm.oracles.partial_enumeration:PartialEnumeration": oracles.PartialEnumeration(),
     "superarm.oracles.stochastic:StochasticGreedy": oracles.StochasticGreedy(),
+    "superarm.policies.batch_bonus:Delta": policies.Delta(),
+    "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
+    "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
     "superarm.policies.index_policy:IndexPolicy": cts(),
+    "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
     "superarm.policies.set_bonus:SetBonus": policies.SetBonus(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
@@ -92,7 +96,12 @@ EXAMPLES = {
     "superarm.support:Dense": support.Dense(2, 3),
     "superarm.support:Sparse": Sparse(RARE),
 }
-PLAIN_ONLY = {"superarm.intake", "superarm.support", "superarm.policies.set_search"}  # families of their own files
+PLAIN_ONLY = {
+    "superarm.intake",
+    "superarm.support",
+    "superarm.policies.set_search",
+    "superarm.policies.batch_bonus",
+}  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
     "continuous", "cost_benefit", "greedy_max", "knapsack_scheme", "knapsack_table", "linearised", "local_search",
     "partial_enumeration", "stochastic",

@@ -38,9 +38,12 @@ if TYPE_CHECKING:
         cucb,
         epsilon_greedy,
         escb,
+        escb_delta,
         follow_the_leader,
+        joint_kl_moss,
         kl_moss,
         kl_ucb,
+        least_played,
         ucb_v,
         uniform,
     )
@@ -90,7 +93,10 @@ _HOMES = {
         "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
     ),
     "superarm.agent": "Agent",
-    "superarm.catalog": "angle_ts bc_ucb cts cucb epsilon_greedy escb follow_the_leader kl_moss kl_ucb ucb_v uniform",
+    "superarm.catalog": (
+        "angle_ts bc_ucb cts cucb epsilon_greedy escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb "
+        "least_played ucb_v uniform"
+    ),
     "superarm.arrays": "Probabilities",
     "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",

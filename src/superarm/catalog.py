@@ -3,7 +3,16 @@
 from superarm.indices import KL, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
 from superarm.intake import Coin
 from superarm.oracles import Default, Oracle
-from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus, Uniform
+from superarm.policies import (
+    BatchPolicy,
+    Delta,
+    EpsilonGreedy,
+    IndexPolicy,
+    JointPolicy,
+    LeastPlayed,
+    SetBonus,
+    Uniform,
+)
 
 _DEFAULT = Default()
 
@@ -46,6 +55,22 @@ def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     return IndexPolicy(KLMoss(), oracle)
 
 
+def joint_kl_moss(pooled: float = 100.0, own: float = 50.0, oracle: Oracle = _DEFAULT) -> JointPolicy:
+    r"""KL-MOSS that learns how far the items of an arm err together: the least regret in practice. superarm's own.
+
+    .. math:: N_j\,kl(\hat p_{ij}, q_{ij}) \le \eta_j \log^+\Bigl(\frac{t}{N_j}\cdot\frac{k}{n\_arms}\Bigr)
+
+    where :math:`\eta_j \in [0, 1]` is the variance of arm j's outcome as a share of the largest it could have. Never
+    above :func:`kl_moss`, and equal to it with one binary item, so its radius has the same form; near the best
+    policies for independent items where items are independent. No regret bound is known (``docs/champion.md``).
+
+    >>> import superarm as sa
+    >>> joint_kl_moss().confidence
+    KLMoss()
+    """
+    return JointPolicy(KLMoss(), oracle, pooled=pooled, own=own)
+
+
 def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are rounded by a coin.
 
@@ -71,6 +96,26 @@ def escb(c: float = 4.0) -> SetBonus:
     'EveryBatch'
     """
     return SetBonus(c)
+
+
+def escb_delta(rho: float = 1.0) -> BatchPolicy:
+    r"""ESCB for rewards of any shape: one bonus :math:`\sqrt{2\rho\log t\,Var(A)}` a batch, by the delta method.
+
+    After [CombesEtAl2015]_. Caveat: it assumes that arms and the items of an arm are independent.
+
+    >>> escb_delta().hope
+    Delta(rho=1.0)
+    """
+    return BatchPolicy(Delta(rho))
+
+
+def least_played(c: float = 4.0) -> BatchPolicy:
+    r"""One bonus :math:`2\gamma_g\lVert w\rVert_2\sqrt{f(t)/\min_{j \in A} N_j}` a batch: for independent items.
+
+    superarm's own, with the bound that :class:`superarm.policies.LeastPlayed` states for ``c=4``; a smaller ``c``
+    explores less and leaves it. Caveat: the bound needs independent arms and items.
+    """
+    return BatchPolicy(LeastPlayed(c))
 
 
 def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _DEFAULT) -> EpsilonGreedy:

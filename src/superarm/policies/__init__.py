@@ -1,8 +1,11 @@
 """Which batch next: policies."""
 
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
+from superarm.policies.batch_bonus import Delta, LeastPlayed
+from superarm.policies.batch_policy import BatchPolicy
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.joint_policy import JointPolicy
 from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
@@ -12,9 +15,13 @@ from superarm.policies.uniform import Uniform
 
 __all__ = [
     "Ascent",
+    "BatchPolicy",
+    "Delta",
     "EpsilonGreedy",
     "EveryBatch",
     "IndexPolicy",
+    "JointPolicy",
+    "LeastPlayed",
     "Moment",
     "Policy",
     "Screened",

@@ -175,7 +175,7 @@ def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sif
 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, arm: int, noise: Noise) -> None:
-    glance = Glance(arm, tally.pulls[arm], max(1, memory.until[0]))
+    glance = Glance(arm, tally.pulls[arm], max(1, memory.until[0]), 1.0)
     rate_arm(confidence, problem, tally, memory.estimates, glance, noise)
     lay(memory.screen, problem.reward, arm, memory.estimates.q)
 
@@ -214,7 +214,7 @@ def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, a
     estimates, stamp = memory.estimates, memory.stamp
     if stamp[arm] != memory.calls[0]:
         stamp[arm] = memory.calls[0]
-        glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
+        glance = Glance(arm, moment.ranks.pulls[arm], moment.t, 1.0)
         rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
     return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
 
