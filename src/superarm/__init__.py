@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         bc_ucb,
         cts,
         cucb,
+        discounted,
         epsilon_greedy,
         escb,
         escb_delta,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         kl_moss,
         kl_ucb,
         least_played,
+        sliding_window,
         ucb_v,
         uniform,
     )
@@ -94,8 +96,8 @@ _HOMES = {
     ),
     "superarm.agent": "Agent",
     "superarm.catalog": (
-        "angle_ts bc_ucb cts cucb epsilon_greedy escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb "
-        "least_played ucb_v uniform"
+        "angle_ts bc_ucb cts cucb discounted epsilon_greedy escb escb_delta follow_the_leader joint_kl_moss kl_moss "
+        "kl_ucb least_played sliding_window ucb_v uniform"
     ),
     "superarm.arrays": "Probabilities",
     "superarm.book": "Decision",

@@ -1,15 +1,20 @@
 """The policies by their names in the papers: each an assembly of index, oracle and intake."""
 
+import numpy as np
+
+from superarm.errors import InvalidArgument
 from superarm.indices import KL, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
-from superarm.intake import Coin
+from superarm.intake import Coin, Exact
 from superarm.oracles import Default, Oracle
 from superarm.policies import (
     BatchPolicy,
     Delta,
     EpsilonGreedy,
+    Fading,
     IndexPolicy,
     JointPolicy,
     LeastPlayed,
+    Policy,
     SetBonus,
     Uniform,
 )
@@ -126,6 +131,37 @@ def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _D
 def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """The best batch for the empirical means, always: what happens without exploration."""
     return IndexPolicy(Mean(), oracle)
+
+
+def sliding_window(of: Policy, window: int, blocks: int = 16) -> Fading:
+    """Any policy on the last ``window`` rounds alone, for worlds that change. After [GarivierMoulines2011]_ (SW-UCB).
+
+    The window moves by a ``blocks``-th of it at a time: exactly, in memory for ``blocks`` tallies.
+
+    >>> sliding_window(kl_ucb(), window=1600).block
+    100
+    """
+    _count("window", window, 1)
+    _count("blocks", blocks, 1)
+    return Fading(of, -(-window // blocks), np.ones(blocks), getattr(of, "intake", Exact()))
+
+
+def discounted(of: Policy, half_life: int) -> Fading:
+    """Any policy on a tally whose every ``half_life`` rounds count half as much as the next: for worlds that change.
+
+    After [GarivierMoulines2011]_ (D-UCB), exact, and forgotten for good after eight half-lives. It remembers about
+    twice ``half_life`` rounds.
+
+    >>> discounted(kl_ucb(), half_life=500).weights[:3].tolist()
+    [1.0, 0.5, 0.25]
+    """
+    _count("half_life", half_life, 1)
+    return Fading(of, half_life, 0.5 ** np.arange(8.0), getattr(of, "intake", Exact()))
+
+
+def _count(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise InvalidArgument(name, f"{value!r} is not a whole number >= {least}", f"give an int >= {least}")
 
 
 def uniform() -> Uniform:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from action_sets import COMPILED
 
 import superarm as sa
 from superarm.indices import AnglePosterior, KLMoss
@@ -10,6 +11,7 @@ from superarm.policies import JointPolicy
 from superarm.policies.dependence import dependence, effects
 from superarm.simulation import seeds
 
+plain = pytest.mark.skipif(COMPILED, reason="compiled below and by test_contracts; here its formulas, by make plain")
 PROBLEM = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0, 0.5])
 
 
@@ -26,6 +28,7 @@ def ratio(part, whole, pulls, pooled, own):
     return np.clip((prior * common + part) / (prior + whole), 0.0, 1.0)
 
 
+@plain
 @pytest.mark.parametrize("dependent", [False, True])
 def test_the_effect_is_its_formula(dependent):
     arms, outcomes, seen = history(np.random.default_rng(3), dependent)
@@ -50,11 +53,13 @@ def test_the_effect_is_its_formula(dependent):
     assert (eta > 0.5).all() if dependent else (eta < 0.7).all()
 
 
+@plain
 def test_nothing_seen_whole_leaves_the_index_as_it_is():
     seen = dependence(PROBLEM, PROBLEM.prior(np.full((4, 3), 0.5), 10))
     assert effects(PROBLEM, seen, PROBLEM.weights, 100.0, 50.0).tolist() == [1.0] * 4
 
 
+@plain
 def test_the_score_lies_between_the_mean_and_the_plain_index():
     arms, outcomes, _ = history(np.random.default_rng(4), False)
     tally = PROBLEM.past(arms, outcomes)

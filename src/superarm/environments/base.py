@@ -28,5 +28,13 @@ class Environment(Protocol):
         ...
 
 
+class Optional(Protocol):
+    """What an environment defines if its means change."""
+
+    def changes(self, horizon: int) -> Ints:
+        """The rounds up to ``horizon`` from which other means hold, increasing from 1; plain Python."""
+        ...
+
+
 draw = verb(Environment.draw)
 means = verb(Environment.means)

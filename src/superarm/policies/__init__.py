@@ -4,8 +4,10 @@ from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
 from superarm.policies.epsilon_greedy import EpsilonGreedy
+from superarm.policies.fading import Fading
 from superarm.policies.index_policy import IndexPolicy
 from superarm.policies.joint_policy import JointPolicy
+from superarm.policies.keeping import Kept, kept, remembering
 from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
@@ -19,8 +21,10 @@ __all__ = [
     "Delta",
     "EpsilonGreedy",
     "EveryBatch",
+    "Fading",
     "IndexPolicy",
     "JointPolicy",
+    "Kept",
     "LeastPlayed",
     "Moment",
     "Policy",
@@ -30,7 +34,9 @@ __all__ = [
     "SparseSieve",
     "Uniform",
     "choose",
+    "kept",
     "learn",
     "prepare",
+    "remembering",
     "screened",
 ]
