@@ -55,6 +55,10 @@ class JointPolicy(NamedTuple):
     def _check(self) -> None:
         positive(self, "pooled", "own")
 
+    @property
+    def caveat(self) -> str:
+        return "It learns how the items of an arm depend on one another; nothing guards against what has not shown yet."
+
     def prepare(self, problem: Problem, tally: Tally) -> Learnt:
         return Learnt(estimated(problem, tally), dependence(problem, tally))
 
