@@ -17,7 +17,7 @@ import superarm
 from superarm import actions, environments, indices, intake, oracles, policies, rewards, support, testing
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
-from superarm.catalog import bc_ucb, cts, epsilon_greedy
+from superarm.catalog import bc_ucb, cts, epsilon_greedy, kl_ucb
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.noise import uniform
@@ -80,7 +80,7 @@ EXAMPLES = {
     "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
     "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
-    "superarm.policies.fading:Fading": superarm.sliding_window(cts(), 12, blocks=3),
+    "superarm.policies.fading:Fading": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
     "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
