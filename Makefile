@@ -33,9 +33,11 @@ layers: $(READY)
 unit: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-# The kernels as plain Python: every action set with every oracle, without compiling each pair.
+# The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/policies/test_set_bonus.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles \
+	  tests/policies/test_set_bonus.py tests/policies/test_dependence.py tests/policies/test_batch_policy.py \
+	  tests/policies/test_fading.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -17,7 +17,7 @@ import superarm
 from superarm import actions, environments, indices, intake, oracles, policies, rewards, support, testing
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
-from superarm.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy
+from superarm.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy, kl_ucb
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.noise import uniform
@@ -57,6 +57,8 @@ EXAMPLES = {
     "superarm.environments.places:DependentClick": environments.DependentClick(P, [0.9, 0.4]),
     "superarm.environments.places:PositionBased": environments.PositionBased(P, [0.9, 0.4]),
     "superarm.environments.replay:Replay": environments.Replay(np.random.default_rng(0).random((4, 2, 3))),
+    "superarm.environments.swinging:Swinging": environments.Swinging(P, P[:, ::-1].copy(), 1e5, 5000),
+    "superarm.environments.switching:Switching": environments.Switching([P, P[:, ::-1]], [1, 5000]),
     "superarm.indices.bernstein:Bernstein": Bernstein(),
     "superarm.indices.hoeffding:Hoeffding": indices.Hoeffding(),
     "superarm.indices.kl:KL": indices.KL(),
@@ -86,8 +88,13 @@ EXAMPLES = {
     "superarm.oracles.stochastic:StochasticGreedy": oracles.StochasticGreedy(),
     "superarm.oracles.top_arms:Reversed": oracles.Reversed(),
     "superarm.oracles.top_arms:TopArms": oracles.TopArms(),
+    "superarm.policies.batch_bonus:Delta": policies.Delta(),
+    "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
+    "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
+    "superarm.policies.fading:Fading": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
+    "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.one_gaussian:OneGaussian": policies.OneGaussian(),
     "superarm.policies.optimistic:Optimistic": bcucb_t(),
     "superarm.policies.screened:Screened": policies.screened(bc_ucb()),
@@ -108,7 +115,12 @@ EXAMPLES = {
     "superarm.support:Dense": support.Dense(2, 3),
     "superarm.support:Sparse": Sparse(RARE),
 }
-PLAIN_ONLY = {"superarm.intake", "superarm.support", "superarm.policies.set_search"}  # families of their own files
+PLAIN_ONLY = {
+    "superarm.intake",
+    "superarm.support",
+    "superarm.policies.set_search",
+    "superarm.policies.batch_bonus",
+}  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
     "continuous", "cost_benefit", "greedy_max", "imm", "knapsack_scheme", "knapsack_table", "linearised",
     "local_search", "partial_enumeration", "stochastic",

@@ -66,6 +66,15 @@ def test_an_arm_of_which_nothing_was_seen_was_not_observed():
     assert same(tally, allow_missing(empty(HERE)))
 
 
+def test_joint_by_hand():
+    # Of arm 1 two pulls were seen whole, with averages 0.75 and 0: sum 0.75, sum of squares 0.5625.
+    seen = [[True, True], [True, True], [True, False]]
+    tally = from_data(HERE, [1, 1, 1], [[1, 0.5], [0, 0], [1, 1]], seen)
+    assert tally.joint.tolist() == [0, 0, 0, 2, 0.75, 0.5625, 0, 0, 0]
+    assert merge(tally, from_prior(HERE, np.full((3, 2), 0.5), 4)).joint.tolist() == tally.joint.tolist()
+    assert merge(tally._replace(joint=np.zeros(0)), tally).joint.tolist() == tally.joint.tolist()
+
+
 @given(rounds)
 def test_estimates_are_the_definitions(history):
     tally = partial(history)

@@ -41,11 +41,16 @@ if TYPE_CHECKING:
         cts,
         cucb,
         cucb_t,
+        discounted,
         epsilon_greedy,
         escb,
+        escb_delta,
         follow_the_leader,
+        joint_kl_moss,
         kl_moss,
         kl_ucb,
+        least_played,
+        sliding_window,
         ts_cascade,
         ucb_v,
         uniform,
@@ -100,8 +105,9 @@ _HOMES = {
     ),
     "superarm.agent": "Agent",
     "superarm.catalog": (
-        "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t epsilon_greedy escb "
-        "follow_the_leader kl_moss kl_ucb ts_cascade ucb_v uniform"
+        "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t discounted epsilon_greedy "
+        "escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb least_played sliding_window ts_cascade ucb_v "
+        "uniform"
     ),
     "superarm.arrays": "Probabilities",
     "superarm.book": "Decision",

@@ -1,7 +1,7 @@
 """Agent: ask and tell around a policy."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_i
 from superarm.names import Names
 from superarm.noise import Noise, seek, streams
 from superarm.outcomes import laid_flat
-from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.policies import Kept, Moment, Policy, choose, kept, learn, remembering
 from superarm.problem import Problem
+from superarm.saved import kept_from_plain, kept_to_plain, tally_from_plain, tally_to_plain
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, allow_missing, empty, estimates, merge
 
@@ -76,14 +77,19 @@ class Agent:
         if tally is not None:
             self.warm_start(tally)
 
-    def _settle(self, problem: Problem, tally: Tally) -> None:
-        """Take on a problem and a tally, and derive from them all that is derived."""
+    def _settle(self, problem: Problem, tally: Tally, held: Kept | None = None) -> None:
+        """Take on a problem, a tally and what the policy keeps beside it, and derive from them all that is derived."""
         fitted = self.policy.fit(problem)
-        memory = prepare(fitted, problem, tally)
+        memory = remembering(fitted, problem, tally, held)
         self.problem, self.tally, self._fitted, self._memory = problem, tally, fitted, memory
         self._pulls = tally.pulls.copy()
         for waiting in self._book.open.values():
             self._pulls[waiting.decision.action] += 1.0
+
+    def _grow(self, grown: Problem, tally_with: Callable[[Tally, Problem, Problem], Tally]) -> None:
+        before, held = self.problem, kept(self._fitted, self._memory)
+        wider = held and held.changed(lambda block: tally_with(block, before, grown))
+        self._settle(grown, tally_with(self.tally, before, grown), wider)
 
     @property
     def t(self) -> int:
@@ -147,7 +153,8 @@ class Agent:
         task = self.problem._replace(actions=Pinned(self.problem.actions, self._arms.numbers(pinned).tolist()))
         task.actions.validate(task.n_arms)
         fitted = self.policy.fit(task)
-        return choose(fitted, task, moment, prepare(fitted, task, self.tally), self._mind)
+        memory = remembering(fitted, task, self.tally, kept(self._fitted, self._memory))
+        return choose(fitted, task, moment, memory, self._mind)
 
     def _eligible(self, eligible: Sequence[int | str] | None) -> Bools:
         if eligible is None:
@@ -220,7 +227,10 @@ class Agent:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one a round)."""
         if tally.pulls.shape != self.tally.pulls.shape or tally.total.shape != self.tally.total.shape:
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        self._settle(self.problem, merge(self.tally, tally))
+        held = kept(self._fitted, self._memory)
+        if held is not None:
+            held.blocks[0] = merge(held.blocks[0], tally)
+        self._settle(self.problem, merge(self.tally, tally), held)
         self._asked = max(self._asked, int(self.tally.pulls.max()))
 
     def add_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
@@ -229,7 +239,7 @@ class Agent:
         grown = with_arms(self.problem, n, actions, support)
         self._arms.extend(arms)
         self._retired = np.concatenate([self._retired, np.zeros(n, bool)])
-        self._settle(grown, tally_with_arms(self.tally, self.problem, grown))
+        self._grow(grown, tally_with_arms)
 
     def retire_arms(self, arms: Sequence[int | str]) -> None:
         """Take arms out of all further decisions; outcomes that are under way are still learnt from."""
@@ -244,7 +254,7 @@ class Agent:
                 "weights", f"{grown.n_items - self.problem.n_items} weights", f"give {n}, one an item"
             )
         self._items.extend(items)
-        self._settle(grown, tally_with_items(self.tally, self.problem, grown))
+        self._grow(grown, tally_with_items)
 
     def retire_items(self, items: Sequence[int | str]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
@@ -252,7 +262,7 @@ class Agent:
         weights[self._items.numbers(items)] = 0.0
         problem, support = self.problem, None if isinstance(self.problem.support, Dense) else self.problem.support
         same = Problem(problem.n_arms, problem.n_items, problem.reward, problem.actions, weights, support)
-        self._settle(same, self.tally)
+        self._settle(same, self.tally, kept(self._fitted, self._memory))
 
     def to_state(self) -> dict[str, Any]:
         """The whole agent as a plain, versioned dict that JSON can hold."""
@@ -260,7 +270,8 @@ class Agent:
             "version": STATE_VERSION,
             "problem": describe(self.problem),
             "policy": describe(self.policy),
-            "tally": {field: describe(values) for field, values in self.tally._asdict().items()},
+            "tally": tally_to_plain(self.tally),
+            "kept": kept_to_plain(kept(self._fitted, self._memory)),
             "mind": f"{int(self._mind.key[0]):016x}",
             "coin": f"{int(self._coin.key[0]):016x}",
             "asked": self._asked,
@@ -281,7 +292,7 @@ class Agent:
         agent._asked = state["asked"]
         agent._retired[state["retired"]] = True
         agent._book = Book.from_plain(state["book"], agent._arms.all)
-        agent._settle(agent.problem, Tally(**{field: build(values) for field, values in state["tally"].items()}))
+        agent._settle(agent.problem, tally_from_plain(state["tally"]), kept_from_plain(state.get("kept")))
         return agent
 
 

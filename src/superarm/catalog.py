@@ -1,9 +1,25 @@
 """The policies by their names in the papers: each an assembly of index, oracle and intake."""
 
+import numpy as np
+
+from superarm.errors import InvalidArgument
 from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
-from superarm.intake import Coin
+from superarm.intake import Coin, Exact
 from superarm.oracles import Default, Oracle, TopArms
-from superarm.policies import EpsilonGreedy, IndexPolicy, OneGaussian, Optimistic, SetBonus, Uniform
+from superarm.policies import (
+    BatchPolicy,
+    Delta,
+    EpsilonGreedy,
+    Fading,
+    IndexPolicy,
+    JointPolicy,
+    LeastPlayed,
+    OneGaussian,
+    Optimistic,
+    Policy,
+    SetBonus,
+    Uniform,
+)
 
 _DEFAULT = Default()
 _TOP = TopArms()
@@ -45,6 +61,22 @@ def ucb_v(zeta: float = 1.0, c: float = 1.0 / 6.0, oracle: Oracle = _DEFAULT) ->
 def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Anytime KL-MOSS: strong in practice, also when items are fully dependent. After [MenardGarivier2017]_."""
     return IndexPolicy(KLMoss(), oracle)
+
+
+def joint_kl_moss(pooled: float = 100.0, own: float = 50.0, oracle: Oracle = _DEFAULT) -> JointPolicy:
+    r"""KL-MOSS that learns how far the items of an arm err together: the least regret in practice. superarm's own.
+
+    .. math:: N_j\,kl(\hat p_{ij}, q_{ij}) \le \eta_j \log^+\Bigl(\frac{t}{N_j}\cdot\frac{k}{n\_arms}\Bigr)
+
+    where :math:`\eta_j \in [0, 1]` is the variance of arm j's outcome as a share of the largest it could have. Never
+    above :func:`kl_moss`, and equal to it with one binary item, so its radius has the same form; near the best
+    policies for independent items where items are independent. No regret bound is known (``docs/champion.md``).
+
+    >>> import superarm as sa
+    >>> joint_kl_moss().confidence
+    KLMoss()
+    """
+    return JointPolicy(KLMoss(), oracle, pooled=pooled, own=own)
 
 
 def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
@@ -133,6 +165,26 @@ def ts_cascade(oracle: Oracle = _TOP) -> OneGaussian:
     return OneGaussian(oracle)
 
 
+def escb_delta(rho: float = 1.0) -> BatchPolicy:
+    r"""ESCB for rewards of any shape: one bonus :math:`\sqrt{2\rho\log t\,Var(A)}` a batch, by the delta method.
+
+    After [CombesEtAl2015]_. Caveat: it assumes that arms and the items of an arm are independent.
+
+    >>> escb_delta().hope
+    Delta(rho=1.0)
+    """
+    return BatchPolicy(Delta(rho))
+
+
+def least_played(c: float = 4.0) -> BatchPolicy:
+    r"""One bonus :math:`2\gamma_g\lVert w\rVert_2\sqrt{f(t)/\min_{j \in A} N_j}` a batch: for independent items.
+
+    superarm's own, with the bound that :class:`superarm.policies.LeastPlayed` states for ``c=4``; a smaller ``c``
+    explores less and leaves it. Caveat: the bound needs independent arms and items.
+    """
+    return BatchPolicy(LeastPlayed(c))
+
+
 def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _DEFAULT) -> EpsilonGreedy:
     """A random batch with probability ``epsilon / t**decay``, otherwise the best for the empirical means."""
     return EpsilonGreedy(IndexPolicy(Mean(), oracle), epsilon, decay)
@@ -141,6 +193,37 @@ def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = _D
 def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """The best batch for the empirical means, always: what happens without exploration."""
     return IndexPolicy(Mean(), oracle)
+
+
+def sliding_window(of: Policy, window: int, blocks: int = 16) -> Fading:
+    """Any policy on the last ``window`` rounds alone, for worlds that change. After [GarivierMoulines2011]_ (SW-UCB).
+
+    The window moves by a ``blocks``-th of it at a time: exactly, in memory for ``blocks`` tallies.
+
+    >>> sliding_window(kl_ucb(), window=1600).block
+    100
+    """
+    _count("window", window, 1)
+    _count("blocks", blocks, 1)
+    return Fading(of, -(-window // blocks), np.ones(blocks), getattr(of, "intake", Exact()))
+
+
+def discounted(of: Policy, half_life: int) -> Fading:
+    """Any policy on a tally whose every ``half_life`` rounds count half as much as the next: for worlds that change.
+
+    After [GarivierMoulines2011]_ (D-UCB), exact, and forgotten for good after eight half-lives. It remembers about
+    twice ``half_life`` rounds.
+
+    >>> discounted(kl_ucb(), half_life=500).weights[:3].tolist()
+    [1.0, 0.5, 0.25]
+    """
+    _count("half_life", half_life, 1)
+    return Fading(of, half_life, 0.5 ** np.arange(8.0), getattr(of, "intake", Exact()))
+
+
+def _count(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise InvalidArgument(name, f"{value!r} is not a whole number >= {least}", f"give an int >= {least}")
 
 
 def uniform() -> Uniform:

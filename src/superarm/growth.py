@@ -41,11 +41,12 @@ def tally_with_arms(tally: Tally, before: Problem, after: Problem) -> Tally:
         longer(tally.total, entries),
         longer(tally.square, entries),
         longer(tally.missed, entries) if tally.missed.size else tally.missed,
+        longer(tally.joint, 3 * (after.n_arms - before.n_arms)) if tally.joint.size else tally.joint,
     )
 
 
 def tally_with_items(tally: Tally, before: Problem, after: Problem) -> Tally:
-    """The tally of the larger problem: of the new items, every pull so far was missed."""
+    """The tally of the larger problem: of the new items, every pull so far was missed, so none was seen whole."""
     shape, more = (before.n_arms, before.n_items), after.n_items - before.n_items
     unseen = np.repeat(tally.pulls[:, None], more, axis=1)
     tally = allow_missing(tally)
@@ -55,5 +56,9 @@ def tally_with_items(tally: Tally, before: Problem, after: Problem) -> Tally:
 
     nothing = np.zeros((before.n_arms, more))
     return Tally(
-        tally.pulls, widened(tally.total, nothing), widened(tally.square, nothing), widened(tally.missed, unseen)
+        tally.pulls,
+        widened(tally.total, nothing),
+        widened(tally.square, nothing),
+        widened(tally.missed, unseen),
+        np.zeros_like(tally.joint),
     )

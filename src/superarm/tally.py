@@ -1,4 +1,4 @@
-r"""The sufficient statistics: pulls, sums and sums of squares, additive and exact.
+r"""The sufficient statistics: pulls, sums and sums of squares, of entries and of whole arms, additive and exact.
 
 Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact
 up to :math:`2^{29}` observations. So a tally does not depend on the order of its observations, ``merge`` is +,
@@ -27,13 +27,16 @@ class Tally(NamedTuple):
 
     ``pulls`` (n_arms,) is :math:`N_j`, how often an arm was observed; ``total`` and ``square`` (n_entries,) are
     :math:`\sum X_{ij}` and :math:`\sum X_{ij}^2`; ``missed`` (n_entries,) counts the pulls of which this entry was not
-    seen, and is empty while everything was seen, as in the paper.
+    seen, and is empty while everything was seen, as in the paper. ``joint`` (3 n_arms,) tells how the items of an arm
+    go together: of each arm the pulls that were seen whole, and the sums of :math:`\bar X_j` and :math:`\bar X_j^2`
+    over them, where :math:`\bar X_j` is the average over the arm's entries; empty if that was not recorded.
     """
 
     pulls: Floats
     total: Floats
     square: Floats
     missed: Floats
+    joint: Floats = np.zeros(0)
 
 
 class Feedback(NamedTuple):
@@ -56,7 +59,9 @@ def empty(support: Support) -> Tally:
     (6,)
     """
     entries = size(support)
-    return Tally(np.zeros(support.n_arms), np.zeros(entries), np.zeros(entries), np.zeros(0))
+    return Tally(
+        np.zeros(support.n_arms), np.zeros(entries), np.zeros(entries), np.zeros(0), np.zeros(3 * support.n_arms)
+    )
 
 
 def allow_missing(tally: Tally) -> Tally:
@@ -71,7 +76,7 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
     A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not. An arm of which
     nothing was seen was played, but not observed: it counts no pull, and stays unsampled if it was.
     """
-    pulls, total, square, missed = tally  # bound once: a store through the tuple counts references
+    pulls, total, square, missed, joint = tally  # bound once: a store through the tuple counts references
     partial = missed.size > 0
     at = 0
     for j in feedback.action:
@@ -79,13 +84,21 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
         pulls[j] += sign
         first, last = span(support, j)
         entry, place = np.uint64(first), np.uint64(at)
+        whole, together = True, 0.0
         for o in range(np.uint64(last - first)):
             x = _on_grid(take(intake, feedback.outcome[place + o], noise))
             if partial and not feedback.seen[place + o]:
                 missed[entry + o] += sign
+                whole = False
             else:
                 total[entry + o] += sign * x
                 square[entry + o] += sign * _on_grid(x * x)
+                together += x
+        if whole and last > first and joint.size > 0:
+            average = _on_grid(together / (last - first))
+            joint[3 * j] += sign
+            joint[3 * j + 1] += sign * average
+            joint[3 * j + 2] += sign * _on_grid(average * average)
         if partial and not _observed(feedback.seen, at, last - first):
             pulls[j] -= sign
             for e in range(first, last):
@@ -120,7 +133,7 @@ def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: 
     entry = np.uint64(first)
     for o in range(np.uint64(last - first)):
         n = tally.pulls[arm] - tally.missed[entry + o] if partial else tally.pulls[arm]
-        n = max(n, 1.0)  # where nothing was seen, both sums are 0
+        n = n if n > 0.0 else 1.0  # where nothing was seen, both sums are 0
         m = tally.total[entry + o] / n
         mean[entry + o] = m
         deviation[entry + o] = math.sqrt(max(0.0, tally.square[entry + o] / n - m * m))
@@ -144,6 +157,8 @@ def merge(a: Tally, b: Tally) -> Tally:
     """The tally of both: exact, commutative and associative."""
     if a.missed.size or b.missed.size:
         a, b = allow_missing(a), allow_missing(b)
+    if a.joint.size != b.joint.size:
+        a, b = (one if one.joint.size else one._replace(joint=np.zeros(3 * one.pulls.size)) for one in (a, b))
     return Tally(*(x + y for x, y in zip(a, b, strict=True)))
 
 
@@ -192,4 +207,4 @@ def from_prior(support: Support, mean: Any, strength: float) -> Tally:
     if not whole:
         raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
     total = np.floor(p * strength * GRID + 0.5) / GRID
-    return Tally(np.full(support.n_arms, float(strength)), total, total.copy(), np.zeros(0))
+    return empty(support)._replace(pulls=np.full(support.n_arms, float(strength)), total=total, square=total.copy())

@@ -33,6 +33,10 @@ def _study(experiment, claims, a, b, spread=0.01):
         ({"kind": "less", "policy": "A", "than": "B"}, "holds", -np.log(1000)),
         ({"kind": "less", "policy": "B", "than": "A"}, "fails", np.log(1000)),
         ({"kind": "less", "policy": "A", "than": "B", "factor": 0.5}, "undecided", 0.0),
+        ({"kind": "best", "policy": "A", "rivals": ["A", "B"], "factor": 2.0}, "holds", -np.log(1000)),
+        ({"kind": "best", "policy": "B", "rivals": ["A", "B"]}, "fails", np.log(1000)),
+        ({"kind": "towards", "policy": "A", "than": "B", "rivals": "A", "instance": ["w"]}, "holds", -np.log(1000) / 2),
+        ({"kind": "towards", "policy": "B", "than": "B", "rivals": "A", "share": 0.1}, "fails", np.log(1000) / 10),
         ({"kind": "growth", "policy": "A", "below": 1.5}, "holds", 1.0),
         ({"kind": "growth", "policy": "A", "above": 1.5}, "fails", 1.0),
         ({"kind": "growth", "policy": "A", "above": 1.0}, "undecided", 1.0),
@@ -57,6 +61,13 @@ def test_a_slope_is_one_number_for_the_sweep(experiment, limit, word):
     assert verdict.number.value == pytest.approx(1.0)
     assert verdict.word == word
     assert verdict.instance == "w"
+
+
+def test_there_is_no_way_to_a_rival_that_is_no_better(experiment):
+    claim = {"kind": "towards", "policy": "A", "than": "A", "rivals": ["B"]}
+    verdicts = judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
+    assert {verdict.measure for verdict in verdicts} == {"no rival is better than A here"}
+    assert {verdict.word for verdict in verdicts} == {"undecided"}
 
 
 def test_a_claim_about_one_instance_is_not_checked_on_others(experiment):

@@ -9,6 +9,8 @@ from superarm.environments.free_samples import FreeSamples
 from superarm.environments.influence import IndependentCascade
 from superarm.environments.places import DependentClick, PositionBased
 from superarm.environments.replay import Replay
+from superarm.environments.swinging import Swinging
+from superarm.environments.switching import Switching
 
 __all__ = [
     "Bernoulli",
@@ -25,6 +27,8 @@ __all__ = [
     "PositionBased",
     "Replay",
     "Sheet",
+    "Swinging",
+    "Switching",
     "answer",
     "draw",
     "earn",

@@ -40,7 +40,8 @@ class Sheet(NamedTuple):
 
 
 class Optional(Protocol):
-    """What an environment may define if a batch shows other arms than its own, or is worth more than its items."""
+    """What an environment may define if a batch shows other arms than its own, is worth more than its items, or if its
+    means change."""
 
     def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
         """Fill in ``sheet`` for round ``t``; how many arms were observed, or -1 if they are those of ``action``."""
@@ -52,6 +53,10 @@ class Optional(Protocol):
 
     def earn(self, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
         """The true expected reward of ``action``, where it is not ``told``: what the reward says at the means."""
+        ...
+
+    def changes(self, horizon: int) -> Ints:
+        """The rounds up to ``horizon`` from which other means hold, increasing from 1; plain Python."""
         ...
 
 

@@ -1,5 +1,6 @@
 """Claims: what an experiment is expected to show, each decided by one number and its confidence interval."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _COMMON = ("kind", "text", "instance")
 KINDS = {
     "less": ("policy", "than", "factor"),
+    "towards": ("policy", "than", "rivals", "share"),
+    "best": ("policy", "rivals", "factor"),
     "slope": ("policy", "against", "above", "below"),
     "growth": ("policy", "above", "below"),
     "bound": ("policy", "bound"),
@@ -25,6 +28,8 @@ KINDS = {
 }
 _NEEDED = {
     "less": ("policy", "than"),
+    "towards": ("policy", "than", "rivals"),
+    "best": ("policy", "rivals"),
     "slope": ("policy", "against"),
     "growth": ("policy",),
     "bound": ("policy", "bound"),
@@ -56,10 +61,12 @@ def check(claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], pol
         kind = choice(claim.get("kind"), KINDS, (*path, "kind"), "kind of claim")
         for key, value in claim.items():
             choice(key, (*_COMMON, *KINDS[kind]), (*path, key), "key")
-            if key in ("policy", "than"):
-                choice(value, policies, (*path, key), "policy")
+            if key in ("policy", "than", "rivals"):
+                for one in _names(value):
+                    choice(one, policies, (*path, key), "policy")
             if key == "instance":
-                choice(value, instances, (*path, key), "instance")
+                for one in _names(value):
+                    choice(one, instances, (*path, key), "instance")
             if key == "bound":
                 choice(value, bounds.NAMES, (*path, key), "bound")
         for key in _NEEDED[kind]:
@@ -73,6 +80,8 @@ def judge(study: "Study") -> list[Verdict]:
     """Every claim of the experiment on every instance that it is about."""
     deciders: dict[str, Callable[..., list[Verdict]]] = {
         "less": _less,
+        "towards": _towards,
+        "best": _best,
         "slope": _slope,
         "growth": _growth,
         "bound": _bound,
@@ -83,8 +92,17 @@ def judge(study: "Study") -> list[Verdict]:
 
 def _worlds(study: "Study", claim: Mapping[str, Any], *policies: str) -> list[str]:
     """The instances a claim is about, of which the cells are there."""
-    meant = [label for label, case in study.worlds.items() if claim.get("instance") in (None, case.name)]
+    meant = [label for label, case in study.worlds.items() if _about(claim, case.name)]
     return [world for world in meant if all((world, policy) in study.records for policy in policies)]
+
+
+def _about(claim: Mapping[str, Any], instance: str) -> bool:
+    return "instance" not in claim or instance in _names(claim["instance"])
+
+
+def _names(value: Any) -> list[Any]:
+    """One name, or several."""
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _labels(study: "Study", name: str) -> list[str]:
@@ -105,13 +123,50 @@ def _less(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def _towards(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    """Whether a policy takes a share of the way from another to the best of some rivals, where they are better."""
+    share = float(claim.get("share", 0.5))
+    verdicts = []
+    for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
+        for world, rival in _rivals(study, claim, policy, than):
+            start, end = study.final(world, than), study.final(world, rival)
+            text = claim.get("text") or f"{policy} is {share:g} of the way from {than} to the best rival, or further"
+            if np.mean(end) >= np.mean(start):
+                verdicts.append(Verdict(text, world, None, f"no rival is better than {than} here", None))
+                continue
+            number = paired(study.final(world, policy), (1.0 - share) * start + share * end)
+            measure = f"R({policy}) − {1.0 - share:g}·R({than}) − {share:g}·R({rival}), paired"
+            verdicts.append(Verdict(text, world, _side(number, below=0.0), measure, number))
+    return verdicts
+
+
+def _best(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
+    """Whether a policy's regret is below ``factor`` times that of the best of some rivals."""
+    factor = float(claim.get("factor", 1.0))
+    verdicts = []
+    for policy in _labels(study, claim["policy"]):
+        for world, rival in _rivals(study, claim, policy):
+            text = claim.get("text") or f"{policy} has less regret than {factor:g} times the best rival's"
+            number = paired(study.final(world, policy), factor * study.final(world, rival))
+            measure = f"R({policy}) − {factor:g}·R({rival}), paired"
+            verdicts.append(Verdict(text, world, _side(number, below=0.0), measure, number))
+    return verdicts
+
+
+def _rivals(study: "Study", claim: Mapping[str, Any], *policies: str) -> list[tuple[str, str]]:
+    """The instances a claim is about, each with the rival that has the least mean regret there."""
+    labels = [label for name in _names(claim["rivals"]) for label in _labels(study, name)]
+    worlds = _worlds(study, claim, *policies, *labels)
+    return [(world, min(labels, key=lambda label: float(np.mean(study.final(world, label))))) for world in worlds]
+
+
 def _slope(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
     from superarm.experiments.summary import lines
 
     verdicts = []
     for line in lines(study):
         mine = line.axis == claim["against"] and line.name in _labels(study, claim["policy"])
-        if mine and claim.get("instance") in (None, line.group.partition(" (")[0]):
+        if mine and _about(claim, line.group.partition(" (")[0]):
             text = claim.get("text") or f"slope of {line.name} against {line.axis} is {_limit(claim)}"
             measure = f"slope of log R({line.name}) in log {line.axis}"
             verdicts.append(Verdict(text, line.group, _limited(line.slope, claim), measure, line.slope))

@@ -107,6 +107,6 @@ def _targets(cells: Sequence[Cell]) -> dict[str, Target]:
         promise = cell.policy.fit(cell.world.instance.problem).guarantee(cell.world.instance.problem)
         key = (cell.world.digest, promise if cell.target == "approximation" else None)
         if key not in known:
-            known[key] = regret_target(cell.world.instance, cell.policy, cell.target)
+            known[key] = regret_target(cell.world.instance, cell.policy, cell.target, cell.horizon)
         found[cell.digest] = known[key]
     return found

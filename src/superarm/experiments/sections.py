@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from superarm.describe import describe
+from superarm.describe import build, describe
 from superarm.experiments import bounds, plots, summary
 from superarm.experiments.figures import inline
 from superarm.experiments.statistics import Estimate
@@ -110,12 +110,17 @@ def instances(study: "Study") -> list[dict[str, Any]]:
     return rows
 
 
-def policies(study: "Study") -> list[tuple[str, str]]:
-    """What each policy is: its components with their parameters."""
+def policies(study: "Study") -> list[tuple[str, str, str]]:
+    """What each policy is: its components with their parameters; and what it assumes that may not hold."""
     found = {}
     for (_, policy), record in study.records.items():
-        found[policy] = short(record.facts["policy"])
-    return [(policy, found[policy]) for policy in study.policies if policy in found]
+        found[policy] = policy, short(record.facts["policy"]), caveat(record.facts["policy"])
+    return [found[policy] for policy in study.policies if policy in found]
+
+
+def caveat(description: Any) -> str:
+    """What the policy so described assumes, in its own words; empty if it assumes nothing."""
+    return str(getattr(build(description), "caveat", ""))
 
 
 def short(description: Any) -> str:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from superarm.experiments.claims import judge
+from superarm.experiments.sections import policies
 from superarm.experiments.summary import ranking
 from superarm.experiments.tables import chance, number
 
@@ -22,6 +23,7 @@ def lines(study: "Study") -> list[str]:
             error = number(place.regret.error, 3)
             behind = f"  +{number(place.behind.value, 3)}, p {chance(place.p)}" if place.behind else ""
             told.append(f"  {place.policy:<{width}}  {number(place.regret.value):>10} ± {error:<8}{behind}".rstrip())
+    told += [f"  caveat of {name}: {caveat}" for name, _, caveat in policies(study) if caveat]
     for verdict in judge(study):
         value = (
             f"{number(verdict.number.value)} [{number(verdict.number.low)}, {number(verdict.number.high)}]"

@@ -71,6 +71,9 @@ def _policy(table: Mapping[str, Any], path: Path) -> Any:
     if "type" in table:
         return _built(table, path)
     rest = {key: value for key, value in table.items() if key != "policy"}
+    if isinstance(rest.get("of"), Mapping):
+        _check_table("policies", rest["of"], (*path, "of"))
+        rest["of"] = _policy(rest["of"], (*path, "of"))
     return parts.call(parts.policies()[table["policy"]], rest, path)
 
 

@@ -14,6 +14,10 @@ class BetaPosterior(NamedTuple):
     Implements [WangChen2018]_ (CTS, Algorithm 1). Here the level of an arm is its number of pulls.
     """
 
+    @property
+    def caveat(self) -> str:
+        return "It samples every entry on its own, as if arms and items were independent; its analysis needs it."
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
@@ -31,6 +35,10 @@ class AnglePosterior(NamedTuple):
     with the angle clipped to :math:`[0, \pi/2]`. The transform is [Anscombe1948]_'s; as a sampled index it is
     superarm's own, without a regret bound. Here the level of an arm is its number of pulls.
     """
+
+    @property
+    def caveat(self) -> str:
+        return "It samples every entry on its own, as if arms and items were independent."
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls

@@ -1,8 +1,13 @@
 """Which batch next: policies."""
 
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
+from superarm.policies.batch_bonus import Delta, LeastPlayed
+from superarm.policies.batch_policy import BatchPolicy
 from superarm.policies.epsilon_greedy import EpsilonGreedy
+from superarm.policies.fading import Fading
 from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.joint_policy import JointPolicy
+from superarm.policies.keeping import Kept, kept, remembering
 from superarm.policies.one_gaussian import OneGaussian
 from superarm.policies.optimistic import Optimistic
 from superarm.policies.screened import Screened, screened
@@ -14,9 +19,15 @@ from superarm.policies.uniform import Uniform
 
 __all__ = [
     "Ascent",
+    "BatchPolicy",
+    "Delta",
     "EpsilonGreedy",
     "EveryBatch",
+    "Fading",
     "IndexPolicy",
+    "JointPolicy",
+    "Kept",
+    "LeastPlayed",
     "Moment",
     "OneGaussian",
     "Optimistic",
@@ -27,7 +38,9 @@ __all__ = [
     "SparseSieve",
     "Uniform",
     "choose",
+    "kept",
     "learn",
     "prepare",
+    "remembering",
     "screened",
 ]

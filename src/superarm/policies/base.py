@@ -51,6 +51,15 @@ class Policy(Protocol):
         ...
 
 
+class Optional(Protocol):
+    """What a policy may tell of itself."""
+
+    @property
+    def caveat(self) -> str:
+        """What it assumes that may not hold, in a sentence for reports; empty if nothing."""
+        ...
+
+
 prepare = verb(Policy.prepare)
 choose = verb(Policy.choose)
 learn = verb(Policy.learn)

@@ -33,6 +33,10 @@ class IndexPolicy(NamedTuple):
     oracle: Oracle = Default()
     intake: Intake = Exact()
 
+    @property
+    def caveat(self) -> str:
+        return str(getattr(self.confidence, "caveat", ""))
+
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimated(problem, tally)
 

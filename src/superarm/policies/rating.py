@@ -24,11 +24,12 @@ class Estimates(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """An arm as seen at round ``t``, counted as pulled ``pulls`` times."""
+    """An arm as seen at round ``t``, counted as pulled ``pulls`` times, its level scaled by ``scale``."""
 
     arm: int
     pulls: float
     t: int
+    scale: float
 
 
 @kernel
@@ -46,7 +47,7 @@ def rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates,
     """Write the score of every entry of every eligible arm into ``memory.q``."""
     for j in range(problem.n_arms):
         if moment.ranks.eligible[j]:
-            rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], moment.t), noise)
+            rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], moment.t, 1.0), noise)
 
 
 @inlined
@@ -63,10 +64,10 @@ def rate_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, gla
     elif tally.missed.size > 0:
         for o in range(n):
             missed = tally.missed[at + o]
-            x = level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
+            x = glance.scale * level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
             hopeful = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, noise)
             q[at + o] = hopeful if told > missed else unknown(confidence)
     else:
-        x = level(confidence, glance.pulls, glance.t, share)
+        x = glance.scale * level(confidence, glance.pulls, glance.t, share)
         for o in range(n):
             q[at + o] = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, noise)

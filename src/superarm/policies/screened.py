@@ -157,7 +157,7 @@ def _worth(
 ) -> float:
     """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
     for j in action:
-        rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], t), noise)
+        rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], t, 1.0), noise)
     return value(problem.reward, problem.terms, memory.q, action)
 
 

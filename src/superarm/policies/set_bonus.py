@@ -49,6 +49,10 @@ class SetBonus(NamedTuple):
     def _check(self) -> None:
         nonnegative(self, "c")
 
+    @property
+    def caveat(self) -> str:
+        return "Its bonus assumes that arms are independent."
+
     def prepare(self, problem: Problem, tally: Tally) -> Sums:
         entries = len(tally.total)
         everyone = _everyone(problem.n_arms)

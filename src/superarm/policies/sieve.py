@@ -146,7 +146,7 @@ def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, a
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
         place(memory.line, j, tally.pulls[j], 0.0)
-        _bound(confidence, problem, tally, memory, Glance(j, tally.pulls[j], memory.until[0]), noise)
+        _bound(confidence, problem, tally, memory, Glance(j, tally.pulls[j], memory.until[0], 1.0), noise)
 
 
 @lean
@@ -165,7 +165,9 @@ def _align(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, 
             place(line, j, ranks.pulls[j] if ranks.eligible[j] else np.inf, 0.0)
             memory.screen.start[j] = np.float32(0.0 if ranks.eligible[j] else -np.inf)
             if ranks.pulls[j] != memory.counted[j]:
-                _bound(confidence, problem, moment.tally, memory, Glance(j, ranks.pulls[j], memory.until[0]), noise)
+                _bound(
+                    confidence, problem, moment.tally, memory, Glance(j, ranks.pulls[j], memory.until[0], 1.0), noise
+                )
     else:
         for j in memory.chosen:
             if j >= 0:
@@ -179,13 +181,15 @@ def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sif
     memory.until[0] = moment.t + max(_SHORTEST, moment.t // _STRIDE)
     for j in range(problem.n_arms):
         if not memory.screen.all_one[j]:
-            _bound(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], memory.until[0]), noise)
+            _bound(
+                confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], memory.until[0], 1.0), noise
+            )
 
 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, glance: Glance, noise: Noise) -> None:
     """Bound an arm's parameters for all rounds up to ``glance.t``, while it is counted as pulled that often."""
-    glance = Glance(glance.arm, glance.pulls, max(1, glance.t))
+    glance = Glance(glance.arm, glance.pulls, max(1, glance.t), glance.scale)
     rate_arm(confidence, problem, tally, memory.estimates, glance, noise)
     lay(memory.screen, problem.reward, glance.arm, memory.estimates.q)
     counted = memory.counted
@@ -226,7 +230,7 @@ def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, a
     estimates, stamp = memory.estimates, memory.stamp
     if stamp[arm] != memory.calls[0]:
         stamp[arm] = memory.calls[0]
-        glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
+        glance = Glance(arm, moment.ranks.pulls[arm], moment.t, 1.0)
         rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
     return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
 

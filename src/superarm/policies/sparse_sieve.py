@@ -253,7 +253,7 @@ def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Carried, a
     """What ``arm`` can add until ``memory.until``; to the last bit if all its scores are 1, else a little more."""
     hope, bound, slack = memory.hope, memory.bound, memory.slack
     later = Estimates(memory.estimates.mean, memory.estimates.deviation, hope)
-    rate_arm(confidence, problem, tally, later, Glance(arm, tally.pulls[arm], memory.until[0]), noise)
+    rate_arm(confidence, problem, tally, later, Glance(arm, tally.pulls[arm], memory.until[0], 1.0), noise)
     first, last = span(problem.terms.support, arm)
     least = 1.0
     for o in range(np.uint64(last - first)):
@@ -340,6 +340,6 @@ def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Carried, 
         stamp[arm] = memory.calls[0]
         touched[count[0]] = arm
         count[0] += 1
-        glance = Glance(arm, moment.ranks.pulls[arm], moment.t)
+        glance = Glance(arm, moment.ranks.pulls[arm], moment.t, 1.0)
         rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
     return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)

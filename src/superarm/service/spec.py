@@ -16,7 +16,9 @@ from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Reward
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
-PolicyName = Literal["kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "cts", "angle_ts", "epsilon_greedy", "uniform"]
+PolicyName = Literal[
+    "kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "cts", "angle_ts", "epsilon_greedy", "uniform"
+]
 RewardName = Literal["coverage", "linear", "logistic", "clipped_linear"]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000

@@ -6,7 +6,16 @@ import numpy as np
 
 from superarm.actions import Explicit, Subsets
 from superarm.arrays import Floats
-from superarm.environments import Bernoulli, Cascade, Comonotone, Environment, FreeSamples, earn, tells_worth
+from superarm.environments import (
+    Bernoulli,
+    Cascade,
+    Comonotone,
+    Environment,
+    FreeSamples,
+    Switching,
+    earn,
+    tells_worth,
+)
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
@@ -64,6 +73,19 @@ def random_coverage(
     """
     p = np.random.default_rng(seed).uniform(low, high, (n_arms, n_items))
     return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
+
+
+def changing_coverage(
+    n_arms: int = 20, n_items: int = 10, k: int = 3, phases: int = 4, every: int = 5000, seed: int = 0
+) -> Instance:
+    """Coverage whose parameters are drawn anew from [0, 0.3] ``every`` so many rounds, ``phases`` times in all.
+
+    >>> changing_coverage(n_arms=4, n_items=2, k=2, phases=3, every=100).environment.changes(1000).tolist()
+    [1, 101, 201]
+    """
+    p = np.random.default_rng(seed).uniform(0.0, 0.3, (phases, n_arms, n_items))
+    world = Switching(p, 1 + every * np.arange(phases))
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), world)
 
 
 def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arms: int = 128) -> Instance:

@@ -7,6 +7,8 @@ r"""What a policy is measured against.
     [MerlisMannor2019]_ (equation regretDef).
 ``oracle``
     The value of the batch that the default oracle finds at the true parameters: the practical target.
+
+Where the world changes, so does the target: each is found anew for every era, the rounds between two changes.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -14,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.environments import tells_worth
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
@@ -38,14 +41,19 @@ class Bracket(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What one round is measured against: ``value``, which rests on ``r_max`` where the kind is not ``oracle``."""
+    """What one round is measured against: ``value``, which rests on ``r_max`` where the kind is not ``oracle``.
+
+    In a world that changes both are averages over rounds, and ``eras`` has the first round and the value of each era.
+    """
 
     kind: Kind
     value: float
     r_max: Bracket | None
+    eras: tuple[tuple[int, float], ...] = ()
 
     def __str__(self) -> str:
-        text = f"{self.kind} ({self.value:.6g} a round)"
+        moving = f" on average, over {len(self.eras)} eras" if self.eras else ""
+        text = f"{self.kind} ({self.value:.6g} a round{moving})"
         if self.r_max is None or self.r_max.exact:
             return text
         return f"{text}, where r_max is only known to lie in [{self.r_max.low:.6g}, {self.r_max.high:.6g}]"
@@ -69,13 +77,29 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
     return Bracket(low, max(low, upper_bound(problem, p, action)))
 
 
-def target(instance: Instance, policy: Policy, kind: Kind) -> Target:
-    """What ``policy`` is measured against on ``instance``."""
+def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> Target:
+    """What ``policy`` is measured against on ``instance``, up to round ``horizon``."""
     if kind not in KINDS:
         raise InvalidArgument("target", f"{kind!r} is unknown", f"give one of {', '.join(KINDS)}")
-    problem, p = instance.problem, instance.p
+    changes = getattr(instance.environment, "changes", None)
+    if changes is None:
+        return _still(instance, instance.p, policy, kind)
+    since = [int(t) for t in changes(horizon)]
+    found = [_still(instance, instance.problem.entries(instance.environment.means(t)), policy, kind) for t in since]
+    share = np.diff([*since, horizon + 1]) / horizon
+    brackets = [one.r_max for one in found if one.r_max is not None]
+    r_max = Bracket(*(float(share @ ends) for ends in np.transpose(brackets))) if brackets else None
+    eras = tuple((t, one.value) for t, one in zip(since, found, strict=True))
+    return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
+
+
+def _still(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
+    """The target while the true parameters are ``p``."""
+    problem = instance.problem
     if kind == "oracle":
-        return Target(kind, instance.value(solve(problem, p, Default())), None)
+        action = solve(problem, p, Default())
+        worth = instance.value(action) if tells_worth(instance.environment) else problem.value(p, action)
+        return Target(kind, worth, None)
     r_max = _best(instance) or optimum(problem, p)
     if kind == "optimal":
         return Target(kind, r_max.high, r_max)
@@ -92,8 +116,12 @@ def _best(instance: Instance) -> Bracket | None:
 
 
 def regret(target: Target, rounds: Ints, earned: Floats) -> Floats:
-    r"""Regret up to each of ``rounds``: the target so often, less the expected reward of the batches played.
+    r"""Regret up to each of ``rounds``: the targets of all rounds, less the expected reward of the batches played.
 
-    .. math:: R(t) = t \cdot target - \sum_{\tau \le t} r(A_\tau; p)
+    .. math:: R(t) = \sum_{\tau \le t} target(\tau) - \sum_{\tau \le t} r(A_\tau; p(\tau))
     """
-    return np.asarray(rounds, float) * target.value - earned
+    if not target.eras:
+        return np.asarray(rounds, float) * target.value - earned
+    since, values = (np.array(part, float) for part in zip(*target.eras, strict=True))
+    lasted = np.clip(np.asarray(rounds, float)[:, None] + 1.0 - since, 0.0, np.diff(since, append=np.inf))
+    return np.asarray(lasted @ values - earned)

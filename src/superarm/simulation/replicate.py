@@ -78,7 +78,7 @@ def simulate(
     """
     marks = _validated(policies, horizon, replications, rounds, threads)
     fitted = {name: policy.fit(instance.problem) for name, policy in policies.items()}
-    targets = {name: regret_target(instance, policy, target) for name, policy in fitted.items()}
+    targets = {name: regret_target(instance, policy, target, horizon) for name, policy in fitted.items()}
     tasks = [(name, r) for r in range(replications) for name in policies]
     children = seeds(seed, replications)
     stop = threading.Event()

@@ -1,0 +1,54 @@
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted
+from superarm.arrays import Bools, Floats, Ints, probabilities
+from superarm.errors import InvalidArgument
+from superarm.noise import Noise, seek, uniform
+from superarm.support import Support, span
+
+
+class _Phases(NamedTuple):
+    p: Floats
+    since: Ints
+
+
+@component
+class Switching(_Phases):
+    """Independent binary outcomes whose parameters change at known rounds: ``p[n]`` holds from round ``since[n]`` on.
+
+    ``p`` is (n_phases, n_arms, n_items), or (n_phases, n_entries) for a sparse problem; ``since`` increases from 1.
+
+    >>> world = Switching([[[0.1], [0.9]], [[0.9], [0.1]]], since=[1, 100])
+    >>> world.means(99)[0, 0], world.means(100)[0, 0]
+    (np.float64(0.1), np.float64(0.9))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, p: Any, since: Any) -> "Switching":
+        phases = np.ascontiguousarray([probabilities(one, "p") for one in p])
+        starts = np.asarray(since, np.int64)
+        if starts.shape != (len(phases),) or not starts.size or starts[0] != 1 or (np.diff(starts) <= 0).any():
+            raise InvalidArgument(
+                "since", f"{starts.tolist()}", f"give {len(phases)} increasing rounds, the first of them 1", "Switching"
+            )
+        return super().__new__(cls, phases, starts)
+
+    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+        p = self.p[np.searchsorted(self.since, t, side="right") - 1].reshape(-1)
+        at = 0
+        for j in action:
+            seek(noise, t, j)
+            first, last = span(support, j)
+            for e in range(first, last):
+                outcome[at] = 1.0 if uniform(noise) < p[e] else 0.0
+                at += 1
+
+    def means(self, t: int) -> Floats:
+        return self.p[np.searchsorted(self.since, t, side="right") - 1]  # type: ignore[no-any-return]
+
+    @interpreted
+    def changes(self, horizon: int) -> Ints:
+        return self.since[self.since <= horizon]

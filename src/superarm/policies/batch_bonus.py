@@ -1,0 +1,167 @@
+"""What a whole batch may be worth beyond its empirical means: one bonus, for rewards of any shape."""
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel, lean, verb
+from superarm.actions import capacity
+from superarm.arrays import Floats
+from superarm.parameters import nonnegative, positive
+from superarm.policies.base import Moment
+from superarm.problem import Problem
+from superarm.rewards.base import derivative, join
+from superarm.support import item, span
+from superarm.tally import Tally
+
+
+class Bonus(Protocol):
+    """The bonus of a batch under construction: ``room`` is what it keeps of the batch, ``memo`` the items' states."""
+
+    def spare(self, problem: Problem) -> Floats:
+        """Room for the empty batch."""
+        ...
+
+    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
+        """The bonus of the batch with ``arm``, where ``memo`` and ``room`` are those of the batch without it."""
+        ...
+
+    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
+        """Turn ``room`` into that of the batch with ``arm``; ``memo`` is still that of the batch without it."""
+        ...
+
+    def fit(self, problem: Problem) -> Any:
+        """The bonus made ready for this problem."""
+        ...
+
+
+spare = verb(Bonus.spare)
+bonus = verb(Bonus.bonus)
+extend = verb(Bonus.extend)
+
+
+class Change(NamedTuple):
+    """What an arm does to the variance of one item: it scales that of the others by ``fade``, and adds ``own``."""
+
+    fade: float
+    own: float
+
+
+@component
+class Delta(NamedTuple):
+    r"""The standard deviation of the estimated reward, by the delta method: ESCB-delta.
+
+    .. math:: \sqrt{2\rho\log t\ Var(A)}, \qquad Var(A) = \sum_{j \in A}\sum_i
+              \Bigl(\frac{\partial r(A; \hat p)}{\partial p_{ij}}\Bigr)^2
+              \frac{\tilde p_{ij}(1 - \tilde p_{ij})}{N_{ij}}
+
+    with :math:`\tilde p = (S + 1)/(N + 2)`.
+
+    The bonus of [CombesEtAl2015]_ (ESCB-2) for a reward that is not linear. The state of an item is a function of a sum
+    over arms, so one more arm scales the derivatives in all others by the same number, and a candidate costs as much
+    as its entries. Assumes that arms and items are independent: the variances are added.
+    """
+
+    rho: float = 1.0
+
+    def _check(self) -> None:
+        positive(self, "rho")
+
+    @property
+    def caveat(self) -> str:
+        return "Its bonus adds up variances: it assumes that arms and the items of an arm are independent."
+
+    def spare(self, problem: Problem) -> Floats:
+        return np.zeros(problem.n_items + 1)  # the variance of each item, and their sum
+
+    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
+        first, last = span(problem.terms.support, arm)
+        variance = room[problem.n_items]
+        for o in range(last - first):
+            i = item(problem.terms.support, first, o)
+            change = _change(problem, moment, mean, memo, arm, first, o)
+            variance += (change.fade - 1.0) * room[i] + change.own
+        return math.sqrt(2.0 * self.rho * math.log(moment.t) * max(0.0, variance))
+
+    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
+        first, last = span(problem.terms.support, arm)
+        for o in range(last - first):
+            i = item(problem.terms.support, first, o)
+            change = _change(problem, moment, mean, memo, arm, first, o)
+            room[problem.n_items] += (change.fade - 1.0) * room[i] + change.own
+            room[i] = change.fade * room[i] + change.own
+
+    @interpreted
+    def fit(self, problem: Problem) -> "Delta":
+        return self
+
+
+@kernel
+def _change(problem: Problem, moment: Moment, mean: Floats, memo: Floats, arm: int, first: int, o: int) -> Change:
+    i = item(problem.terms.support, first, o)
+    weight, q = problem.terms.weights[i], mean[first + o]
+    n = max(1.0, moment.ranks.pulls[arm] - _missed(moment.tally, first + o))
+    told = moment.tally.pulls[arm] - _missed(moment.tally, first + o)
+    smooth = (moment.tally.total[first + o] + 1.0) / (told + 2.0)
+    slope = derivative(problem.reward, weight, memo[i], q)
+    before = derivative(problem.reward, weight, memo[i], 0.0)
+    ratio = derivative(problem.reward, weight, join(problem.reward, memo[i], q), 0.0) / before if before > 0.0 else 0.0
+    return Change(ratio * ratio, slope * slope * smooth * (1.0 - smooth) / n)
+
+
+@lean
+def _missed(tally: Tally, entry: int) -> float:
+    return tally.missed[entry] if tally.missed.size > 0 else 0.0
+
+
+@component
+class LeastPlayed(NamedTuple):
+    r"""A bonus for the arm of the batch that was played least: superarm's own, with a bound.
+
+    .. math:: scale\,\sqrt{f(t) / \min_{j \in A} N_j}, \qquad f(t) = \log t + c\,k\,n\_items\log\log t,
+              \qquad scale = 2\gamma_g\lVert w\rVert_2
+
+    For independent arms and items and ``c=4``, on the event
+    :math:`\sum_{i, j \in A} N_j\,kl(\hat p_{ij}, p_{ij}) \le f(t)` of [CombesEtAl2015]_ it covers :math:`r(A; p)`, and
+    charging the least-played arm bounds regret by
+    :math:`32\gamma_g^2\lVert w\rVert_2^2\sum_j f(T)/\Delta_{j,\min}`: without log K, and with the norm of the weights
+    in place of their sum. ``fit`` sets ``scale``. An arm counts the pulls of its entry that was seen least.
+    """
+
+    c: float = 4.0
+    scale: float = 1.0
+
+    def _check(self) -> None:
+        nonnegative(self, "c", "scale")
+
+    @property
+    def caveat(self) -> str:
+        return "Its bound holds for independent arms and items only; with dependent ones its bonus is too small."
+
+    def spare(self, problem: Problem) -> Floats:
+        return np.full(1, np.inf)  # the fewest pulls of an arm in the batch
+
+    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
+        f = math.log(moment.t)
+        if moment.t > 2:
+            f += self.c * capacity(problem.actions, problem.n_arms) * problem.n_items * math.log(f)
+        return self.scale * math.sqrt(f / min(room[0], _fewest(problem, moment, arm)))
+
+    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
+        room[0] = min(room[0], _fewest(problem, moment, arm))
+
+    @interpreted
+    def fit(self, problem: Problem) -> "LeastPlayed":
+        norm = float(np.sqrt(np.sum(problem.weights**2)))
+        return self._replace(scale=2.0 * problem.reward.smoothness(problem.k).gamma_g * norm)
+
+
+@kernel
+def _fewest(problem: Problem, moment: Moment, arm: int) -> float:
+    """How often the entry of ``arm`` that was seen least was seen, at least 1."""
+    first, last = span(problem.terms.support, arm)
+    most = 0.0
+    for e in range(first, last):
+        most = max(most, _missed(moment.tally, e))
+    return max(1.0, float(moment.ranks.pulls[arm]) - most)

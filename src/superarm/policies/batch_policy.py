@@ -1,0 +1,108 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import component, interpreted, kernel
+from superarm.actions import Ranks, capacity, cover, joins, pins
+from superarm.arrays import Floats, Ints
+from superarm.intake import Exact
+from superarm.noise import Noise
+from superarm.oracles import Guarantee
+from superarm.oracles.gains import before
+from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
+from superarm.policies.rating import Estimates, estimated
+from superarm.problem import Problem
+from superarm.rewards import absorb, fresh, gain
+from superarm.support import span
+from superarm.tally import Feedback, Tally, estimate, record
+
+
+@component
+class BatchPolicy(NamedTuple):
+    r"""The batch with the largest empirical reward plus one joint bonus, grown greedily: for rewards of any shape.
+
+    .. math:: A_t \approx \arg\max_A\ r(A; \hat p) + bonus(A)
+
+    After ESCB of [CombesEtAl2015]_ (Algorithm 1), where r is a sum and the search is exact. Each arm that joins is the
+    one with the largest value of the batch with it, as in [NemhauserWolseyFisher1978]_; equal values go to the arm with
+    fewest pulls. An entry that was never seen, though its arm was pulled, counts as 1. The bonuses are in
+    ``superarm.policies.batch_bonus``.
+    """
+
+    hope: Bonus
+
+    @property
+    def caveat(self) -> str:
+        return str(getattr(self.hope, "caveat", ""))
+
+    def prepare(self, problem: Problem, tally: Tally) -> Estimates:
+        memory = estimated(problem, tally)
+        for j in range(problem.n_arms):
+            _fill_unseen(problem, tally, memory.mean, j)
+        return memory
+
+    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
+        if any_unsampled(moment.ranks):
+            action = cover(problem.actions, moment.ranks)
+            if holds_unsampled(action, moment.ranks):
+                return action
+        return _grow(self.hope, problem, moment, memory.mean)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+            _fill_unseen(problem, tally, memory.mean, j)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "BatchPolicy":
+        return self._replace(hope=self.hope.fit(problem))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(0.0, 1.0)
+
+
+@kernel
+def _fill_unseen(problem: Problem, tally: Tally, mean: Floats, arm: int) -> None:
+    first, last = span(problem.terms.support, arm)
+    for e in range(first, last):
+        missed = tally.missed[e] if tally.missed.size > 0 else 0.0
+        if tally.pulls[arm] <= missed:
+            mean[e] = 1.0
+
+
+@kernel
+def _grow(hope: Bonus, problem: Problem, moment: Moment, mean: Floats) -> Ints:
+    """Let arms join by the value of the batch with each, until none may."""
+    ranks: Ranks = moment.ranks
+    chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
+    size = pins(problem.actions, ranks, chosen)
+    taken = ~ranks.eligible
+    memo, room = fresh(problem.reward, problem.terms), spare(hope, problem)
+    for j in chosen[: max(size, 0)]:
+        taken[j] = True
+        extend(hope, problem, moment, mean, memo, room, j)
+        absorb(problem.reward, problem.terms, memo, mean, j)
+    while 0 <= size < len(chosen):
+        best, most = -1, -np.inf
+        for j in range(problem.n_arms):
+            if taken[j]:
+                continue
+            h = gain(problem.reward, problem.terms, memo, mean, j) + bonus(hope, problem, moment, mean, memo, room, j)
+            if best < 0 or h > most or (h == most and before(ranks, j, best)):
+                if joins(problem.actions, ranks, chosen, size, j):
+                    best, most = j, h
+                else:
+                    taken[j] = True
+        if best < 0:
+            break
+        extend(hope, problem, moment, mean, memo, room, best)
+        absorb(problem.reward, problem.terms, memo, mean, best)
+        chosen[size] = best
+        taken[best] = True
+        size += 1
+    return chosen[: max(size, 0)]

@@ -1,0 +1,112 @@
+from typing import NamedTuple
+
+from superarm._jit import component, interpreted, kernel, lean
+from superarm.actions import cover
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.indices import Index
+from superarm.intake import Exact, Intake
+from superarm.noise import Noise
+from superarm.oracles import Default, Guarantee, Oracle, maximize
+from superarm.parameters import positive
+from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.dependence import Dependence, dependence, effects, observe
+from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
+from superarm.problem import Problem
+from superarm.rewards import absorb, fresh
+from superarm.rewards.base import derivative
+from superarm.tally import Feedback, Tally, estimate, record
+
+
+class Learnt(NamedTuple):
+    """The estimates of every entry, and what was seen of every arm as a whole."""
+
+    estimates: Estimates
+    seen: Dependence
+
+
+@component
+class JointPolicy(NamedTuple):
+    r"""An index policy whose radius for an arm fits how far the arm's items err together, which it learns.
+
+    .. math:: q_{ij}(t) = score(\hat p_{ij}, \hat V_{ij}, \eta_j x_j), \qquad x_j = level(N_j, t), \qquad
+              A_t = Oracle(q(t))
+
+    The index of [MerlisMannor2019]_ (Algorithm 1) at a level scaled by the design effect :math:`\eta_j \in [0, 1]` of
+    ``superarm.policies.dependence``. A radius grows like :math:`\sqrt{\eta_j x_j}`, so the radii of an arm add up
+    to :math:`\sqrt{2 x_j Var(\sum_i d_i X_{ij})}` to first order: what the sum of its items needs, not what each needs
+    in the worst case of all others. The weights d are those that the last arm of the leading batch,
+    :math:`Oracle(\hat p)`, meets. With one binary item, or with items that move together, :math:`\eta_j = 1`, and the
+    policy is the index policy itself; with m independent ones it is near 1/m.
+
+    What is proved: scores grow with the level, so :math:`\hat p \le q \le` the plain index, and every bound
+    :math:`q - p \le u\sqrt{p(1-p)} + v` of the plain index holds for this one with the same u and v. What is not: that
+    q exceeds p with high probability, since :math:`\eta_j` is an estimate; a dependence so rare that it has not shown
+    yet is not guarded against. ``pooled`` and ``own`` are the pulls it takes to believe what all arms, and one arm,
+    have shown.
+    """
+
+    confidence: Index
+    oracle: Oracle = Default()
+    intake: Intake = Exact()
+    pooled: float = 100.0
+    own: float = 50.0
+
+    def _check(self) -> None:
+        positive(self, "pooled", "own")
+
+    @property
+    def caveat(self) -> str:
+        return "It learns how the items of an arm depend on one another; nothing guards against what has not shown yet."
+
+    def prepare(self, problem: Problem, tally: Tally) -> Learnt:
+        return Learnt(estimated(problem, tally), dependence(problem, tally))
+
+    def choose(self, problem: Problem, moment: Moment, memory: Learnt, noise: Noise) -> Ints:
+        if any_unsampled(moment.ranks):
+            action = cover(problem.actions, moment.ranks)
+            if holds_unsampled(action, moment.ranks):
+                return action
+        leader = maximize(self.oracle, problem, memory.estimates.mean, moment.ranks, noise)
+        weights = _met_by_the_last(problem, memory.estimates.mean, leader)
+        eta = effects(problem, memory.seen, weights, self.pooled, self.own)
+        _rate(self.confidence, problem, moment, memory.estimates, eta, noise)
+        return maximize(self.oracle, problem, memory.estimates.q, moment.ranks, noise)
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Learnt, feedback: Feedback, noise: Noise, sign: float
+    ) -> None:
+        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        for j in feedback.action:
+            estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
+            observe(problem, tally, memory.seen, j)
+
+    @interpreted
+    def fit(self, problem: Problem) -> "JointPolicy":
+        if not getattr(self.confidence, "monotone", False):
+            raise InvalidArgument("confidence", "a sampled index has no radius", "take e.g. KLMoss()", "JointPolicy")
+        return self._replace(oracle=self.oracle.fit(problem))
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+
+@kernel
+def _met_by_the_last(problem: Problem, mean: Floats, leader: Ints) -> Floats:
+    """What a unit of each item is worth to the last arm of ``leader``, (n_items,)."""
+    memo = fresh(problem.reward, problem.terms)
+    for j in leader[:-1]:
+        absorb(problem.reward, problem.terms, memo, mean, j)
+    for i in range(len(memo)):
+        memo[i] = derivative(problem.reward, problem.terms.weights[i], memo[i], 0.0)
+    return memo
+
+
+@lean
+def _rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, eta: Floats, noise: Noise) -> None:
+    """Write the score of every entry of every eligible arm into ``memory.q``, at its scaled level."""
+    for j in range(problem.n_arms):
+        if moment.ranks.eligible[j]:
+            glance = Glance(j, moment.ranks.pulls[j], moment.t, eta[j])
+            rate_arm(confidence, problem, moment.tally, memory, glance, noise)

@@ -1,0 +1,38 @@
+"""What a policy keeps beside the tally, if it keeps anything: the tallies of :class:`Fading`'s blocks.
+
+A memory holds nothing that could not be computed anew from the tally, but for this; so whoever saves, moves or
+grows a tally takes it along. Blocks are those of [GarivierMoulines2011]_, kept whole.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from superarm.policies.base import Policy, prepare
+from superarm.problem import Problem
+from superarm.tally import Tally
+
+
+class Kept(NamedTuple):
+    """The number of the newest block of rounds, -1 before any, and the tallies of the last blocks, newest first."""
+
+    newest: int
+    blocks: list[Tally]
+
+    def changed(self, change: Callable[[Tally], Tally]) -> "Kept":
+        """The same with another tally in the place of each."""
+        return self._replace(blocks=[change(block) for block in self.blocks])
+
+
+def kept(policy: Policy, memory: Any) -> Kept | None:
+    """What ``policy`` keeps in ``memory`` beside the tally; None for most policies."""
+    keep: Callable[[Any], Kept] | None = getattr(policy, "keep", None)
+    return None if keep is None else keep(memory)
+
+
+def remembering(policy: Policy, problem: Problem, tally: Tally, held: Kept | None) -> Any:
+    """The memory of ``tally``, and of what was kept beside it."""
+    memory = prepare(policy, problem, tally)
+    recall: Callable[[Any, Kept], None] | None = getattr(policy, "recall", None)
+    if held is not None and recall is not None:
+        recall(memory, held)
+    return memory
