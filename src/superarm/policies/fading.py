@@ -61,6 +61,10 @@ class Fading(NamedTuple):
         if not self.weights.size or (halves > 0.0).any() or (halves != np.round(halves)).any():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Fading")
 
+    @property
+    def caveat(self) -> str:
+        return str(getattr(self.policy, "caveat", ""))
+
     def prepare(self, problem: Problem, tally: Tally) -> Blocks:
         n, arms, entries = len(self.weights), problem.n_arms, len(tally.total)
         memory = Blocks(
