@@ -118,7 +118,7 @@ class History(Struct):
         gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
         ends = np.cumsum(sizes)
         for record, first, last in zip(waiting, ends - sizes, ends, strict=True):
-            self._add(record, nothing + float(gains[first:last].sum()))
+            self._add(record, float(nothing + gains[first:last].sum()))
 
     def _add(self, record: Record, value: float) -> None:
         while (place := record.asked.t // self.length) >= LIMIT:
