@@ -118,7 +118,7 @@ class History(Struct):
         gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
         ends = np.cumsum(sizes)
         for record, first, last in zip(waiting, ends - sizes, ends, strict=True):
-            self._add(record, nothing + float(gains[first:last].sum()))
+            self._add(record, float(nothing + gains[first:last].sum()))
 
     def _add(self, record: Record, value: float) -> None:
         while (place := record.asked.t // self.length) >= LIMIT:
@@ -144,9 +144,11 @@ def _valued(record: Record, n_items: int) -> bool:
     if not record.active or not record.action or record.asked.n_items != n_items:
         return False
     gone = (PENDING, UNSEEN) if record.fill is not None else (PENDING, UNSEEN, DEFAULTED)
-    return all(row is not None and not any(x in gone for x in row) for row in record.rows)
+    return all(row is not None and not any(x in row for x in gone) for row in record.rows)
 
 
-def _filled(row: Any, record: Record, n_items: int) -> list[float]:
+def _filled(row: Any, record: Record, n_items: int) -> Any:
+    if len(row) == n_items and DEFAULTED not in row:
+        return row
     fill = record.fill or 0.0
     return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))
