@@ -36,7 +36,7 @@ unit: $(READY)
 # The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles \
-	  tests/policies/test_set_bonus.py tests/policies/test_dependence.py tests/policies/test_batch_policy.py \
+	  tests/policies/test_set_bonus.py tests/policies/test_joint_policy.py tests/policies/test_batch_policy.py \
 	  tests/policies/test_fading.py
 
 bench: $(READY)

@@ -39,17 +39,11 @@ def test_by_hand():
     assert reward.worth(4.0, reward.start(4.0)) == pytest.approx(4.0 / (1.0 + math.e**2), rel=1e-15)
 
 
-@given(st.floats(0.0, 1.0))
-def test_join_is_the_exponential_to_the_last_bits(q):
-    exact = mpmath.mpf(0.7) * mpmath.exp(-mpmath.mpf(q))
-    assert sa.Logistic(1.0).join(0.7, q) == pytest.approx(float(exact), rel=1e-15)
-
-
 @given(st.floats(0.01, 100.0), st.floats(0.0, 5.0), st.floats(1e-14, 1.0))
 def test_lift_does_not_cancel(c, s, q):
     reward, state = sa.Logistic(c), c * math.exp(-s)
     exact = 1 / (1 + mpmath.mpf(state) * mpmath.exp(-mpmath.mpf(q))) - 1 / (1 + mpmath.mpf(state))
-    assert reward.lift(1.0, state, q) == pytest.approx(float(exact), rel=1e-12)
+    assert reward.lift(1.0, state, q) == pytest.approx(float(exact), rel=3e-15)
 
 
 def test_not_submodular_above_1_by_hand():

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from superarm.describe import build, describe
+from superarm.errors import InvalidArgument
 from superarm.experiments import bounds, plots, summary
 from superarm.experiments.figures import inline
 from superarm.experiments.statistics import Estimate
@@ -120,7 +121,10 @@ def policies(study: "Study") -> list[tuple[str, str, str]]:
 
 def caveat(description: Any) -> str:
     """What the policy so described assumes, in its own words; empty if it assumes nothing."""
-    return str(getattr(build(description), "caveat", ""))
+    try:
+        return str(getattr(build(description), "caveat", ""))
+    except InvalidArgument:  # a component of the user's own, of a module that is not here
+        return ""
 
 
 def short(description: Any) -> str:

@@ -55,7 +55,7 @@ class Logistic(NamedTuple):
         return self.c
 
     def join(self, state: float, q: float) -> float:
-        return state * (1.0 - _fall(q))
+        return state * math.exp(-q)
 
     def worth(self, weight: float, state: float) -> float:
         return weight / (1.0 + state)
@@ -65,7 +65,7 @@ class Logistic(NamedTuple):
         return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
 
     def derivative(self, weight: float, state: float, q: float) -> float:
-        later = state * (1.0 - _fall(q))
+        later = state * math.exp(-q)
         return weight * later / ((1.0 + later) * (1.0 + later))
 
     @interpreted
