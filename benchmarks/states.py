@@ -52,4 +52,5 @@ def jumped(problem: sa.Problem, p: Any, t: int, pulls: int) -> State:
 def game(state: State, policy: Any) -> Game:
     """The state as a run of ``policy``, which is fitted already."""
     tally = Tally(state.pulls.copy(), state.total.copy(), state.total.copy(), np.zeros(0))
-    return Game(tally, prepare(policy, state.problem, tally), streams(np.random.SeedSequence(2)), np.zeros(1))
+    memory, chance = prepare(policy, state.problem, tally), streams(np.random.SeedSequence(2))
+    return Game(tally, memory, chance, np.zeros(1), np.full(state.problem.k, -1))

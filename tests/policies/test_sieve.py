@@ -63,13 +63,6 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
     assert_same(problem, parameters(kind, rng, (L, M)), policy, Sieve, rounds)
 
 
-@pytest.mark.parametrize("policy", [sa.cucb(), sa.ucb_v(), sa.kl_moss()], ids=["cucb", "ucb_v", "kl_moss"])
-def test_so_it_does_with_every_other_index(policy):
-    rng = np.random.default_rng(6)
-    problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=rng.uniform(0.1, 2.0, M))
-    assert_same(problem, parameters("iid", rng, (L, M)), policy, Sieve, 800)
-
-
 @pytest.mark.parametrize("popular", [False, True])
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular, monkeypatch):

@@ -1,0 +1,29 @@
+"""Sieves with every other index, as plain Python: compiling each pair takes longer than playing it."""
+
+import numba
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.policies import Sieve
+from superarm.simulation import begin
+from superarm.simulation.engine import advance
+
+L, M, K, ROUNDS = 70, 30, 7, 60
+PLAY = {"cucb": sa.cucb(0.02), "ucb_v": sa.ucb_v(0.05), "kl_moss": sa.kl_moss()}
+
+
+@pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="played as plain Python by make plain")
+@pytest.mark.parametrize("name", PLAY)
+def test_a_sieve_plays_as_the_plain_policy_does(name):
+    rng = np.random.default_rng(6)
+    problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=rng.uniform(0.1, 2.0, M))
+    environment, games = sa.environments.Bernoulli(rng.uniform(0.0, 0.4, (L, M))), []
+    assert isinstance(PLAY[name].fit(problem), Sieve)
+    for fitted in (PLAY[name].plain(problem), PLAY[name].fit(problem)):
+        game = begin(problem, environment, fitted, np.random.SeedSequence(5))
+        advance(problem, environment, fitted, game, np.array([0, ROUNDS]), np.zeros(1))
+        games.append(game)
+    assert np.array_equal(games[0].tally.pulls, games[1].tally.pulls)
+    assert np.array_equal(games[0].tally.total, games[1].tally.total)
+    assert len(set(games[0].tally.pulls)) > 2  # it has left the first rounds, in which all arms take turns
