@@ -84,9 +84,9 @@ class SparseSieve(NamedTuple):
     no work depends on the number of arms or items. Where arms share popular items, later picks find that most bounds
     promise too much; then they sweep over all arms, block by block, with bounds that tell popular items apart
     (:mod:`superarm.policies.popular`). Bounds are made anew when :math:`t'` has passed, or when evaluations beyond the
-    batch have cost as much as making them (as in the ski-rental problem); :math:`t'` moves away in the first case and
-    closer in the second. [MerlisMannor2019]_ (Algorithm 1) with an oracle after [Minoux1978]_ whose bounds are carried
-    over rounds.
+    batch have cost as much as making them (as in the ski-rental problem); :math:`t'` moves away in the first case,
+    unless a quarter of that was spent, and closer in the second. [MerlisMannor2019]_ (Algorithm 1) with an oracle after
+    [Minoux1978]_ whose bounds are carried over rounds.
     """
 
     confidence: Index
@@ -233,10 +233,10 @@ def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Car
     """Bound what every arm can add for some rounds to come."""
     t, stride = moment.t, memory.stride
     if memory.until[0] == 0:
-        stride[0] = max(_SHORTEST, t // 256)
+        stride[0] = max(_SHORTEST, t // 2048)
     elif 2 * memory.wasted[0] > problem.n_arms:
         stride[0] = max(_SHORTEST, stride[0] // 2)
-    else:
+    elif 8 * memory.wasted[0] < problem.n_arms:
         stride[0] = min(max(_SHORTEST, t // 8), 2 * stride[0])
     memory.until[0] = t + stride[0]
     memory.wasted[0] = 0
