@@ -76,7 +76,7 @@ OPERATIONS = (
         wire.ArmsBody,
         {200: wire.ProblemReply},
         (404, 422),
-        {"add": ["ad-5"], "retire": ["ad-1"]},
+        {"add": ["ad-5"], "retire": ["ad-4"]},
     ),
     Operation(
         "POST",
@@ -140,7 +140,7 @@ OPERATIONS = (
         wire.AskBody,
         {201: wire.DecisionReply, 200: wire.DecisionReply},
         (404, 409, 422, 429),
-        {"id": "visit-1"},
+        {"id": "visit-1", "eligible": ["ad-1", "ad-2"]},
     ),
     Operation(
         "POST",
