@@ -6,7 +6,19 @@ Half an hour on two idle cores. Each part can be run by itself: ``python -m benc
 import runpy
 import sys
 
-PARTS = ("rounds", "rounds --others", "sparse", "scale", "peers", "threads", "startup", "lanes", "grid", "scaling")
+PARTS = (
+    "rounds",
+    "rounds --others",
+    "sparse",
+    "scale",
+    "peers",
+    "threads",
+    "startup",
+    "lanes",
+    "grid",
+    "influence",
+    "scaling",
+)
 
 
 def main() -> None:
