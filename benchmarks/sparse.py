@@ -44,40 +44,48 @@ def state(p: Any, pulls: int) -> State:
     return State(problem, environment, pulls * N_ARMS // K, np.full(N_ARMS, float(pulls)), total)
 
 
-def measure(begun: State, policy: Any, rounds: int) -> tuple[float, float]:
-    """Milliseconds a round, and arms looked at a round (all of them, where nothing is carried)."""
-    run, t, looked = game(begun, policy), begun.t, []
+class Player:
+    """A policy that plays on from a state."""
 
-    def play(n: int) -> float:
-        nonlocal t
-        started = time.thread_time()
-        advance(begun.problem, begun.environment, policy, run, np.array([t, t + n]), np.zeros(1))
-        t += n
-        return time.thread_time() - started
+    def __init__(self, begun: State, policy: Any) -> None:
+        self._begun, self._policy, self._t = begun, policy, begun.t
+        self.run = game(begun, policy)
 
-    play(1 if rounds < 100 else 20)  # makes all bounds
-    taken = play(rounds) / rounds
-    while hasattr(run.memory, "stamp") and len(looked) < 20:
-        play(1)
-        looked.append(float((run.memory.stamp == run.memory.calls[0]).sum()))
-    return taken * 1e3, float(np.mean(looked)) if looked else float(N_ARMS)
+    def play(self, rounds: int) -> float:
+        """Milliseconds a round."""
+        started, ends = time.thread_time(), np.array([self._t, self._t + rounds])
+        advance(self._begun.problem, self._begun.environment, self._policy, self.run, ends, np.zeros(1))
+        self._t += rounds
+        return (time.thread_time() - started) * 1e3 / rounds
+
+    def looked_at(self) -> float:
+        """Arms whose exact scores a round computes, on average over 20 rounds."""
+        counts = []
+        for _ in range(20):
+            self.play(1)
+            counts.append((self.run.memory.stamp == self.run.memory.calls[0]).sum())
+        return float(np.mean(counts))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--naive", type=int, default=3, help="rounds of the naive policy")
+    parser.add_argument("--rounds", type=int, default=500, help="a turn")
+    parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     for kind in ("uniform", "zipf"):
         p = support(kind)
         for pulls in (60, 150, 600):
             begun = state(p, pulls)
-            ours, looked = measure(begun, sa.bc_ucb().fit(begun.problem), arguments.rounds)
-            plain = sa.bc_ucb(oracle=sa.Greedy()).plain(begun.problem)
-            naive, _ = measure(begun, plain, arguments.naive)
+            ours = Player(begun, sa.bc_ucb().fit(begun.problem))
+            naive = Player(begun, sa.bc_ucb(oracle=sa.Greedy()).plain(begun.problem))
+            ours.play(20)  # makes all bounds
+            naive.play(1)
+            turns = np.array([(ours.play(arguments.rounds), naive.play(1)) for _ in range(arguments.turns)])
+            taken, plain = np.median(turns, axis=0)
+            low, middle, high = np.percentile(turns[:, 1] / turns[:, 0], [25, 50, 75])
             print(
-                f"{kind:8s} {pulls:4d} pulls  {ours:8.3f} ms  naive {naive:8.1f} ms  {naive / ours:8.1f}x"
-                f"  {looked:8.0f} arms looked at a round",
+                f"{kind:8s} {pulls:4d} pulls  {taken:8.3f} ms  naive {plain:8.1f} ms  "
+                f"{middle:6.0f}x [{low:.0f}-{high:.0f}]  {ours.looked_at():6.0f} arms looked at a round",
                 flush=True,
             )
 

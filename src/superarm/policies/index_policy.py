@@ -60,7 +60,7 @@ class IndexPolicy(NamedTuple):
         plain = self.plain(problem)
         if sieves(*plain[:2], problem):
             return Sieve(*plain)
-        return SparseSieve(*plain) if sieves_sparse(*plain[:2], problem) else plain
+        return SparseSieve(*plain).fit(problem) if sieves_sparse(*plain[:2], problem) else plain
 
     @interpreted
     def plain(self, problem: Problem) -> "IndexPolicy":

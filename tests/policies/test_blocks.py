@@ -1,0 +1,77 @@
+"""Blocks never promise less than one of their arms adds, whatever was played and wherever arms stand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import superarm as sa
+from superarm.policies.blocks import KEEN, arrange, blocks, lower, mark, places, raise_limits, restore_all
+from superarm.policies.blocks import restore_changed as back_to_the_start
+from superarm.policies.popular import limit, look, popular, promise
+from superarm.rewards import absorb, fresh, gain
+
+L, M = 150, 40
+
+
+def problem_of(rng):
+    items = np.minimum(rng.zipf(1.4, (L, 6)), M) - 1
+    support = csr_array((np.ones(L * 6), (np.repeat(np.arange(L), 6), items.ravel())), shape=(L, M))
+    return sa.Problem(L, M, sa.Coverage(), sa.Subsets(5), rng.uniform(0.5, 2.0, M), support)
+
+
+def bounded(problem, q):
+    rows, shared = blocks(L), popular(problem)
+    for j in range(L):
+        rows.bound[rows.at[j]] = promise(problem, shared, q, j, rows.at[j])
+    arrange(rows, shared)
+    return rows, shared
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_bounds_hold_for_every_batch(seed):
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng)
+    q = rng.uniform(0.0, 1.0, len(problem.support.items))
+    rows, shared = bounded(problem, q)
+    assert sorted(rows.arm) == list(range(L))
+    assert (rows.arm[rows.at] == np.arange(L)).all()
+    played = int(rng.integers(L))  # its parameters change after it was put in its place
+    first, last = problem.support.span(played)
+    q[first:last] = rng.uniform(0.0, 1.0, last - first)
+    rows.bound[rows.at[played]] = promise(problem, shared, q, played, rows.at[played])
+    raise_limits(rows, shared, rows.at[played])
+    pulls, eligible = rng.integers(1, 9, L).astype(float), rng.random(L) < 0.9
+    restore_all(rows, eligible, pulls)
+    at_first = [part.copy() for part in rows.podium]
+    memo = fresh(problem.reward, problem.terms)
+    for j in rng.permutation(L)[:5]:
+        absorb(problem.reward, problem.terms, memo, q, j)
+        if 0 <= look(problem, shared, memo, rows.at[j]) < KEEN:
+            lower(rows, shared)
+        for block in range(len(rows.rest)):
+            for p in range(*places(rows, block)):
+                g = gain(problem.reward, problem.terms, memo, q, rows.arm[p])
+                assert g <= limit(shared, p)
+                assert g <= rows.bound[p]
+                assert g <= -rows.podium.key[block] or not eligible[rows.arm[p]]
+    mark(rows, 0)
+    back_to_the_start(rows, eligible, pulls)
+    for part, before in zip(rows.podium, at_first, strict=True):
+        np.testing.assert_array_equal(part, before)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_share_the_most_popular_items(seed):
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng)
+    rows, shared = bounded(problem, rng.uniform(0.0, 1.0, len(problem.support.items)))
+    keen = shared.items[:KEEN].tolist()
+    kinds = []
+    for j in rows.arm:
+        first, last = problem.support.span(j)
+        mine = set(problem.support.items[first:last])
+        kinds.append(sum(1 << n for n, i in enumerate(keen) if i in mine))
+    assert kinds == sorted(kinds)
