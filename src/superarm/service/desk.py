@@ -5,9 +5,8 @@ At most one event of a stream is on its way to the log at a time.
 """
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from superarm.service.record import Record
 from superarm.service.refusal import overloaded, unknown
 from superarm.service.snapshot import restored, taken
 from superarm.service.store import Position, Store, recalled
+from superarm.service.streams import Held, Streams
 from superarm.service.turn import Turn
 from superarm.service.writer import Command, Writer, command, refuse
 
@@ -42,7 +42,7 @@ class Desk:
         self.ledger: Ledger
         self.deadlines = Deadlines()
         self._queue_limit = queue_limit
-        self._busy: dict[tuple[str, str, str], asyncio.Event] = {}
+        self._streams = Streams()
         self._since_snapshot = 0
         self._catching = asyncio.Lock()
         self.turn = Turn(self)
@@ -68,25 +68,16 @@ class Desk:
         await self.writer.stop()
         await asyncio.to_thread(self.store.close)
 
-    @contextlib.asynccontextmanager
-    async def alone(self, kind: str, key: Key) -> AsyncIterator[None]:
+    def alone(self, kind: str, key: Key) -> Held:
         """Hold a stream: nobody else here plans or writes an event of it."""
-        place = (kind, *key)
-        while (held := self._busy.get(place)) is not None:
-            await held.wait()
-        mine = self._busy[place] = asyncio.Event()
-        try:
-            yield
-        finally:
-            del self._busy[place]
-            mine.set()
+        return self._streams.held((kind, *key))
 
     async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
         """Have an event in the log and in the state, or raise: ``Lost``, or a refusal with 503."""
         if not self.ready:
             raise overloaded("the service is starting or stopping; try again")
         done = asyncio.get_running_loop().create_future()
-        self.writer.submit([command(Entry(tenant, kind, stream, step, event), done)])
+        self.turn.post(command(Entry(tenant, kind, stream, step, event), done))
         if not await done:
             raise Lost
 

@@ -109,9 +109,15 @@ def counted(record: Record | None) -> dict[int, Row]:
     if record is None or not record.active or not record.asked.learns:
         return {}
     fill = UNSEEN if record.fill is None else record.fill
-    code = {PENDING: UNSEEN, DEFAULTED: fill}
     known = zip(record.action, record.rows, strict=True)
-    return {arm: tuple(code.get(x, x) for x in row) for arm, row in known if row is not None}
+    return {arm: _coded(row, fill) for arm, row in known if row is not None}
+
+
+def _coded(row: Row, fill: float) -> Row:
+    if PENDING not in row and DEFAULTED not in row:  # most rows: a look is ten times as fast as a copy
+        return row
+    code = {PENDING: UNSEEN, DEFAULTED: fill}
+    return tuple(code.get(x, x) for x in row)
 
 
 def waiting(record: Record | None) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Asks that arrive in one turn of the event loop: chosen by one call of the kernel, written by one commit."""
+"""What arrives in one turn of the event loop: asks chosen by one call of the kernel, events written by one commit."""
 
 import asyncio
 from dataclasses import dataclass
@@ -16,6 +16,9 @@ from superarm.service.writer import Command, command, refuse
 
 if TYPE_CHECKING:
     from superarm.service.desk import Desk
+
+TOGETHER = 32
+"""As many as are worth a commit of their own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,25 +43,44 @@ class Ask:
 
 
 class Turn:
-    """The asks that wait for the end of this turn of the event loop."""
+    """The asks and the events that wait for the end of this turn of the event loop, or until they are ``TOGETHER``.
+
+    So a burst goes to the log in several commits: while one runs, the rest is read, and the first answers are sent.
+    """
 
     def __init__(self, desk: "Desk") -> None:
         self._desk = desk
         self._asks: list[Ask] = []
+        self._commands: list[Command] = []
+        self._due = False
 
     def add(self, ask: Ask) -> None:
-        """Have it planned when everything else that has arrived is here, too."""
-        if not self._asks:
-            asyncio.get_running_loop().call_soon(self._plan)
+        """Have a decision planned and written."""
         self._asks.append(ask)
+        self._later(len(self._asks))
 
-    def _plan(self) -> None:
+    def post(self, event: Command) -> None:
+        """Have an event written."""
+        self._commands.append(event)
+        self._later(len(self._commands))
+
+    def _later(self, n: int) -> None:
+        if n >= TOGETHER:
+            self._end()
+        elif not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        self._due = False
         asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []
-        commands = list[Command]()
+        commands, self._commands = self._commands, []
         for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
             together = list(group)
             for some in [together] if plain else [[ask] for ask in together]:
                 commands += self._planned(some, plain)
+        if not commands:
+            return
         try:
             if not self._desk.ready:
                 raise overloaded("the service is starting or stopping; try again")
