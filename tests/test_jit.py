@@ -1,20 +1,12 @@
-"""kernel, component, verb: resolution, coercion, and a disk cache that is used when it may be and only then."""
+"""kernel, component, verb: resolution, coercion, construction."""
 
 import inspect
-import json
-import os
 import pickle
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from textwrap import dedent
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
 
-import superarm
 from superarm import _jit
 from superarm._jit import component, components, interpreted, kernel, verb
 from superarm.errors import InvalidArgument
@@ -209,128 +201,3 @@ def test_equal_types_compile_once():
     rate(Bernstein(3), 1.0)
     rate(Bernstein(2.5), 1.0)
     assert len(rate.signatures) == 1
-
-
-# ---- the cache on disk
-
-MINE = """
-    from typing import NamedTuple
-    import superarm as sa
-    from settings import POWER
-
-    @sa.component
-    class Mine(NamedTuple):
-        def start(self, weight: float) -> float:
-            return weight
-
-        def join(self, state: float, q: float) -> float:
-            return state * (1.0 - POWER * q)
-
-        def worth(self, weight: float, state: float) -> float:
-            return weight - state
-"""
-PROBE = """
-    import json
-    import numpy as np
-    from superarm import _jit
-    from superarm.rewards import Terms, value
-    from superarm.support import Dense
-
-    terms = Terms(np.array([1.0, 10.0]), Dense(2, 2))
-    found = value(Mine(), terms, np.array([0.5, 0.1, 0.5, 0.2]), np.array([0, 1]))
-    hits = sum(sum(k.stats.cache_hits.values()) for k in _jit._compiled)
-    misses = sum(sum(k.stats.cache_misses.values()) for k in _jit._compiled)
-    print(json.dumps({"found": round(found, 9), "hits": hits, "misses": misses}))
-"""
-
-
-class Sandbox:
-    """A copy of the package's sources, a component of the user's own, and a cache, in a directory of their own."""
-
-    def __init__(self, root):
-        self.root = root
-        shutil.copytree(Path(superarm.__file__).parent, root / "superarm", ignore=shutil.ignore_patterns("__pycache__"))
-        (root / "mine.py").write_text(dedent(MINE))
-        (root / "settings.py").write_text("POWER = 1.0")
-
-    def edit(self, file, old, new):
-        text = (self.root / file).read_text()
-        assert text.count(old) == 1
-        (self.root / file).write_text(text.replace(old, new))
-
-    def run(self, program=None):
-        program = program or "from mine import Mine\n" + dedent(PROBE)
-        changes = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(self.root / "cache"), "NUMBA_DISABLE_JIT": "0"}
-        environment = {**os.environ, **changes, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-W", "error", "-"]
-        done = subprocess.run(
-            command, input=program, env=environment, cwd=self.root, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory):
-    return Sandbox(tmp_path_factory.mktemp("sandbox"))
-
-
-def test_the_cache_is_used_until_a_source_changes(sandbox):
-    # Item 0: 1 - 0.5 * 0.5 = 0.75; item 1: 10 (1 - 0.9 * 0.8) = 2.8.
-    first = sandbox.run()
-    assert first["found"] == 3.55
-    assert first["misses"] > 0
-
-    second = sandbox.run()
-    assert second["found"] == 3.55
-    assert second["hits"] > 0
-    assert second["misses"] == 0
-
-    # A constant that machine code holds frozen, from a file without any kernel.
-    sandbox.edit("settings.py", "1.0", "0.5")
-    constant = sandbox.run()  # 1 - 0.75^2 + 10 (1 - 0.95 * 0.9) = 0.4375 + 1.45
-    assert constant["found"] == 1.8875
-
-    sandbox.edit("mine.py", "POWER * q", "q * q")
-    mine = sandbox.run()  # 1 - 0.75^2 + 10 (1 - 0.99 * 0.96) = 0.4375 + 0.496
-    assert mine["found"] == 0.9335
-    assert mine["misses"] > 0
-
-    # Far from the file that holds the compiled loop: the items of every arm change places.
-    sandbox.edit("superarm/support.py", "        return offset\n", "        return 1 - offset\n")
-    package = sandbox.run()  # weights swap: 10 * 0.4375 + 0.0496
-    assert package["found"] == 4.4246
-    assert package["misses"] > 0
-    again = sandbox.run()
-    assert (again["found"], again["misses"]) == (4.4246, 0)
-
-
-def test_components_typed_at_the_prompt_are_never_stale(sandbox):
-    """Without a file to watch, a second definition of the same name must not get the first one's machine code."""
-    typed = dedent(MINE) + dedent(PROBE)
-    gentle = sandbox.run(typed)["found"]
-    harsh = sandbox.run(typed.replace("state * (1.0 - POWER * q)", "0.0 * state"))["found"]
-    assert harsh == 11.0  # everything is covered at once
-    assert gentle != harsh
-
-
-def test_old_caches_are_discarded(tmp_path):
-    ages = range(_jit._KEPT + 2)
-    for age in ages:
-        (tmp_path / f"{age:016d}").mkdir()
-        os.utime(tmp_path / f"{age:016d}", (age, age))
-    (tmp_path / "something else").mkdir()
-    _jit._discard_old(tmp_path, f"{5:016d}")  # in use already: nothing to make room for
-    assert len(list(tmp_path.iterdir())) == len(ages) + 1
-    _jit._discard_old(tmp_path, "f" * 16)
-    assert sorted(d.name for d in tmp_path.iterdir()) == [f"{age:016d}" for age in ages[3:]] + ["something else"]
-
-
-def test_where_the_cache_lies(monkeypatch, tmp_path):
-    monkeypatch.setattr(_jit._config, "CACHE_DIR", str(tmp_path))
-    assert _jit.cache_directory() == tmp_path
-    monkeypatch.setattr(_jit._config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert _jit.cache_directory() == tmp_path / "xdg" / "superarm"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert _jit.cache_directory() == Path.home() / ".cache" / "superarm"

@@ -1,4 +1,4 @@
-"""All that the library knows of numba.
+"""All that the library knows of numba, but for its machine code on disk.
 
 ``kernel`` compiles a function, ``component`` compiles the methods of a NamedTuple, and ``verb`` is how
 one kernel calls a component's method: ``score(index, ...)`` is ``index.score(...)``, resolved by the
@@ -6,11 +6,8 @@ type of ``index``, so that a composition specialises fully and its cache survive
 """
 
 import functools
-import hashlib
 import inspect
 import operator
-import os
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
@@ -20,6 +17,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from superarm._cache import KernelCache, watch
 from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,11 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _config: Any = numba.config
-_package = Path(__file__).parent
-_sources = {str(path) for path in _package.rglob("*.py")}
-_constants: set[bytes] = set()
 _compiled: list[Any] = []
-_KEPT = 12  # digests whose compiled code stays on disk: versions and files of components side by side
 
 components: dict[str, type] = {}
 """Every component class by ``module:name``, so that a plain description can be turned back into one."""
@@ -65,29 +59,13 @@ def _compile(fn: F, **options: Any) -> F:
         return fn
     compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
     _compiled.append(compiled)
-    source = inspect.getfile(fn)
-    if _package in Path(source).parents:
-        _cache([compiled])
-    elif fn.__module__ != "__main__" and Path(source).is_file():
-        # A component of the user's own, which any cached composition may now call. One of a script's or notebook's
-        # __main__ is another type in every process, so that no cached composition can be taken for one with it.
-        known = len(_sources), len(_constants)
-        _sources.add(source)
-        _watch(fn)
-        _cache([compiled] if known == (len(_sources), len(_constants)) else _compiled)
+    # What was typed at a prompt has no file to watch, and a component of __main__ is another type in every process, so
+    # that no machine code on disk can be taken for one with it.
+    if fn.__module__ != "__main__" and Path(inspect.getfile(fn)).is_file():
+        if not fn.__module__.startswith("superarm."):
+            watch(fn)
+        compiled._cache = KernelCache(fn)
     return compiled  # type: ignore[no-any-return]
-
-
-def _watch(fn: Any) -> None:
-    """Note what machine code freezes besides a function's own file: constants from elsewhere, modules it names."""
-    names = inspect.getclosurevars(fn)
-    for value in (*names.globals.values(), *names.nonlocals.values()):
-        if isinstance(value, np.ndarray):
-            _constants.add(value.tobytes())
-        elif isinstance(value, int | float | str | tuple):
-            _constants.add(repr(value).encode())
-        elif inspect.ismodule(value) and getattr(value, "__file__", None):
-            _sources.add(str(value.__file__))
 
 
 def interpreted(fn: F) -> F:
@@ -192,42 +170,3 @@ class verb(Generic[P, R]):
     def _resolve(self, component: Any, *args: Any) -> Callable[..., Any]:
         method = self._method(component.instance_class)
         return lambda component, *args: method(component, *args)  # noqa: PLW0108 (numba wants a Python function)
-
-
-def _cache(kernels: Iterable[Any]) -> None:
-    """Cache on disk under a digest of all sources; numba alone notices a kernel's own file only."""
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(cache_directory() / _digest(frozenset(_sources), frozenset(_constants)))
-    for compiled in kernels:
-        compiled.enable_caching()
-    _config.CACHE_DIR = before
-
-
-def cache_directory() -> Path:
-    """Where compiled kernels are kept: ``NUMBA_CACHE_DIR``, or the user's cache directory."""
-    if _config.CACHE_DIR:
-        return Path(_config.CACHE_DIR)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "superarm"
-
-
-@functools.cache
-def _digest(sources: frozenset[str], constants: frozenset[bytes]) -> str:
-    parts = [*(Path(s).read_bytes() for s in sorted(sources)), *sorted(constants)]
-    digest = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-    _discard_old(cache_directory(), digest)
-    return digest
-
-
-def _discard_old(directory: Path, digest: str) -> None:
-    if not directory.is_dir() or (directory / digest).is_dir():
-        return
-    caches = sorted((d for d in directory.iterdir() if d.is_dir() and len(d.name) == 16), key=_age)
-    for old in caches[: max(0, len(caches) - _KEPT + 1)]:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _age(directory: Path) -> float:
-    try:
-        return directory.stat().st_mtime
-    except FileNotFoundError:  # another process discarded it first
-        return 0.0
