@@ -1,7 +1,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints, floats, probabilities
@@ -75,6 +74,8 @@ class IndependentCascade(_Graph):
     @interpreted
     def best(self, problem: Any) -> tuple[float, float]:
         """What the best seeds reach, at least and at most: greedy, and what is left to gain at each of its stages."""
+        from scipy.sparse import csr_array
+
         table = csr_array((np.ones(len(self.held)), self.held, self.start), shape=(problem.n_arms, len(self.worth)))
         left, low, high = self.worth.copy(), 0.0, np.inf
         for _ in range(problem.k):

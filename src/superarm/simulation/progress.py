@@ -4,6 +4,7 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 
@@ -43,12 +44,10 @@ class _Bar:
 @contextlib.contextmanager
 def bar(total: int, wanted: bool) -> Iterator[Progress]:
     """A bar over ``total`` rounds; silent if not ``wanted``, off a terminal, or without tqdm."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        wanted = False
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or not sys.stderr.isatty() or find_spec("tqdm") is None:
         yield _Silent()
         return
+    from tqdm import tqdm
+
     with tqdm(total=total, unit="round", unit_scale=True, smoothing=0.1) as shown:
         yield _Bar(shown)
