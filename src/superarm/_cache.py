@@ -32,8 +32,19 @@ _files = {str(path): _digest(path) for path in _package.rglob("*.py")}
 """Sources by what they were when they were imported: machine code is made from that, not from what is edited later."""
 
 
+def has_source(fn: Callable[..., Any]) -> bool:
+    """Whether machine code of ``fn`` may be kept.
+
+    What was typed at a prompt has no file to watch, and a component of __main__ is another type in every process, so
+    that no machine code on disk can be taken for one with it.
+    """
+    return fn.__module__ != "__main__" and Path(inspect.getfile(fn)).is_file()
+
+
 def watch(fn: Callable[..., Any]) -> None:
-    """Note what machine code of ``fn``, a user's own, freezes: its file, constants from elsewhere, modules it names."""
+    """Note what machine code of a user's own ``fn`` freezes: its file, constants from elsewhere, modules it names."""
+    if fn.__module__.startswith("superarm.") or not has_source(fn):
+        return
     source = inspect.getfile(fn)
     _files[source] = _digest(source)  # each time, since modules can be reloaded
     names = inspect.getclosurevars(fn)

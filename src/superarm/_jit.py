@@ -9,7 +9,6 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
@@ -17,7 +16,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from superarm._cache import KernelCache, watch
+from superarm._cache import KernelCache, has_source, watch
 from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,15 +56,29 @@ def wrapping(fn: F) -> F:
 def _compile(fn: F, **options: Any) -> F:
     if _config.DISABLE_JIT:
         return fn
+    watch(fn)
+    return _dispatcher(fn, **options)
+
+
+def _dispatcher(fn: F, **options: Any) -> F:
     compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
     _compiled.append(compiled)
-    # What was typed at a prompt has no file to watch, and a component of __main__ is another type in every process, so
-    # that no machine code on disk can be taken for one with it.
-    if fn.__module__ != "__main__" and Path(inspect.getfile(fn)).is_file():
-        if not fn.__module__.startswith("superarm."):
-            watch(fn)
+    if has_source(fn):
         compiled._cache = KernelCache(fn)
     return compiled  # type: ignore[no-any-return]
+
+
+class _Method:
+    """A component's method, made a kernel when it is first looked up: a process uses few of those that it imports."""
+
+    def __init__(self, cls: type, name: str, fn: FunctionType) -> None:
+        watch(fn)
+        self._cls, self._name, self._fn = cls, name, fn
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        compiled: Any = _dispatcher(self._fn)
+        setattr(self._cls, self._name, compiled)
+        return compiled.__get__(instance, owner)
 
 
 def interpreted(fn: F) -> F:
@@ -84,7 +97,7 @@ def component(cls: type[T]) -> type[T]:
     """
     for name, method in list(vars(cls).items()):
         if isinstance(method, FunctionType) and not name.startswith("_") and "interpreted" not in vars(method):
-            setattr(cls, name, kernel(method))
+            setattr(cls, name, method if _config.DISABLE_JIT else _Method(cls, name, method))
     if "__new__" not in vars(cls) or tuple in cls.__bases__:
         _validate_on_construction(cls)
     cls.__reduce__ = _reduce  # type: ignore[method-assign]
