@@ -28,13 +28,15 @@ CASES = {
 TIMES = 7
 
 
-def seconds(code: str) -> tuple[float, float]:
-    """Seconds on the clock, and of processor time, of a process that runs ``code``."""
+def seconds(code: str) -> tuple[float, float, float]:
+    """Seconds until a process that runs ``code`` has done so, until it has ended, and of processor time."""
     # Python may keep what it makes of the sources, as it does unless told otherwise.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    spent, started = _children(), time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, env=environment)
-    return time.perf_counter() - started, _children() - spent
+    spent, started = _children(), time.time()
+    command = [sys.executable, "-c", f"{code}\nimport time; print(time.time())"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    ended = time.time()
+    return float(done.stdout.split()[-1]) - started, ended - started, _children() - spent
 
 
 def _children() -> float:
@@ -46,9 +48,10 @@ def main() -> None:
     for code in CASES.values():
         seconds(code)  # compiles, and fills caches
     taken = np.array([[seconds(code) for code in CASES.values()] for _ in range(TIMES)])
-    for name, (clock, processor) in zip(CASES, taken.transpose(1, 2, 0), strict=True):
-        spread = f"[{clock.min():.2f}-{clock.max():.2f}]"
-        print(f"{name:16s} {np.median(clock):.2f} s {spread}, processor {np.median(processor):.2f} s", flush=True)
+    print("seconds of a new process: to its result [least-most], until it has ended, of processor time")
+    for name, (result, end, processor) in zip(CASES, taken.transpose(1, 2, 0), strict=True):
+        middle = [np.median(result), np.median(end), np.median(processor)]
+        print(f"{name:16s} {middle[0]:.2f} [{result.min():.2f}-{result.max():.2f}] {middle[1]:.2f} {middle[2]:.2f}")
 
 
 if __name__ == "__main__":
