@@ -12,6 +12,7 @@ PARTS = (
     "sparse",
     "scale",
     "peers",
+    "top_k",
     "threads",
     "startup",
     "lanes",
