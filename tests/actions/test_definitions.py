@@ -97,6 +97,17 @@ def test_groups_may_have_names():
     assert shelf.k == 2
 
 
+@pytest.mark.parametrize("k", [1, 4, 9, 30])
+@pytest.mark.parametrize("levels", [1, 3, 1000])
+def test_the_heaviest_subset_is_the_start_of_all_arms_in_order(k, levels):
+    rng = np.random.default_rng(k)
+    for _ in range(20):
+        weights, pulls = rng.integers(0, levels, 90) / levels, rng.integers(1, 4, 90).astype(float)
+        ranks = Ranks(pulls, rng.random(90) < rng.choice([0.05, 0.5, 1.0]))
+        line = sorted(np.flatnonzero(ranks.eligible), key=lambda j: (-weights[j], pulls[j], j))
+        assert heaviest(sa.Subsets(k), weights, ranks).tolist() == line[:k]
+
+
 def test_trees_have_no_batch_where_the_eligible_edges_do_not_connect():
     trees = sa.SpanningTrees(3, [(0, 1), (1, 2), (0, 1)])
     some = Ranks(np.zeros(3), np.array([True, False, True]))

@@ -130,6 +130,27 @@ def order(weights: Floats, ranks: Ranks) -> Ints:
 
 
 @kernel
+def first(k: int, weights: Floats, ranks: Ranks) -> Ints:
+    """The first ``k`` eligible arms of that order, each let into the line of the best so far: for small ``k``."""
+    line, size = np.empty(k, np.int64), 0
+    for j in range(len(weights)):
+        if not ranks.eligible[j]:
+            continue
+        at = size
+        while at > 0:
+            ahead = line[at - 1]
+            if weights[ahead] > weights[j] or (weights[ahead] == weights[j] and ranks.pulls[ahead] <= ranks.pulls[j]):
+                break
+            if at < k:
+                line[at] = ahead
+            at -= 1
+        if at < k:
+            line[at] = j
+            size = min(size + 1, k)
+    return line[:size]
+
+
+@kernel
 def holds(chosen: Ints, size: int, arm: int) -> bool:
     """Whether ``arm`` is among the first ``size`` of ``chosen``."""
     for n in range(size):
