@@ -116,9 +116,9 @@ class History(Struct):
         if not rows:
             return
         gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
-        ends = np.cumsum(sizes)
-        for record, first, last in zip(waiting, ends - sizes, ends, strict=True):
-            self._add(record, float(nothing + gains[first:last].sum()))
+        values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
+        for record, value in zip(waiting, values.tolist(), strict=True):
+            self._add(record, value)
 
     def _add(self, record: Record, value: float) -> None:
         while (place := record.asked.t // self.length) >= LIMIT:
@@ -143,8 +143,10 @@ def _valued(record: Record, n_items: int) -> bool:
     """Whether the reward is known: every entry was told, or filled at the end of the window."""
     if not record.active or not record.action or record.asked.n_items != n_items:
         return False
-    gone = (PENDING, UNSEEN) if record.fill is not None else (PENDING, UNSEEN, DEFAULTED)
-    return all(row is not None and not any(x in row for x in gone) for row in record.rows)
+    for row in record.rows:
+        if row is None or PENDING in row or UNSEEN in row or (record.fill is None and DEFAULTED in row):
+            return False
+    return True
 
 
 def _filled(row: Any, record: Record, n_items: int) -> Any:

@@ -60,12 +60,14 @@ def entries(record: Record, units: list[Unit]) -> Iterator[Unit]:
 
 def _whole_rows(record: Record, event: Told) -> Record | None:
     """What ``_told`` gives, sooner, where all units are whole rows of an open decision."""
-    if record.closed or any(item != ALL for _, item, _ in event.units):
+    if record.closed:
         return None
-    values = {arm: value for arm, _, value in event.units}
-    n_items = record.asked.n_items
-    rows = zip(record.action, record.rows, strict=True)
-    return replace(record, rows=tuple((values[arm],) * n_items if arm in values else row for arm, row in rows))
+    rows, n_items = dict(zip(record.action, record.rows, strict=True)), record.asked.n_items
+    for arm, item, value in event.units:
+        if item != ALL:
+            return None
+        rows[arm] = (value,) * n_items
+    return replace(record, rows=tuple(rows.values()))
 
 
 def _told(record: Record, event: Told) -> Record:
@@ -99,8 +101,11 @@ def _filled(row: Row | None, record: Record, event: Expired) -> Row | None:
 
 
 def _completed(record: Record) -> Record:
-    if record.closed or not record.active or any(row is None or PENDING in row for row in record.rows):
+    if record.closed or not record.active:
         return record
+    for row in record.rows:
+        if row is None or PENDING in row:
+            return record
     return replace(record, closed="complete")
 
 
