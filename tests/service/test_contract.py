@@ -1,6 +1,7 @@
 """The semantics table over HTTP, on both stores, by one suite."""
 
 import itertools
+import json
 import time
 
 import httpx
@@ -266,6 +267,28 @@ def test_bulk_decisions_and_bulk_feedback_answer_line_by_line(http, problem):
     reply = http.post("/v1/feedback/bulk", content="\n".join(lines), headers={"content-type": "application/x-ndjson"})
     codes = [line.split('"')[1] for line in reply.text.strip().split("\n")]
     assert codes == ["applied", "error", "error", "applied"]
+
+
+def test_lines_of_one_request_count_as_requests_one_after_the_other_would(http):
+    name = create(http, arms=[f"arm-{n}" for n in range(6)], k=2)
+    decisions = [ask(http, name) for _ in range(70)]  # more than one commit takes
+    lines = []
+    for made in decisions:
+        first, second = made["arms"]
+        for arm_, value in ((first, 1.0), (second, 0.5), (first, 1.0), (first, 0.0)):
+            lines.append({"decision": made["id"], "feedback": [{"arm": arm_, "value": value}]})
+    body = "\n".join(json.dumps(line) for line in lines)
+    reply = http.post("/v1/feedback/bulk", content=body, headers={"content-type": "application/x-ndjson"})
+    answers = [json.loads(line) for line in reply.text.strip().split("\n")]
+    for n in range(len(decisions)):
+        told, more, again, against = answers[4 * n : 4 * n + 4]
+        assert (told["applied"], told["state"]) == (True, "open")
+        assert (more["applied"], more["state"]) == (True, "complete")
+        assert again["applied"] is False
+        assert against["error"]["code"] == "conflict"
+    rows = [arm(http, name, f"arm-{n}") for n in range(6)]
+    assert sum(row["pulls"] for row in rows) == 140
+    assert sum(row["pulls"] * row["mean"][0] for row in rows) == pytest.approx(70 * 1.5)
 
 
 def test_past_outcomes_warm_the_start_once(http, problem):

@@ -42,7 +42,7 @@ class Desk:
         self.ledger: Ledger
         self.deadlines = Deadlines()
         self._queue_limit = queue_limit
-        self._streams = Streams()
+        self.streams = Streams()
         self._since_snapshot = 0
         self._catching = asyncio.Lock()
         self.turn = Turn(self)
@@ -70,7 +70,7 @@ class Desk:
 
     def alone(self, kind: str, key: Key) -> Held:
         """Hold a stream: nobody else here plans or writes an event of it."""
-        return self._streams.held((kind, *key))
+        return self.streams.held((kind, *key))
 
     async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
         """Have an event in the log and in the state, or raise: ``Lost``, or a refusal with 503."""

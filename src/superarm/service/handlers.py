@@ -7,6 +7,7 @@ import msgspec
 
 from superarm.service import changing, telling, views, wire
 from superarm.service.asking import ask
+from superarm.service.bulk import tell_all
 from superarm.service.desk import Desk
 from superarm.service.keys import Principal
 from superarm.service.refusal import Refusal, invalid
@@ -132,16 +133,24 @@ async def post_bulk(call: Call) -> Answer:
     if len(lines) > wire.MAX_BULK:
         raise Refusal(413, "too_large", f"{len(lines)} lines; send at most {wire.MAX_BULK}")
 
-    async def one(line: bytes) -> Any:
-        try:
-            body = _line.decode(line)
-            return await telling.tell(call.desk, (call.who.tenant, body.decision), body)
-        except (Refusal, msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            code = error.code if isinstance(error, Refusal) else "invalid"
-            return wire.ErrorReply(wire.ErrorBody(code, str(error)))
+    bodies = [_decoded(line) for line in lines]
+    good = [body for body in bodies if isinstance(body, wire.BulkLine)]
+    outcomes = iter(await tell_all(call.desk, call.who.tenant, good))
+    answers = [next(outcomes) if isinstance(body, wire.BulkLine) else body for body in bodies]
+    return 200, b"".join(_encoded(answer) + b"\n" for answer in answers)
 
-    answers = await asyncio.gather(*map(one, lines))
-    return 200, b"".join(msgspec.json.encode(answer) + b"\n" for answer in answers)
+
+def _decoded(line: bytes) -> wire.BulkLine | Refusal:
+    try:
+        return _line.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        return Refusal(422, "invalid", str(error))
+
+
+def _encoded(answer: wire.AppliedReply | Refusal) -> bytes:
+    if isinstance(answer, Refusal):
+        return msgspec.json.encode(wire.ErrorReply(wire.ErrorBody(answer.code, answer.message)))
+    return msgspec.json.encode(answer)
 
 
 def whole(values: dict[str, str], name: str, default: int, largest: int) -> int:

@@ -14,26 +14,42 @@ class Streams:
 
     def held(self, place: Place) -> "Held":
         """``async with`` it to hold the stream."""
-        return Held(self._held, place)
+        return Held(self, place)
+
+    def busy(self, place: Place) -> bool:
+        """Whether somebody holds the stream."""
+        return place in self._held
+
+    def take(self, place: Place) -> None:
+        """Hold a stream that is not busy."""
+        self._held[place] = None
+
+    def leave(self, place: Place) -> None:
+        """Hold it no longer."""
+        free = self._held.pop(place)
+        if free is not None:
+            free.set()
+
+    async def freed(self, place: Place) -> None:
+        """Wait until who holds the stream leaves it."""
+        free = self._held[place]
+        if free is None:
+            free = self._held[place] = asyncio.Event()
+        await free.wait()
 
 
 class Held:
     """A stream while it is held."""
 
-    __slots__ = ("_all", "_place")
+    __slots__ = ("_place", "_streams")
 
-    def __init__(self, held: dict[Place, asyncio.Event | None], place: Place) -> None:
-        self._all, self._place = held, place
+    def __init__(self, streams: Streams, place: Place) -> None:
+        self._streams, self._place = streams, place
 
     async def __aenter__(self) -> None:
-        while self._place in self._all:
-            free = self._all[self._place]
-            if free is None:
-                free = self._all[self._place] = asyncio.Event()
-            await free.wait()
-        self._all[self._place] = None
+        while self._streams.busy(self._place):
+            await self._streams.freed(self._place)
+        self._streams.take(self._place)
 
     async def __aexit__(self, *_: object) -> None:
-        free = self._all.pop(self._place)
-        if free is not None:
-            free.set()
+        self._streams.leave(self._place)

@@ -21,20 +21,25 @@ SWEEP = 500
 
 async def tell(desk: Desk, key: Key, body: TellBody) -> AppliedReply:
     """Feedback of a decision."""
+    return reply(*await desk.decide(key, lambda record, learner: planned(record, learner, body)))
 
-    def plan(record: Record, learner: Learner) -> Told | None:
-        units = units_of(record, learner, body)
-        try:
-            event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
-        except Refusal as refusal:
-            learner.history.conflicting += refusal.status == 409
-            raise
-        learner.history.repeated += event is None
-        return event
 
-    applied, record, event = await desk.decide(key, plan)
-    late = bool(event is not None and event.late) or (event is None and record.closed == "expired")
-    learnt = applied and (event.learn or not event.late)
+def planned(record: Record, learner: Learner, body: TellBody) -> Told | None:
+    """The event that feedback makes, or None if it changes nothing."""
+    units = units_of(record, learner, body)
+    try:
+        event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
+    except Refusal as refusal:
+        learner.history.conflicting += refusal.status == 409
+        raise
+    learner.history.repeated += event is None
+    return event
+
+
+def reply(applied: bool, record: Record, event: Told | None) -> AppliedReply:
+    """What became of feedback: ``record`` is the decision after it."""
+    late = event.late if event is not None else record.closed == "expired"
+    learnt = event is not None and applied and (event.learn or not event.late)
     return AppliedReply(learnt, late, state_of(record))
 
 

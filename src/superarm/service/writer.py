@@ -21,19 +21,35 @@ def _nothing() -> None:
     pass
 
 
+class Answer(Protocol):
+    """Where it is told whether an event took its place; a future, or one's own."""
+
+    def done(self) -> bool:
+        """Whether it was told, or nobody waits for it any more."""
+        ...
+
+    def set_result(self, kept: bool, /) -> None:
+        """It is in the log, or lost its place to another event."""
+        ...
+
+    def set_exception(self, error: Exception, /) -> None:
+        """It is not known to be in the log."""
+        ...
+
+
 class Command(NamedTuple):
-    """An event to write, as an object and as a line, and where the answer goes: did it take its place?
+    """An event to write, as an object and as a line, and where the answer goes.
 
     ``settle`` is called as soon as the event counts, or never will.
     """
 
     entry: Entry
     line: Line
-    done: "asyncio.Future[bool]"
+    done: Answer
     settle: Callable[[], None] = _nothing
 
 
-def command(entry: Entry, done: "asyncio.Future[bool]", settle: Callable[[], None] = _nothing) -> Command:
+def command(entry: Entry, done: Answer, settle: Callable[[], None] = _nothing) -> Command:
     """An event on its way to the writer."""
     tenant, kind, stream, step, event = entry
     return Command(entry, Line(tenant, kind, stream, step, encode(event)), done, settle)
