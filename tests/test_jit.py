@@ -2,13 +2,14 @@
 
 import inspect
 import pickle
+import sys
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from superarm import _jit
-from superarm._jit import component, components, interpreted, kernel, verb
+from superarm._jit import component, components, interpreted, kernel, lean, verb
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, Bernstein
 from superarm.rewards import Coverage, Terms, value
@@ -67,6 +68,46 @@ def test_verbs_resolve_by_type_and_fall_back_on_their_default():
     assert (tails(Bird()), tails(Snake())) == (3, 1)
     assert _walk(Bird(1), 3) == 307
     assert _walk(Snake(), 3) == 100
+
+
+class Walker:
+    def walk(self, way: Any) -> None: ...
+
+
+walk = verb(Walker.walk)
+
+
+@component
+class Ant(NamedTuple):
+    reach: Any
+
+    @lean
+    def walk(self, way: Any) -> None:
+        way[0] += self.reach[0]
+
+
+@component
+class Elephant(NamedTuple):
+    reach: Any
+
+    def walk(self, way: Any) -> None:
+        steps = np.full(3, self.reach[0])  # makes an array, so it cannot be lean
+        way[0] += steps.sum()
+
+
+@kernel
+def _walk_often(walker, way):
+    for _ in range(1_000):
+        walk(walker, way)
+
+
+@pytest.mark.parametrize(("kind", "far"), [(Ant, 2_000.0), (Elephant, 6_000.0)])
+def test_methods_may_be_lean_or_make_arrays(kind, far):
+    reach, way = np.array([2.0]), np.zeros(1)
+    held = sys.getrefcount(reach), sys.getrefcount(way)
+    _walk_often(kind(reach), way)
+    assert way[0] == far
+    assert (sys.getrefcount(reach), sys.getrefcount(way)) == held
 
 
 def test_a_missing_method_is_named():

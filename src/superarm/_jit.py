@@ -38,14 +38,19 @@ def kernel(fn: F) -> F:
     return _compile(fn)
 
 
+_LEAN: Any = {"_nrt": False}
+_INLINED: Any = {"_nrt": False, "forceinline": True}
+
+
 def lean(fn: F) -> F:
-    """A kernel that makes no arrays and returns none, and so counts no references: they cost more than small work."""
-    return _compile(fn, _nrt=False)
+    """A kernel, or a component's method, that makes no arrays and returns none, and so counts no references: they cost
+    more than small work."""
+    return _compile(fn, **_LEAN)
 
 
 def inlined(fn: F) -> F:
     """A lean kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
-    return _compile(fn, _nrt=False, forceinline=True)
+    return _compile(fn, **_INLINED)
 
 
 def wrapping(fn: F) -> F:
@@ -162,7 +167,8 @@ _COERCIONS: dict[Any, Callable[[Any, str], Any]] = {float: _float, int: _int}
 class verb(Generic[P, R]):
     """A method of a family of components, as a function that kernels can call.
 
-    ``default`` serves the components that do not define the method.
+    ``default`` serves the components that do not define the method. A method that is ``lean`` is called without
+    counting references: to count those of every array it is given would cost more than flipping a few coins.
     """
 
     def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None:
@@ -170,6 +176,7 @@ class verb(Generic[P, R]):
         self._name = method.__name__
         self._default = default
         overload(self, strict=False)(self._resolve)
+        overload(self, jit_options=_INLINED, strict=False)(self._resolve_lean)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._method(type(args[0]))(*args)
@@ -180,6 +187,18 @@ class verb(Generic[P, R]):
             raise TypeError(f"{cls.__name__} has no method {self._name!r}")
         return method
 
-    def _resolve(self, component: Any, *args: Any) -> Callable[..., Any]:
+    def _resolve(self, component: Any, *args: Any) -> Callable[..., Any] | None:
         method = self._method(component.instance_class)
-        return lambda component, *args: method(component, *args)  # noqa: PLW0108 (numba wants a Python function)
+        return None if _is_lean(method) else _calling(method)
+
+    def _resolve_lean(self, component: Any, *args: Any) -> Callable[..., Any] | None:
+        method = self._method(component.instance_class)
+        return _calling(method) if _is_lean(method) else None
+
+
+def _is_lean(method: Any) -> bool:
+    return method.targetoptions.get("_nrt") is False
+
+
+def _calling(method: Any) -> Callable[..., Any]:
+    return lambda component, *args: method(component, *args)  # noqa: PLW0108 (numba wants a Python function)

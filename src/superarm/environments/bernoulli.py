@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from superarm._jit import component
+from superarm._jit import component, lean
 from superarm.arrays import Bools, Floats, Ints, Probabilities
 from superarm.noise import Noise, seek, uniform
 from superarm.support import Support, span
@@ -15,6 +15,7 @@ class Bernoulli(NamedTuple):
 
     p: Probabilities
 
+    @lean
     def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         at = 0

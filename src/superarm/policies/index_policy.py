@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from superarm._jit import component, interpreted
+from superarm._jit import component, interpreted, lean
 from superarm.actions import cover
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
@@ -48,6 +48,7 @@ class IndexPolicy(NamedTuple):
         rate(self.confidence, problem, moment, memory, noise)
         return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
 
+    @lean
     def learn(
         self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
     ) -> None:

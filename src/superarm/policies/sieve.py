@@ -84,6 +84,7 @@ class Sieve(NamedTuple):
     def choose(self, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> Ints:
         return memory.chosen[: _assemble(self.confidence, problem, moment, memory, noise)].copy()
 
+    @lean
     def learn(
         self, problem: Problem, tally: Tally, memory: Sifted, feedback: Feedback, noise: Noise, sign: float
     ) -> None:

@@ -119,6 +119,7 @@ class SparseSieve(NamedTuple):
             _look_ahead(self.confidence, problem, moment, memory, noise)
         return memory.chosen[: _assemble(self, problem, moment, memory, noise)].copy()
 
+    @lean
     def learn(
         self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, noise: Noise, sign: float
     ) -> None:

@@ -69,19 +69,21 @@ def advance(
     sheet = Sheet(outcome, seen, observed)
     memo = fresh(problem.reward, problem.terms)
     nothing = total(problem.reward, problem.terms, memo)
+    # Bound once: what is taken out of a tuple counts references, round by round.
+    tally, memory, sofar, (world, mind, coin) = game.tally, game.memory, game.earned, game.streams
+    terms, ranks = problem.terms, Ranks(tally.pulls, eligible)
+    support = terms.support
     for mark in range(1, len(rounds)):
         for t in range(rounds[mark - 1] + 1, rounds[mark] + 1):
-            seek(game.streams.mind, t, 0)
-            moment = Moment(t, game.tally, Ranks(game.tally.pulls, eligible))
-            action = choose(policy, problem, moment, game.memory, game.streams.mind)
+            seek(mind, t, 0)
+            action = choose(policy, problem, Moment(t, tally, ranks), memory, mind)
             seen[:] = True
-            n = answer(environment, problem.terms.support, action, t, game.streams.world, sheet)
+            n = answer(environment, support, action, t, world, sheet)
             feedback = Feedback(t, action if n < 0 else observed[:n], outcome, seen)
-            learn(policy, problem, game.tally, game.memory, feedback, game.streams.coin, 1.0)
-            p = means(environment, t).reshape(-1)
-            told = nothing + accrue(problem.reward, problem.terms, memo, p, action)
-            game.earned[0] += earn(environment, problem.terms.weights, problem.terms.support, action, t, told)
-            forget(problem.reward, problem.terms, memo, action)
-        earned[mark - 1] = game.earned[0]
+            learn(policy, problem, tally, memory, feedback, coin, 1.0)
+            told = nothing + accrue(problem.reward, terms, memo, means(environment, t).reshape(-1), action)
+            sofar[0] += earn(environment, terms.weights, support, action, t, told)
+            forget(problem.reward, terms, memo, action)
+        earned[mark - 1] = sofar[0]
         game.last[:] = -1
         game.last[: len(action)] = action
