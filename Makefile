@@ -37,7 +37,7 @@ unit: $(READY)
 plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles \
 	  tests/policies/test_set_bonus.py tests/policies/test_joint_policy.py tests/policies/test_batch_policy.py \
-	  tests/policies/test_fading.py tests/policies/test_sieve_indices.py
+	  tests/policies/test_fading.py tests/policies/test_sieve_indices.py tests/policies/test_blocks.py tests/test_agent.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -2,7 +2,8 @@
 
 Neighbours share the most popular items and promise about as much besides, so what the best of them can add to a batch
 is known closely from a few numbers of their block: the largest share of each of those items, and the largest rest. The
-blocks stand in a tournament by what they promise; among equals the one whose first arm stands first in line.
+blocks stand in a tournament by what they promise; among equals the one whose first arm stands first in line. Bounds
+that let greedy picking pass over arms are [Minoux1978]_'s.
 """
 
 from typing import NamedTuple
