@@ -1,11 +1,13 @@
 """One greedy call for coverage: superarm's oracle against submodlib, apricot, NumPy and C++ on the same matrices.
 
 Peers take part if installed: ``pip install submodlib-py apricot-select``. submodlib keeps single precision, and
-apricot's ``MaxCoverageSelection`` is another function (sums cut off at 1): times can be compared, batches not.
-apricot compiles its kernels anew in every ``fit``; here it compiles them once.
+apricot's functions are others: square roots of sums, which like coverage never saturate, and sums cut off at 1, which
+on iid matrices do after a few picks. Times can be compared, batches not. apricot compiles its kernels anew in every
+``fit``; here it compiles them once.
 """
 
 import functools
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -55,15 +57,14 @@ def submodlib_sparse(p: Any, k: int) -> Call:
     )
 
 
-def apricot(q: Any, k: int) -> Call:
-    """apricot's coverage selection, its kernels compiled once."""
-    from apricot.functions import maxCoverage
-
+def apricot(module: str, selection: str, q: Any, k: int) -> Call:
+    """A selection of apricot's, its kernels compiled once."""
+    functions = importlib.import_module(f"apricot.functions.{module}")
     for name in ("calculate_gains", "calculate_gains_sparse", "calculate_gains_sieve", "calculate_gains_sieve_sparse"):
-        compiled = getattr(maxCoverage, name)
+        compiled = getattr(functions, name)
         if not hasattr(compiled, "cache_info"):
-            setattr(maxCoverage, name, functools.cache(compiled))
-    return lambda: maxCoverage.MaxCoverageSelection(k, optimizer="two-stage").fit(q)
+            setattr(functions, name, functools.cache(compiled))
+    return lambda: getattr(functions, selection)(k, optimizer="two-stage").fit(q)
 
 
 def has(name: str) -> bool:
@@ -103,7 +104,8 @@ def dense(kind: str) -> None:
             calls["submodlib naive, maximise only"] = submodlib_dense(q, k, "NaiveGreedy")
             calls["submodlib lazy, maximise only"] = submodlib_dense(q, k, "LazyGreedy")
         if has("apricot"):
-            calls["apricot, compiled once"] = apricot(q, k)
+            calls["apricot, roots of sums"] = apricot("featureBased", "FeatureBasedSelection", q, k)
+            calls["apricot, sums cut off"] = apricot("maxCoverage", "MaxCoverageSelection", q, k)
         compare(f"({n},{m},{k}) {kind}", calls)
 
 
