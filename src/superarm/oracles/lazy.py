@@ -25,10 +25,14 @@ _SEEDS = 2
 
 
 class Limits(NamedTuple):
-    """What arms can add: ``arm`` (n_arms,), minus infinity if it may not join; the largest of each ``block``."""
+    """What arms can add: ``arm`` (n_arms,), minus infinity if it may not join; the largest of each ``block``.
+
+    ``lead`` (n_blocks,) is the arm of a block that stands before its others: who wins if all are equal.
+    """
 
     arm: Floats
     block: Floats
+    lead: Ints
 
 
 @component
@@ -54,7 +58,7 @@ class LazyGreedy(NamedTuple):
             return chosen[:0]
         memo = state(problem, q, chosen[:size])
         blocks = np.full((problem.n_arms + _BLOCK - 1) // _BLOCK, np.inf)
-        limits = Limits(np.where(ranks.eligible, np.inf, -np.inf), blocks)
+        limits = Limits(np.where(ranks.eligible, np.inf, -np.inf), blocks, _leads(ranks))
         for j in chosen[:size]:
             limits.arm[j] = -np.inf
         while size < len(chosen):
@@ -62,7 +66,7 @@ class LazyGreedy(NamedTuple):
             most = _LEAST
             for n in range(-_SEEDS, len(blocks)):
                 block = int(np.argmax(blocks)) if n < 0 else n  # good arms first, so that few others are evaluated
-                if blocks[block] >= most:
+                if blocks[block] > most or (blocks[block] == most and before(ranks, limits.lead[block], best)):
                     best, most = _search(problem, memo, q, ranks, chosen, size, limits, block, self.slack, best, most)
             if best < 0:
                 break
@@ -81,6 +85,16 @@ class LazyGreedy(NamedTuple):
         if not problem.reward.submodular:
             raise InvalidArgument("oracle", "LazyGreedy needs a submodular reward", "take Greedy() or Exhaustive()")
         return self._replace(slack=1.0) if getattr(problem.reward, "steady", False) else self
+
+
+@kernel
+def _leads(ranks: Ranks) -> Ints:
+    """The arm of each block that stands before its others."""
+    lead = np.arange(0, len(ranks.pulls), _BLOCK)
+    for j in range(len(ranks.pulls)):
+        if before(ranks, j, lead[j // _BLOCK]):
+            lead[j // _BLOCK] = j
+    return lead
 
 
 @kernel
