@@ -60,7 +60,7 @@ class Optional(Protocol):
         ...
 
 
-@lean
+@kernel
 def _draw_batch(environment: Any, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
     draw(environment, support, action, t, noise, sheet.outcome, sheet.seen)
     return -1
