@@ -35,9 +35,10 @@ unit: $(READY)
 
 # The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles \
-	  tests/policies/test_set_bonus.py tests/policies/test_joint_policy.py tests/policies/test_batch_policy.py \
-	  tests/policies/test_fading.py tests/policies/test_sieve_indices.py tests/policies/test_blocks.py tests/test_agent.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/test_agent.py \
+	  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
+	  index_policy list_policies)) \
+	  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -14,6 +14,7 @@ from tests.action_sets import COMPILED
 
 RNG = np.random.default_rng(0)
 plain = pytest.mark.skipif(COMPILED, reason="another composition to compile; by make plain")
+SOME = [sa.kl_ucb(), sa.cts()] if COMPILED else [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]
 PROBLEM = sa.Problem(n_arms=7, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))
 
 
@@ -204,7 +205,7 @@ def test_what_was_not_seen_is_not_a_zero():
     assert (seen_twice, seen_once) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("policy", [sa.kl_ucb(), sa.cts()], ids=["kl_ucb", "cts"])
+@pytest.mark.parametrize("policy", SOME, ids=str)
 def test_untell_is_exact(policy):
     agent = make(policy)
     play(agent, 9, np.random.default_rng(2))
@@ -241,7 +242,7 @@ def test_forgotten_decisions_are_unknown_not_learnt_twice():
     assert np.array_equal(agent.tally.pulls, pulls)
 
 
-@pytest.mark.parametrize("policy", [sa.bc_ucb(), sa.cts(), sa.epsilon_greedy()], ids=["bc_ucb", "cts", "epsilon"])
+@pytest.mark.parametrize("policy", SOME, ids=str)
 def test_a_restored_agent_continues_bit_for_bit(policy):
     agent = make(policy, arms=list("abcdefg"), items=["x", "y", "z"])
     play(agent, 12, np.random.default_rng(0))

@@ -39,7 +39,7 @@ def cluster(tmp_path_factory):
     time.sleep(0.2)
     address = json.loads(file.read_text())["address"]
     common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(place))
-    workers = [_start("dask_worker", address, *common) for _ in range(3)]
+    workers = [_start("dask_worker", address, *common) for _ in range(2)]
     yield address, workers
     for process in [*workers, scheduler]:
         process.kill()
