@@ -17,7 +17,7 @@ from superarm.service.writer import Command, command, refuse
 if TYPE_CHECKING:
     from superarm.service.desk import Desk
 
-TOGETHER = 32
+TOGETHER = 64
 """As many as are worth a commit of their own."""
 
 
