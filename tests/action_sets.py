@@ -4,12 +4,15 @@ import itertools
 import os
 
 import numpy as np
+import pytest
 
 import superarm as sa
 from superarm.actions import Ranks
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-"""Compiled, every kind of action set costs seconds; ``test_plain.py`` runs all of them in plain Python."""
+"""Compiled, every kind of action set costs seconds; ``make plain`` runs all of them in plain Python."""
+
+plain = pytest.mark.skipif(COMPILED, reason="another composition to compile; by make plain")
 
 
 def _explicit(n, rng):

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.tally import estimates, merge
-from tests.action_sets import COMPILED
+from tests.action_sets import COMPILED, plain
 
 RNG = np.random.default_rng(0)
-plain = pytest.mark.skipif(COMPILED, reason="another composition to compile; by make plain")
 SOME = [sa.kl_ucb(), sa.cts()] if COMPILED else [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]
 PROBLEM = sa.Problem(n_arms=7, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))
 

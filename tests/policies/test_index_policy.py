@@ -8,9 +8,7 @@ import pytest
 import superarm as sa
 from superarm.simulation import begin, checkpoints
 from superarm.simulation.engine import advance
-from tests.action_sets import COMPILED
-
-plain = pytest.mark.skipif(COMPILED, reason="another composition to compile; by make plain")
+from tests.action_sets import plain
 
 L, M, K, T = 12, 5, 3, 400
 
