@@ -35,7 +35,7 @@ def main() -> None:
     print(f"{n} nodes, {p.nnz} edges")
     sa.solve(problem, p, sa.IMM(0.5))  # compiles
     for epsilon in (0.5, 0.3, 0.1):
-        timed(f"IMM({epsilon}), at the true parameters", lambda e=epsilon: sa.solve(problem, p, sa.IMM(e)))  # type: ignore[misc]
+        timed(f"IMM({epsilon}), at the true parameters", lambda e=epsilon: sa.solve(problem, p, sa.IMM(e)))
     timed("IMM(0.5), while every edge is unknown", lambda: sa.solve(problem, (p > 0) * 1.0, sa.IMM(0.5)))
     sa.environments.IndependentCascade(p, samples=10)
     world = timed("the world: 50,000 sets", lambda: sa.environments.IndependentCascade(p))
@@ -44,7 +44,7 @@ def main() -> None:
     timed("value of ten seeds, 200 worlds", lambda: problem.value(p, seeds))
     instance, policy = sa.Instance(problem, world), {"BCUCB-T": sa.bcucb_t(oracle=sa.IMM(0.5))}
     for rounds in (1, 20):  # the first compiles
-        timed(f"bcucb_t, {rounds} rounds", lambda r=rounds: sa.simulate(instance, policy, r, 1, progress=False))  # type: ignore[misc]
+        timed(f"bcucb_t, {rounds} rounds", lambda r=rounds: sa.simulate(instance, policy, r, 1, progress=False))
 
 
 if __name__ == "__main__":
