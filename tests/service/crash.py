@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
@@ -28,6 +29,8 @@ from .running import Server
 
 ARMS, ITEMS, K = 6, 2, 2
 VALUES = (0.0, 0.25, 0.5, 1.0)
+SNAPSHOT_EVERY = 24
+"""Small, so that every round restarts from snapshots that were taken while the service ran."""
 
 
 class Acknowledged:
@@ -40,7 +43,7 @@ class Acknowledged:
         self.repeats = 0
 
 
-async def load(url: str, book: Acknowledged, seconds: float, rng: random.Random, clients: int) -> list:
+async def load(url: str, book: Acknowledged, seconds: float, rng: random.Random, clients: int = 6) -> list:
     """Ask and tell until the server is gone; how each client ended."""
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with httpx.AsyncClient(base_url=url, timeout=30.0, limits=limits) as http:
@@ -64,13 +67,20 @@ async def one(http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, e
             book.told[id] = units
 
 
-def audit(db: str, book: Acknowledged) -> tuple[dict[str, list[Fraction]], Counter]:
+class Sums(NamedTuple):
+    """What the log comes to, arm by arm."""
+
+    values: dict[str, list[Fraction]]
+    pulls: Counter
+    pending: Counter
+
+
+def audit(db: str, book: Acknowledged) -> Sums:
     """Read the log behind the service's back; the sums and counts that it comes to."""
     store = store_of(db, serving=False)
     asked, told = Counter(), Counter()
     names = {}
-    sums: dict[str, list[Fraction]] = {}
-    pulls: Counter = Counter()
+    sums = Sums({}, Counter(), Counter())
     reads = sorted(store.tail({}), key=lambda read: read.entry.step)
     store.close()
     for read in reads:
@@ -78,36 +88,43 @@ def audit(db: str, book: Acknowledged) -> tuple[dict[str, list[Fraction]], Count
         if isinstance(event, Asked):
             asked[id] += 1
             names[id] = [f"a{j}" for j in event.action]
+            sums.pending.update(names[id])
         elif isinstance(event, Told):
             told[id] += 1
             for arm in {arm for arm, _, _ in event.units}:
-                pulls[f"a{arm}"] += 1
+                sums.pulls[f"a{arm}"] += 1
+                sums.pending[f"a{arm}"] -= 1
             for arm, item, value in event.units:
-                sums.setdefault(f"a{arm}", [Fraction(0)] * ITEMS)[item] += Fraction(value)
+                sums.values.setdefault(f"a{arm}", [Fraction(0)] * ITEMS)[item] += Fraction(value)
     assert set(asked) <= book.sent
     for id, arms in book.asked.items():
         assert asked[id] == 1, f"acknowledged decision {id} is in the log {asked[id]} times"
         assert names[id] == arms
     for id in book.told:
         assert told[id] == 1, f"acknowledged feedback of {id} is in the log {told[id]} times"
-    return sums, pulls
+    return sums
 
 
-def compare(url: str, sums: dict[str, list[Fraction]], pulls: Counter) -> None:
+def compare(url: str, sums: Sums) -> None:
     """What the restarted service reports, against the sums."""
     rows = httpx.get(f"{url}/v1/problems/p/arms", timeout=30.0).json()["arms"]
     for row in rows:
-        n = pulls[row["arm"]]
+        n = sums.pulls[row["arm"]]
         assert row["pulls"] == n, (row, n)
+        assert row["pending"] == sums.pending[row["arm"]], (row, sums.pending)
         if n:
-            assert row["mean"] == [float(total / n) for total in sums[row["arm"]]]
+            assert row["mean"] == [float(total / n) for total in sums.values[row["arm"]]]
 
 
-def crash(db: str, rounds: int, seed: int, workers: int = 1, clients: int = 6, tell=lambda line: None) -> Acknowledged:
+def crash(
+    db: str, rounds: int, seed: int, workers: int = 1, snapshot_every: int = SNAPSHOT_EVERY, tell=lambda line: None
+) -> Acknowledged:
     """All rounds; an ``AssertionError`` says what was lost."""
     rng, book = random.Random(seed), Acknowledged()
-    sums, pulls = dict[str, list[Fraction]](), Counter()
-    options = ("--workers", str(workers)) if workers > 1 else ()
+    sums = Sums({}, Counter(), Counter())
+    options = ["--snapshot-every", str(snapshot_every)]
+    if workers > 1:
+        options += ["--workers", str(workers)]
     for n in range(rounds):
         server = Server(db, *options)
         try:
@@ -116,25 +133,26 @@ def crash(db: str, rounds: int, seed: int, workers: int = 1, clients: int = 6, t
                 spec["settings"] = {"window_s": None, "policy": {"name": "bc_ucb"}}
                 httpx.put(f"{server.url}/v1/problems/p", json=spec, timeout=60.0).raise_for_status()
             else:
-                compare(server.url, sums, pulls)
-            asyncio.run(_attacked(server, book, rng, clients))
+                compare(server.url, sums)
+            asyncio.run(_attacked(server, book, rng))
         finally:
             server.kill()
             server.log.unlink(missing_ok=True)
-        sums, pulls = audit(db, book)
+        sums = audit(db, book)
         tell(f"round {n + 1}: {len(book.asked)} decisions, {len(book.told)} feedbacks, {book.repeats} repeats")
     store = store_of(db, serving=False)
     report = verify(store)
     store.close()
     assert not report.faults, report.faults
+    assert report.snapshots, "no snapshot was taken while the service ran; give a smaller --snapshot-every"
     assert report.events >= len(book.asked) + len(book.told)
     return book
 
 
-async def _attacked(server: Server, book: Acknowledged, rng: random.Random, clients: int) -> None:
+async def _attacked(server: Server, book: Acknowledged, rng: random.Random) -> None:
     seconds = rng.uniform(0.05, 0.7)
     before = len(book.asked)
-    loading = asyncio.create_task(load(server.url, book, seconds + 20.0, rng, clients))
+    loading = asyncio.create_task(load(server.url, book, seconds + 20.0, rng))
     for _ in range(400):  # on a busy machine the first answer may take a while
         if len(book.asked) > before or loading.done():
             break
@@ -150,14 +168,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--snapshot-every", type=int, default=SNAPSHOT_EVERY, help="events between two snapshots")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    how = (options.rounds, options.seed, options.workers, options.snapshot_every, print)
     if options.store == "sqlite":
         with tempfile.TemporaryDirectory() as home:
-            crash(str(Path(home) / "log.db"), options.rounds, options.seed, tell=print)
+            crash(str(Path(home) / "log.db"), *how)
     else:
         for address in started():
-            crash(fresh(address, "crash"), options.rounds, options.seed, options.workers, tell=print)
+            crash(fresh(address, "crash"), *how)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
 from superarm.service.console.routes import Console
-from superarm.service.desk import Desk
+from superarm.service.desk import SNAPSHOT_EVERY, Desk
 from superarm.service.handlers import Call
 from superarm.service.keys import Keyring, Rates, permit
 from superarm.service.metrics import Metrics
@@ -34,7 +34,9 @@ LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 
 
 class Limits(NamedTuple):
-    """What one request, one key and one tenant may use, and whose calls are answered besides."""
+    """What one request, one key and one tenant may use, whose calls are answered besides, and how often a snapshot is
+    written: after every ``snapshot_every`` events.
+    """
 
     body_bytes: int = 8 * 1024 * 1024
     per_second: float | None = None
@@ -42,6 +44,7 @@ class Limits(NamedTuple):
     queue: int = 10_000
     compat: str = ""
     ignore_features: bool = False
+    snapshot_every: int = SNAPSHOT_EVERY
 
 
 class Service:
@@ -49,7 +52,7 @@ class Service:
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self.store, self.limits = store, limits
-        self.desk = Desk(store, limits.queue)
+        self.desk = Desk(store, limits.queue, limits.snapshot_every)
         self.keyring = Keyring(store)
         self.rates = Rates(limits.per_second)
         self.metrics = Metrics(self.desk)

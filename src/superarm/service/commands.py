@@ -40,42 +40,62 @@ def _reading(db: str) -> Iterator[Any]:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
 @click.option("--port", default=8000, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL).")
-@click.option("--rate", type=click.FloatRange(min=0.1), default=None, help="Requests a second and key; no limit.")
-@click.option("--max-body", type=click.IntRange(min=1024), default=8 * 1024 * 1024, show_default=True, help="Bytes.")
+@click.option(
+    "--rate", "per_second", type=click.FloatRange(min=0.1), default=None, help="Requests a second and key; no limit."
+)
+@click.option(
+    "--max-body",
+    "body_bytes",
+    type=click.IntRange(min=1024),
+    default=8 * 1024 * 1024,
+    show_default=True,
+    help="Bytes of one request at most.",
+)
+@click.option(
+    "--snapshot-every",
+    type=click.IntRange(min=1),
+    default=50_000,
+    show_default=True,
+    help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
+)
 @click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Answer its calls as well.")
 @click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
-def serve(
-    db: str,
-    host: str,
-    port: int,
-    workers: int,
-    rate: float | None,
-    max_body: int,
-    compat: str | None,
-    ignore_features: bool,
-) -> None:
+def serve(db: str, host: str, port: int, workers: int, compat: str | None, **limits: Any) -> None:
     """Serve decisions over HTTP; nothing that was acknowledged is lost."""
     from superarm.service.app import Limits
     from superarm.service.serve import serve as run
 
     with _said():
-        limits = Limits(body_bytes=max_body, per_second=rate, compat=compat or "", ignore_features=ignore_features)
-        run(db, host, port, workers, limits)
+        run(db, host, port, workers, Limits(compat=compat or "", **limits))
 
 
 @click.command()
 @_DB
-def verify(db: str) -> None:
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Rebuild snapshots that disagree with the log, which itself is never changed; no service may run.",
+)
+def verify(db: str, repair: bool) -> None:
     """Check the log, and that the counters equal the fold of it, bit for bit."""
+    from superarm.service.verify import repair as rebuild
     from superarm.service.verify import verify as check
 
     with _reading(db) as store:
+        if repair:
+            done = rebuild(store)
+            if done.deleted:
+                click.echo(f"deleted {done.deleted} snapshots that disagreed with the log, kept {done.kept}")
+                click.echo(f"wrote a snapshot of all {done.events} events")
+            else:
+                click.echo(f"nothing to repair: {done.kept} snapshots agree with the log")
         report = check(store)
     found = f"{report.events} events, {report.problems} problems, {report.open} open decisions"
     click.echo(f"{found}, {report.snapshots} snapshots")
     for fault in report.faults:
         click.echo(f"FAULT {fault}", err=True)
     if report.faults:
+        click.echo("snapshots are rebuilt by superarm verify --repair; a damaged log, by restoring a backup", err=True)
         raise SystemExit(1)
     click.echo("sound: the counters equal the fold of the log")
 

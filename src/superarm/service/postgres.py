@@ -56,7 +56,7 @@ FROM superarm_workers AS known CROSS JOIN LATERAL (
     SELECT * FROM superarm_events
     WHERE worker = known.worker AND seq > coalesce((%s::jsonb ->> known.worker)::bigint, 0)
 ) AS event
-WHERE event.worker <> %s AND kind LIKE %s
+WHERE kind LIKE %s
 ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every stream in its own order
 """
 
@@ -68,10 +68,14 @@ class Postgres:
 
     def __init__(self, url: str, *, slot: bool = True) -> None:
         self._url = url
-        self._reader = _connected(url)
-        migrate(self._reader)
         self.worker = ""
-        self._writer = self._claimed(range(SLOTS)) if slot else _connected(url)
+        self._reader = _connected(url)
+        try:
+            migrate(self._reader)
+            self._writer = self._claimed(range(SLOTS)) if slot else _connected(url)
+        except BaseException:
+            self._reader.close()
+            raise
         self._seq = self.last() if slot else 0
 
     def _claimed(self, slots: range) -> Any:
@@ -111,8 +115,8 @@ class Postgres:
         query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
         return int(self._writing().execute(query, (self.worker,)).fetchone()[0])
 
-    def tail(self, after: Position, *, others: bool = False, problems: bool = False) -> Iterator[Read]:
-        values = (json.dumps(after), self.worker if others else "", "problem" if problems else "%")
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[Read]:
+        values = (json.dumps(after), "problem" if problems else "%")
         with self._reading().cursor() as cursor:
             cursor.execute(_TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
@@ -139,6 +143,15 @@ class Postgres:
                 " (SELECT id FROM superarm_snapshots ORDER BY id DESC LIMIT %s)",
                 (KEPT_SNAPSHOTS,),
             )
+
+    def forget(self, saved: Saved) -> None:
+        self._writing().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
+
+    def keep_out_others(self) -> None:
+        query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
+        taken = [number for number, free in self._writer.execute(query, (_LOCK, SLOTS - 1)).fetchall() if not free]
+        if taken:
+            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"

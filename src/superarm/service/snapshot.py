@@ -27,6 +27,13 @@ class Counters(Struct, frozen=True, array_like=True):
     step: int
 
 
+FORMAT = 2
+"""Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
+
+UNSOUND_EVENTS = 50_000
+"""Services that wrote format 1 took snapshots while they ran after so many events; shorter logs have none."""
+
+
 class Snapshot(Struct, frozen=True):
     """Everything that the log up to ``position`` comes to."""
 
@@ -34,6 +41,7 @@ class Snapshot(Struct, frozen=True):
     counters: list[Counters]
     open: list[tuple[str, Record]]
     histories: list[History] = []
+    format: int = 1
 
 
 def taken(ledger: Ledger, position: Position) -> Saved:
@@ -43,7 +51,8 @@ def taken(ledger: Ledger, position: Position) -> Saved:
     for _, learner in problems:
         learner.history.flush(learner.problem)
     still = [(tenant, record) for (tenant, _), record in ledger.open.items()]
-    body = msgpack.encode(Snapshot(dict(position), counters, still, [learner.history for _, learner in problems]))
+    histories = [learner.history for _, learner in problems]
+    body = msgpack.encode(Snapshot(dict(position), counters, still, histories, FORMAT))
     return Saved(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -73,11 +82,14 @@ def restored(store: Store) -> tuple[Ledger, Position, int]:
     position: Position = {}
     for saved in store.snapshots():
         snapshot = opened(saved)
-        if snapshot is not None:
+        if snapshot is not None and snapshot.format == 1 and sum(snapshot.position.values()) >= UNSOUND_EVENTS:
+            log.warning("a snapshot of an earlier version may count an event twice; the log is read instead")
+        elif snapshot is not None:
             _unpack(ledger, snapshot, store)
             position = dict(snapshot.position)
             break
-        log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
+        else:
+            log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
     folded = 0
     for read in store.tail(position):
         ledger.apply(read.entry)

@@ -87,9 +87,7 @@ class Sqlite:
     def last(self) -> int:
         return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
-    def tail(self, after: Position, *, others: bool = False, problems: bool = False) -> Iterator[Read]:
-        if others:
-            return
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[Read]:
         only = " AND kind = 'problem'" if problems else ""
         for row in self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),)):
             yield Read("", row[0], _entry(row))
@@ -108,6 +106,14 @@ class Sqlite:
             connection.execute(
                 "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
             )
+
+    def forget(self, saved: Saved) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("DELETE FROM snapshots WHERE digest = ? AND body = ?", saved)
+
+    def keep_out_others(self) -> None:
+        if self._lock is None:
+            self._lock = _locked(self.path)
 
     def key_rows(self) -> list[KeyRow]:
         rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")

@@ -74,8 +74,8 @@ class Store(Protocol):
         """The number of this worker's last event."""
         ...
 
-    def tail(self, after: Position, *, others: bool = False, problems: bool = False) -> Iterator[Read]:
-        """What comes after ``after``, in an order that can be applied; of ``others`` only, of ``problems`` only."""
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[Read]:
+        """What comes after ``after``, in an order in which it can be applied; the events of ``problems`` only."""
         ...
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[Entry]:
@@ -88,6 +88,14 @@ class Store(Protocol):
 
     def save(self, saved: Saved) -> None:
         """Keep a snapshot, and forget all but a few older ones."""
+        ...
+
+    def forget(self, saved: Saved) -> None:
+        """Delete a snapshot."""
+        ...
+
+    def keep_out_others(self) -> None:
+        """Refuse if another process serves this log; none can start until this one closes it."""
         ...
 
     def key_rows(self) -> list[KeyRow]:

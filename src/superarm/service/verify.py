@@ -1,11 +1,13 @@
-"""Is the log sound, and are the counters what it says? Both are looked at anew, from the first event on."""
+"""Check that the log is sound and that the counters are what it says, from the first event on; repair snapshots."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from superarm.service.ledger import Entry, Ledger, fold
-from superarm.service.snapshot import Counters, counted, opened, restored
-from superarm.service.store import Position, Store, recalled
+from superarm.errors import SuperarmError
+from superarm.service.ledger import Entry, Key, Ledger, fold
+from superarm.service.record import Record
+from superarm.service.snapshot import Counters, counted, opened, restored, taken
+from superarm.service.store import Position, Saved, Store, recalled
 
 
 class Report(NamedTuple):
@@ -30,17 +32,62 @@ def verify(store: Store) -> Report:
     whole, n_events = _folded(store, None)
     live, _, _ = restored(store)
     faults += _compared(_all(whole), _all(live), "the counters")
-    if {key: record.step for key, record in whole.open.items()} != {k: r.step for k, r in live.open.items()}:
+    if _steps(whole.open) != _steps(live.open):
         faults.append("the open decisions differ from the fold of the log")
     n_snapshots = 0
     for n_snapshots, saved in enumerate(store.snapshots(), 1):
-        snapshot = opened(saved)
-        if snapshot is None:
-            faults.append(f"snapshot {n_snapshots}: its hash does not fit")
-            continue
-        past, _ = _folded(store, snapshot.position)
-        faults += _compared(_all(past), {(c.tenant, c.name): c for c in snapshot.counters}, f"snapshot {n_snapshots}")
+        faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
     return Report(n_events, len(whole.problems), len(whole.open), n_snapshots, faults)
+
+
+def _snapshot_faults(store: Store, saved: Saved, what: str) -> list[str]:
+    """Where a snapshot differs from the fold of the log up to its position."""
+    snapshot = opened(saved)
+    if snapshot is None:
+        return [f"{what}: its hash does not fit"]
+    past, _ = _folded(store, snapshot.position)
+    faults = _compared(_all(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
+    if _steps(past.open) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
+        faults.append(f"{what}: its open decisions differ from the fold of the log")
+    return faults
+
+
+def _steps(records: dict[Key, Record]) -> dict[Key, int]:
+    return {key: record.step for key, record in records.items()}
+
+
+class Repaired(NamedTuple):
+    """What ``repair`` did: snapshots that disagreed with the log and were deleted, and those that were kept.
+
+    ``events`` are held by the snapshot that was written in place of the deleted ones.
+    """
+
+    deleted: int
+    kept: int
+    events: int
+
+
+def repair(store: Store) -> Repaired:
+    """Delete the snapshots that disagree with the log and write one that is the fold of it.
+
+    The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
+    """
+    store.keep_out_others()
+    check = getattr(store, "check", None)
+    if check is not None and (found := check()) != "ok":
+        raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
+    every = list(store.snapshots())
+    wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
+    if not wrong:
+        return Repaired(0, len(every), 0)
+    whole, n_events = _folded(store, None)
+    position: Position = {}
+    for read in store.tail({}):
+        position[read.worker] = max(read.seq, position.get(read.worker, 0))
+    for saved in wrong:
+        store.forget(saved)
+    store.save(taken(whole, position))
+    return Repaired(len(wrong), len(every) - len(wrong), n_events)
 
 
 def _folded(store: Store, until: Position | None) -> tuple[Ledger, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from superarm.service.events import encode
 from superarm.service.ledger import Entry
 from superarm.service.refusal import Refusal, overloaded
-from superarm.service.store import Line, Store
+from superarm.service.store import Line, Read, Store
 
 LARGEST_BATCH = 2_048
 
@@ -74,8 +74,12 @@ class Receiver(Protocol):
         """Of these nothing is known to be in the log."""
         ...
 
-    def reread(self, last: int) -> None:
-        """After a failure: this worker's log reaches to ``last``, whatever was reported."""
+    def uncounted(self) -> list[Read]:
+        """Events in the log that were not reported yet; called by the writer's thread."""
+        ...
+
+    def reread(self, reads: list[Read]) -> None:
+        """After a failure: these are in the log, whatever was reported."""
         ...
 
 
@@ -136,7 +140,8 @@ class Writer:
         tell = self._loop.call_soon_threadsafe
         try:
             if self._doubt:
-                tell(self._receiver.reread, self._store.last())
+                self._store.last()  # also connects anew, and takes this worker's place again, where that is needed
+                tell(self._receiver.reread, self._receiver.uncounted())
                 self._doubt = False
             kept = self._store.commit([command.line for command in batch])
         except Exception as error:
