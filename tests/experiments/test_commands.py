@@ -1,3 +1,4 @@
+import functools
 import os
 import signal
 import subprocess
@@ -7,7 +8,9 @@ import time
 import pytest
 from click.testing import CliRunner
 
+from superarm.experiments import claims, summary
 from superarm.experiments.commands import compare, report, run
+from superarm.simulation import instances
 
 SPEC = """
 name = "small"
@@ -27,6 +30,14 @@ policy = "cucb"
 
 [policies.uniform]
 policy = "uniform"
+"""
+
+CLAIM = """
+[[claims]]
+kind = "slope"
+policy = "CUCB"
+against = "k"
+below = 100.0
 """
 
 
@@ -53,6 +64,34 @@ def test_run_report_and_run_again(spec, tmp_path, study):
     (out / "report.html").unlink()
     assert _invoke(report, out).exit_code == 0
     assert (out / "report.html").exists()
+
+
+def _counting(monkeypatch, module, name):
+    """Replace a function by itself, and return the list that each of its calls is added to."""
+    calls, function = [], getattr(module, name)
+
+    @functools.wraps(function)
+    def counted(*arguments, **named):
+        calls.append(named or arguments)
+        return function(*arguments, **named)
+
+    monkeypatch.setattr(module, name, counted)
+    return calls
+
+
+def test_run_generates_every_instance_once(spec, tmp_path, monkeypatch):
+    calls = _counting(monkeypatch, instances, "random_coverage")
+    assert _invoke(run, spec, "--out", tmp_path / "out").exit_code == 0
+    assert [call["k"] for call in calls] == [2, 3]
+
+
+def test_run_judges_and_summarises_once(spec, tmp_path, monkeypatch):
+    spec.write_text(spec.read_text() + CLAIM)
+    counted = {name: _counting(monkeypatch, summary, name) for name in ("finals", "lines", "ranking")}
+    judged = _counting(monkeypatch, claims, "judge")
+    assert _invoke(run, spec, "--out", tmp_path / "out").exit_code == 0
+    assert len(judged) == len(counted["finals"]) == len(counted["lines"]) == 1
+    assert len(counted["ranking"]) == 2  # once per instance
 
 
 def test_a_typo_is_answered_with_its_line(spec):

@@ -161,10 +161,8 @@ def _rivals(study: "Study", claim: Mapping[str, Any], *policies: str) -> list[tu
 
 
 def _slope(study: "Study", claim: Mapping[str, Any]) -> list[Verdict]:
-    from superarm.experiments.summary import lines
-
     verdicts = []
-    for line in lines(study):
+    for line in study.lines:
         mine = line.axis == claim["against"] and line.name in _labels(study, claim["policy"])
         if mine and _about(claim, line.group.partition(" (")[0]):
             text = claim.get("text") or f"slope of {line.name} against {line.axis} is {_limit(claim)}"

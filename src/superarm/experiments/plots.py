@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.experiments.summary import Line, coverage, finals, shares
+from superarm.experiments.summary import Line, coverage, shares
 from superarm.simulation.plots import COLOURS, STYLES, new_figure
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def paces(study: "Study") -> Any:
     """Microseconds a round: a point an instance, a row a policy."""
     names = list(study.policies)
     figure, axes = _wide(0.8 + 0.26 * len(names), names)
-    rows = finals(study)
+    rows = study.finals
     for row in rows:
         n = names.index(row["policy"])
         axes.plot(row["us_per_round"], n, "o", color=look(n)["color"], markersize=5, alpha=0.75)

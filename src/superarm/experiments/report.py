@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.errors import MissingExtra
 from superarm.experiments import plots, sections, summary
-from superarm.experiments.claims import judge
 from superarm.experiments.figures import data_uri, export, inline
 from superarm.experiments.store import write_text
 from superarm.experiments.tables import chance, number
@@ -51,7 +50,7 @@ def _papers(study: "Study", directory: Path) -> list[str]:
         worlds = [label for label, case in study.worlds.items() if case.name == name and study.of(label)]
         if worlds:
             names += export(plots.curves(study, worlds[:_PANELS]), directory, f"curves-{slug(name)}")
-    lines = summary.lines(study)
+    lines = study.lines
     for axis in dict.fromkeys(line.axis for line in lines):
         figure = plots.sweeps([line for line in lines if line.axis == axis])
         names += export(figure, directory, f"sweep-{slug(axis)}")
@@ -59,7 +58,7 @@ def _papers(study: "Study", directory: Path) -> list[str]:
 
 
 def _context(study: "Study") -> dict[str, Any]:
-    verdicts = judge(study)
+    verdicts = study.verdicts
     return {
         "study": study,
         "experiment": study.experiment,
@@ -71,7 +70,7 @@ def _context(study: "Study") -> dict[str, Any]:
         "instances": sections.instances(study),
         "policies": sections.policies(study),
         "curves": sections.curves(study),
-        "rankings": {world: summary.ranking(study, world) for world in study.worlds if study.of(world)},
+        "rankings": study.rankings,
         "overall": summary.overall(study),
         "sweeps": sections.sweeps(study),
         "heats": sections.heats(study),
@@ -86,7 +85,7 @@ def notebook(study: "Study") -> str:
     """A short form for notebooks: the figure of the first instances, and the ranking."""
     worlds = [world for world in study.worlds if study.of(world)]
     picture = data_uri(png(study.plot(worlds[0]) if len(worlds) == 1 else plots.curves(study, worlds[:4])))
-    rankings = {world: summary.ranking(study, world) for world in worlds[:4]}
+    rankings = {world: study.rankings[world] for world in worlds[:4]}
     context = {"study": study, "picture": picture, "rankings": rankings, "more": len(worlds) - len(rankings)}
     return page("notebook.html", context)
 

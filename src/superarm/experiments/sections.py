@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.describe import build, describe
 from superarm.errors import InvalidArgument
-from superarm.experiments import bounds, plots, summary
+from superarm.experiments import bounds, plots
 from superarm.experiments.figures import inline
 from superarm.experiments.statistics import Estimate
 from superarm.experiments.tables import Table
@@ -44,7 +44,7 @@ def curves(study: "Study") -> list[str]:
 
 def sweeps(study: "Study") -> list[dict[str, Any]]:
     """For each axis: a panel a group, and the slopes."""
-    lines = summary.lines(study)
+    lines = study.lines
     axes = dict.fromkeys(line.axis for line in lines)
     shown = []
     for n, axis in enumerate(axes):
@@ -143,12 +143,11 @@ def short(description: Any) -> str:
 
 def tables(study: "Study") -> list[Table]:
     """The tables that go to files."""
-    rows = summary.finals(study)
+    rows = study.finals
     ranks = [
         (world, place.policy, place.regret.value, *_interval(place.behind), None if math.isnan(place.p) else place.p)
-        for world in study.worlds
-        if study.of(world)
-        for place in summary.ranking(study, world)
+        for world, places in study.rankings.items()
+        for place in places
     ]
     found = [
         Table("regret", "Regret at the horizon", tuple(rows[0]), [tuple(row.values()) for row in rows]),
@@ -159,7 +158,7 @@ def tables(study: "Study") -> list[Table]:
             ranks,
         ),
     ]
-    lines = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in summary.lines(study)]
+    lines = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.lines]
     if lines:
         head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")
         found.append(Table("slopes", "Slope of log regret in the log of the swept parameter", head, lines))

@@ -1,5 +1,6 @@
 """Experiment: what to run, frozen; to and from TOML."""
 
+import functools
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -80,10 +81,17 @@ class Experiment:
         claim_kinds.check(self.claims, self.instances, self.policies)
 
     def cells(self) -> list[Any]:
-        """Every cell of the grid: one policy on one instance, all replications."""
+        """Every cell of the grid: one policy on one instance, all replications.
+
+        Instances are generated at the first call and kept, so that data sets are read once.
+        """
+        return list(self._cells)
+
+    @functools.cached_property
+    def _cells(self) -> tuple[Any, ...]:
         from superarm.experiments.cells import cells
 
-        return cells(self)
+        return tuple(cells(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The experiment as plain values that TOML can hold."""

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from superarm.experiments.spec import Experiment, load
 from superarm.experiments.store import Record
 from superarm.experiments.sweeps import Case
 from superarm.simulation import Instance
+
+if TYPE_CHECKING:
+    from superarm.experiments.claims import Verdict
+    from superarm.experiments.summary import Line, Place
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,34 @@ class Study:
         return {policy: self.records[world, policy] for policy in self.policies if (world, policy) in self.records}
 
     @functools.cached_property
+    def verdicts(self) -> "list[Verdict]":
+        """Every claim of the experiment, judged once."""
+        from superarm.experiments.claims import judge
+
+        return judge(self)
+
+    @functools.cached_property
+    def finals(self) -> list[dict[str, Any]]:
+        """The regret at the horizon: one row per instance and policy."""
+        from superarm.experiments.summary import finals
+
+        return finals(self)
+
+    @functools.cached_property
+    def rankings(self) -> "dict[str, list[Place]]":
+        """The ranking of the policies on every instance of which there are results."""
+        from superarm.experiments.summary import ranking
+
+        return {world: ranking(self, world) for world in self.worlds if self.of(world)}
+
+    @functools.cached_property
+    def lines(self) -> "list[Line]":
+        """Regret along every sweep, with its slope."""
+        from superarm.experiments.summary import lines
+
+        return lines(self)
+
+    @functools.cached_property
     def _instances(self) -> dict[str, Instance]:
         return {}
 
@@ -109,9 +141,7 @@ class Study:
         """The regret at the horizon as an Arrow table: a row an instance and policy, with quantiles and pace."""
         import pyarrow as pa
 
-        from superarm.experiments.summary import finals
-
-        return pa.Table.from_pylist(finals(self))
+        return pa.Table.from_pylist(self.finals)
 
     def plot(self, world: str | None = None) -> Any:
         """Regret curves as a matplotlib figure: of one instance, or of all."""

@@ -72,11 +72,11 @@ def ranking(study: "Study", world: str) -> list[Place]:
 def overall(study: "Study") -> list[tuple[str, float, int]]:
     """The mean rank of each policy over the instances it ran on, best first, and how often it came first."""
     places: dict[str, list[int]] = {policy: [] for policy in study.policies}
-    for world in study.worlds:
-        for rank, place in enumerate(ranking(study, world) if study.of(world) else [], 1):
+    for ranked in study.rankings.values():
+        for rank, place in enumerate(ranked, 1):
             places[place.policy].append(rank)
-    ranked = [(policy, float(np.mean(ranks)), ranks.count(1)) for policy, ranks in places.items() if ranks]
-    return sorted(ranked, key=lambda row: row[1])
+    rows = [(policy, float(np.mean(ranks)), ranks.count(1)) for policy, ranks in places.items() if ranks]
+    return sorted(rows, key=lambda row: row[1])
 
 
 @dataclass(frozen=True)
