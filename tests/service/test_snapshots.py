@@ -297,3 +297,21 @@ def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_p
     assert folded == 1  # from the older snapshot, of the format that is trusted
     assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
     store.close()
+
+
+def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
+    fill(store)
+    other = Postgres(store._url) if store.shared else Sqlite(store.path, lock=False)
+    read, numbers = store.tail, iter(range(100, 200))
+
+    def growing(*args: object, **more: object) -> Iterator[Read]:
+        yield from read(*args, **more)
+        n = next(numbers)
+        other.commit([line(f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
+
+    store.tail = growing
+    report = verify(store)
+    other.close()
+    assert report.faults == []
+    assert (report.events, report.open) == (10, 7)
+    assert len(list(read({}))) > 10  # it did grow

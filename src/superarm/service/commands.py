@@ -110,7 +110,7 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
     from superarm.service.exchange import export as write
     from superarm.service.exchange import rows
 
-    with _reading(db) as store:
+    with _reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target)
     click.echo(f"{n} rows in {target}")
 

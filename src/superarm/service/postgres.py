@@ -5,6 +5,7 @@ commit, and reads the others' by (worker, number). Whose event takes a place in 
 index. Sequences are not used: they commit out of order.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -121,6 +122,13 @@ class Postgres:
             cursor.execute(_TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
                 yield Read(worker, seq, entry_of(Line(tenant, kind, stream, step, body)))
+
+    @contextlib.contextmanager
+    def read_transaction(self) -> Iterator[None]:
+        connection = self._reading()
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[Entry]:
         query = (

@@ -92,6 +92,14 @@ class Sqlite:
         for row in self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),)):
             yield Read("", row[0], _entry(row))
 
+    @contextlib.contextmanager
+    def read_transaction(self) -> Iterator[None]:
+        self._reader.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._reader.execute("ROLLBACK")
+
     def stream(self, tenant: str, kind: str, stream: str) -> list[Entry]:
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
         return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]

@@ -6,6 +6,7 @@ it by that number.
 """
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from superarm.service.events import decode
@@ -76,6 +77,10 @@ class Store(Protocol):
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[Read]:
         """What comes after ``after``, in an order in which it can be applied; the events of ``problems`` only."""
+        ...
+
+    def read_transaction(self) -> AbstractContextManager[None]:
+        """Within it, everything that is read is of one moment, whatever is written meanwhile."""
         ...
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[Entry]:

@@ -23,8 +23,14 @@ class Report(NamedTuple):
 def verify(store: Store) -> Report:
     """Check the database, the checksums, every snapshot, and that the counters in use equal the fold of the log.
 
-    ``DamagedLog`` is raised where an event cannot be read at all.
+    All is read in one transaction, so a service may write meanwhile. ``DamagedLog`` is raised where an event cannot be
+    read at all.
     """
+    with store.read_transaction():
+        return _verified(store)
+
+
+def _verified(store: Store) -> Report:
     faults = []
     check = getattr(store, "check", None)
     if check is not None and (found := check()) != "ok":
