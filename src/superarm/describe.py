@@ -1,7 +1,10 @@
 """Components, problems and arrays as plain dicts that JSON can hold, and back.
 
-A component is ``{"type": "superarm.indices.bernstein:Bernstein", "rho": 3.0}``. Only classes that were made with
-``@component`` are ever built from a description: nothing is imported or evaluated on the word of a file.
+A component is ``{"type": "superarm.indices.bernstein:Bernstein", "rho": 3.0}``. ``build`` makes only classes that were
+declared with ``@component``: a description can neither import a module nor run code.
+
+Agent states, results directories and the digests of experiment cells hold these names. They stay the same when a class
+is moved or renamed: the tables below map the class of today to the name in stored data, for reading and for writing.
 """
 
 import base64
@@ -17,6 +20,12 @@ from superarm.rewards import Terms
 _TYPE, _ARRAY = "type", "array"
 _PLAIN: dict[str, Any] = {"Problem": Problem, "Terms": Terms}
 
+_STORED_NAMES: dict[str, str] = {}
+"""For each class that was moved or renamed: ``module:Class`` of today, and its name in stored data."""
+
+_STORED_FIELDS: dict[str, dict[str, str]] = {}
+"""For each class with renamed fields: ``module:Class`` of today, and for each new field its name in stored data."""
+
 
 def describe(thing: Any) -> Any:
     """A plain description of a component, a problem, an array or a plain value.
@@ -30,7 +39,8 @@ def describe(thing: Any) -> Any:
         data = base64.b64encode(little.tobytes()).decode("ascii")
         return {_ARRAY: little.dtype.str, "shape": list(thing.shape), "data": data}
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        return {_TYPE: _name(type(thing))} | {f: describe(v) for f, v in zip(thing._fields, thing, strict=True)}
+        fields = _fields(type(thing))
+        return {_TYPE: _name(type(thing))} | {f: describe(v) for f, v in zip(fields, thing, strict=True)}
     if isinstance(thing, np.generic):
         return thing.item()
     return thing
@@ -48,22 +58,35 @@ def build(description: Any) -> Any:
     if isinstance(description, dict) and _TYPE in description:
         cls = _class(description[_TYPE])
         try:
-            return cls._make(build(description[field]) for field in cls._fields)
+            return cls._make(build(description[field]) for field in _fields(cls))
         except KeyError as missing:
             raise InvalidArgument("description", f"{description[_TYPE]} lacks {missing}", "describe it anew") from None
     return description
 
 
 def _name(cls: type) -> str:
+    """The name of a class in stored data."""
     for name, plain in _PLAIN.items():
         if plain is cls:
             return name
+    return _STORED_NAMES.get(_place(cls), _place(cls))
+
+
+def _fields(cls: Any) -> list[str]:
+    """The names of a class's fields in stored data, in order."""
+    renamed = _STORED_FIELDS.get(_place(cls), {})
+    return [renamed.get(field, field) for field in cls._fields]
+
+
+def _place(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _class(name: str) -> Any:
-    cls = _PLAIN.get(name) or components.get(name)
+    """The class of a name in stored data; the name of today is understood as well."""
+    today = {stored: place for place, stored in _STORED_NAMES.items()}.get(name, name)
+    cls = _PLAIN.get(name) or components.get(today)
     if cls is None:
-        module = name.partition(":")[0]
+        module = today.partition(":")[0]
         raise InvalidArgument("description", f"unknown component {name!r}", f"import {module} first")
     return cls

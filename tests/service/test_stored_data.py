@@ -1,0 +1,68 @@
+"""A database written by version 0.1.0 (tests/fixtures/v0) is read: the same counters, the same further slates."""
+
+import gzip
+import json
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from stored_runs import Api, next_slates, seen_of
+
+from .database import fresh
+from .running import Server, invoke
+
+STORED = Path(__file__).parents[1] / "fixtures" / "v0"
+
+
+def stored(name):
+    return json.loads(gzip.decompress((STORED / name).read_bytes()))
+
+
+def restore_sqlite(path):
+    path.write_bytes(gzip.decompress((STORED / "service.db.gz").read_bytes()))
+    return str(path)
+
+
+def restore_postgres(url):
+    """Create the tables with the current sources, and fill them with the rows of 0.1.0."""
+    assert invoke("keys", "list", "--db", url).exit_code == 0
+    with psycopg.connect(url) as connection:
+        tables = stored("postgres.json.gz")
+        assert tables.pop("version") == [[1]]
+        for table, rows in tables.items():
+            for row in rows:
+                values = [
+                    bytes.fromhex(value) if table == "snapshots" and n == 2 else value for n, value in enumerate(row)
+                ]
+                places = ", ".join(["%s"] * len(row))
+                connection.execute(f"INSERT INTO superarm_{table} OVERRIDING SYSTEM VALUE VALUES ({places})", values)
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    """A store as 0.1.0 left it when it was killed, and what is expected of it."""
+    if request.param == "sqlite":
+        return restore_sqlite(tmp_path / "log.db"), stored("service.json.gz")
+    return restore_postgres(fresh(request.getfixturevalue("postgres"), "stored")), stored("service_postgres.json.gz")
+
+
+def test_a_database_is_sound_and_continues_with_the_same_slates(database):
+    db, expected = database
+    verified = invoke("verify", "--db", db)
+    assert verified.exit_code == 0, verified.output
+    keys = expected["keys"]
+    with Server(db) as server, httpx.Client(base_url=server.url, timeout=60.0) as http:
+        api = Api(http, keys)
+        seen = seen_of(api, expected["problems"], expected["decisions"])
+        assert seen["problems"] == expected["seen"]["problems"]
+        assert seen["decisions"] == expected["seen"]["decisions"]
+        assert next_slates(api, expected["ask"]) == expected["next"]
+        assert seen_of(api, expected["ask"], []) == expected["after"]
+        for key, status in (("revoked", 401), ("reader", 403)):
+            answer = http.put(
+                "/v1/problems/new", headers={"Authorization": f"Bearer {keys[key]}"}, json={"arms": ["a"]}
+            )
+            assert answer.status_code == status
+    assert invoke("verify", "--db", db).exit_code == 0

@@ -1,0 +1,204 @@
+"""Fixed histories of agents, simulations and the service, used to write tests/fixtures/v0 and to check it.
+
+Everything here uses public names only: the functions ran once on the sources of version 0.1.0 to write the expected
+values, and run on the current sources in ``test_stored_data.py``.
+"""
+
+import hashlib
+import itertools
+import json
+
+import numpy as np
+from scipy import sparse
+
+import superarm as sa
+
+CONTINUED_ROUNDS = 10
+HORIZON, REPLICATIONS = 60, 1
+ROUNDS = [1, 5, 10, 20, 40, 60]
+
+
+def outcome_of(t, arm, item):
+    """The deterministic outcome of an entry: one of 0, 0.1, …, 1; zeros and ones are most common."""
+    word = (7919 * t + 104729 * arm + 1299709 * item) % 101
+    return min(max((word % (arm + 5)) / 4.0 - 0.5, 0.0), 1.0)
+
+
+def digest(*arrays):
+    """The SHA-256 of the arrays' bytes (little-endian): equal only if every bit is equal."""
+    parts = [np.ascontiguousarray(array, np.asarray(array).dtype.newbyteorder("<")).tobytes() for array in arrays]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:32]
+
+
+def feedback(agent, decision, widths):
+    """Outcome and mask of a decision: every fifth round hides some entries. Sparse problems have ``widths``."""
+    rows = [
+        [outcome_of(decision.t, int(j), i) for i in range(widths[j] if widths else len(agent.items))]
+        for j in decision.action
+    ]
+    hidden = [
+        [decision.t % 5 == 0 and (int(j) + i) % 3 == 0 for i in range(len(row))]
+        for j, row in zip(decision.action, rows, strict=True)
+    ]
+    seen = [[not h for h in row] for row in hidden]
+    if widths is not None:
+        rows, seen = list(itertools.chain(*rows)), list(itertools.chain(*seen))
+    return rows, seen
+
+
+def play(agent, rounds, widths=None, late=True):
+    """Ask and tell so many times; feedback arrives one decision late, so that some decisions are pending."""
+    actions, waiting = [], []
+    for _ in range(rounds):
+        waiting.append(agent.ask())
+        actions.append(waiting[-1].action.tolist())
+        if len(waiting) > late:
+            decision = waiting.pop(0)
+            agent.tell(decision, *feedback(agent, decision, widths))
+    return actions
+
+
+def continue_agent(state, widths):
+    """What the agent of ``state`` does next: its actions, its estimates as a digest, and its pending decisions."""
+    agent = sa.Agent.from_state(state)
+    for decision in agent.pending[::2]:  # the history left these without their feedback
+        agent.tell(decision, *feedback(agent, decision, widths))
+    actions = play(agent, CONTINUED_ROUNDS, widths)
+    return {
+        "actions": actions,
+        "t": agent.t,
+        "estimates": digest(*agent.estimates(), agent.tally.pulls),
+        "pulls": agent.tally.pulls.tolist(),
+        "pending": [[decision.id, decision.action.tolist()] for decision in agent.pending],
+    }
+
+
+def catalogue():
+    """Every policy of the catalogue, several with other parameters than the default, and wrappers around some."""
+    return {
+        "bc_ucb": sa.bc_ucb(),
+        "bc_ucb rho=0.5": sa.bc_ucb(0.5),
+        "kl_ucb": sa.kl_ucb(),
+        "kl_ucb c=0": sa.kl_ucb(0.5, 0.0),
+        "cucb": sa.cucb(),
+        "ucb_v": sa.ucb_v(),
+        "kl_moss": sa.kl_moss(),
+        "joint_kl_moss": sa.joint_kl_moss(),
+        "joint_kl_moss own=5": sa.joint_kl_moss(10.0, 5.0),
+        "cts": sa.cts(),
+        "angle_ts": sa.angle_ts(),
+        "cucb_t": sa.cucb_t(),
+        "bcucb_t": sa.bcucb_t(0.5),
+        "escb_delta": sa.escb_delta(),
+        "least_played": sa.least_played(0.1),
+        "epsilon_greedy": sa.epsilon_greedy(),
+        "epsilon_greedy decay": sa.epsilon_greedy(0.9, 0.5),
+        "follow_the_leader": sa.follow_the_leader(),
+        "sliding_window kl_ucb": sa.sliding_window(sa.kl_ucb(), 24, blocks=4),
+        "sliding_window cts": sa.sliding_window(sa.cts(), 16, blocks=2),
+        "sliding_window epsilon_greedy": sa.sliding_window(sa.epsilon_greedy(0.3), 20, blocks=5),
+        "discounted bc_ucb": sa.discounted(sa.bc_ucb(0.3), 9),
+        "discounted joint_kl_moss": sa.discounted(sa.joint_kl_moss(), 7),
+        "uniform": sa.uniform(),
+        "oracle exhaustive": sa.kl_ucb(oracle=sa.Exhaustive()),
+        "oracle failing": sa.kl_ucb(oracle=sa.Failing(sa.Greedy(), 0.5)),
+        "oracle stochastic": sa.cts(oracle=sa.StochasticGreedy()),
+    }
+
+
+def for_lists():
+    """The policies for one item and lists."""
+    return {
+        "cascade_ucb1": sa.cascade_ucb1(),
+        "cascade_ucb1 reversed": sa.cascade_ucb1(oracle=sa.Reversed()),
+        "cascade_kl_ucb": sa.cascade_kl_ucb(),
+        "cascade_ucb_v": sa.cascade_ucb_v(),
+        "ts_cascade": sa.ts_cascade(),
+    }
+
+
+def for_sums():
+    """The policies for modular rewards."""
+    return {"escb": sa.escb(), "escb c=0": sa.escb(0.0)}
+
+
+def instances():
+    """Small instances with the policies that are played on them: name, instance, policies."""
+    weights = [1.0, 0.5, 2.0]
+    p = np.random.default_rng(5).uniform(0.0, 0.6, (6, 3))
+    linear = sa.Problem(6, 3, sa.Linear(), sa.PartitionMatroid("aabbcc", {"a": 1, "b": 2, "c": 1}), weights)
+    logistic = sa.Problem(6, 3, sa.Logistic(1.5), sa.Knapsack([1.0, 2.0, 1.5, 1.0, 2.5, 0.5], 3.0), weights)
+    graph = sparse.csr_array(np.where(np.random.default_rng(1).random((7, 7)) < 0.3, 0.4, 0.0) * (1 - np.eye(7)))
+    spread = sa.Problem(7, 7, sa.Spread(20), sa.Subsets(2), support=graph)
+    listed = {name: catalogue()[name] for name in ("kl_ucb", "cts", "cucb_t", "bcucb_t", "uniform")}
+    few = {name: catalogue()[name] for name in ("kl_ucb", "joint_kl_moss", "cts", "angle_ts", "least_played")}
+    partitions = {name: policy for name, policy in catalogue().items() if name != "oracle stochastic"}
+    worlds = sa.environments
+    yield "coverage", sa.instances.random_coverage(7, 3, 2, seed=3), catalogue()
+    yield "linear", sa.Instance(linear, worlds.Bernoulli(p)), partitions | for_sums()
+    yield "logistic knapsack", sa.Instance(logistic, worlds.Beta(p, 3.0)), few
+    yield "correlated", sa.Instance(linear._replace(reward=sa.Coverage()), worlds.Copula(p, 0.2, 0.3, 0.4)), few
+    yield "listed batches", sa.instances.disjoint_batches(2, suboptimal_arms=6), few
+    yield "cascade", sa.instances.cascade(6, 3), for_lists() | listed
+    yield "switching", sa.instances.changing_coverage(6, 3, 2, phases=3, every=25), catalogue()
+    yield "influence", sa.Instance(spread, worlds.IndependentCascade(graph, samples=200)), {"bcucb_t": sa.bcucb_t(0.2)}
+
+
+def simulate(instance, policies):
+    """Pulls and regret of every policy on the instance."""
+    settings = {"horizon": HORIZON, "replications": REPLICATIONS, "seed": 11, "rounds": ROUNDS, "threads": 1}
+    results = sa.simulate(instance, policies, **settings, progress=False)
+    return {
+        name: {"pulls": results.pulls[name].astype(int).tolist(), "regret": results.regret[name].tolist()}
+        for name in policies
+    }
+
+
+class Api:
+    """The calls that the service's history consists of: ``http`` is an ``httpx.Client``."""
+
+    def __init__(self, http, keys):
+        self._http, self._keys = http, keys
+
+    def call(self, tenant, method, path, body=None, content=None):
+        """The answer; an error status fails at once."""
+        headers = {"Authorization": f"Bearer {self._keys[tenant]}"}
+        if content is not None:
+            headers["Content-Type"] = "application/x-ndjson"
+        answer = self._http.request(method, f"/v1{path}", json=body, content=content, headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if content is None else answer.text
+
+
+def seen_of(api, problems, decisions):
+    """What the service says of its problems and decisions: counters to the last bit, settings, slates."""
+    known = {"problems": {}, "decisions": {}}
+    for tenant, name in problems:
+        about = api.call(tenant, "GET", f"/problems/{name}")
+        arms = api.call(tenant, "GET", f"/problems/{name}/arms?limit=1000")
+        versions = api.call(tenant, "GET", f"/problems/{name}/versions")
+        text = json.dumps([arms["arms"], versions["versions"]], sort_keys=True)
+        known["problems"][f"{tenant}/{name}"] = about | {
+            "pulls": [arm["pulls"] for arm in arms["arms"]],
+            "pending_pulls": [arm["pending"] for arm in arms["arms"]],
+            "retired": [arm["arm"] for arm in arms["arms"] if arm["retired"]],
+            "counters": hashlib.sha256(text.encode()).hexdigest(),
+        }
+    for tenant, id in decisions:
+        known["decisions"][f"{tenant}/{id}"] = api.call(tenant, "GET", f"/decisions/{id}")
+    return known
+
+
+def next_slates(api, problems):
+    """The slates of further decisions, with feedback between them."""
+    slates = {}
+    for tenant, name in problems:
+        found = []
+        for n in range(6):
+            decision = api.call(tenant, "POST", f"/problems/{name}/decisions", {"id": f"{name}-next-{n}"})
+            found.append([decision["t"], decision["action"], decision.get("propensities")])
+            if n % 3 != 1:
+                rows = [{"arm": arm, "value": outcome_of(n, j, 0)} for j, arm in enumerate(decision["arms"])]
+                api.call(tenant, "POST", f"/decisions/{decision['id']}/feedback", {"feedback": rows})
+        slates[f"{tenant}/{name}"] = found
+    return slates

@@ -1,0 +1,149 @@
+"""Data written by version 0.1.0 (tests/fixtures/v0) are read, and continued with the same decisions.
+
+The database of the service is checked in ``tests/service/test_stored_data.py``.
+"""
+
+import gzip
+import hashlib
+import importlib
+import json
+import pkgutil
+import tarfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from stored_runs import continue_agent, instances, simulate
+
+import superarm as sa
+from superarm import describe as descriptions
+from superarm._jit import component
+from superarm.cli import main
+from superarm.describe import build, describe
+from superarm.experiments.study import Study
+
+STORED = Path(__file__).parent / "fixtures" / "v0"
+
+
+def stored(name):
+    return json.loads(gzip.decompress((STORED / name).read_bytes()))
+
+
+AGENTS = stored("agents.json.gz")
+DESCRIPTIONS = stored("descriptions.json.gz")
+TRAJECTORIES = stored("trajectories.json.gz")
+INSTANCES = {name: (instance, policies) for name, instance, policies in instances()}
+
+
+def test_the_stored_files_are_those_that_version_0_1_0_wrote():
+    sums = dict(line.split()[::-1] for line in (STORED / "SHA256SUMS").read_text().splitlines())
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in STORED.iterdir() if path.is_file()}
+    del found["SHA256SUMS"]
+    assert found == sums
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_continues_with_the_same_decisions(name):
+    case = AGENTS[name]
+    assert continue_agent(case["state"], case["widths"]) == case["next"]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_saved_again_continues_with_the_same_decisions(name):
+    case = AGENTS[name]
+    again = json.loads(json.dumps(sa.Agent.from_state(case["state"]).to_state(), allow_nan=False))
+    assert again["policy"] == case["state"]["policy"]
+    assert again["problem"] == case["state"]["problem"]
+    assert continue_agent(again, case["widths"]) == case["next"]
+
+
+def import_components():
+    for module in pkgutil.walk_packages(sa.__path__, "superarm."):
+        if module.name.split(".")[1] in {"indices", "rewards", "actions", "environments", "oracles", "policies"}:
+            importlib.import_module(module.name)
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_a_component_has_the_same_description(name):
+    import_components()
+    described = DESCRIPTIONS[name]
+    assert described["type"] == name
+    assert describe(build(described)) == described
+
+
+@component
+class Renamed(NamedTuple):
+    new: float = 1.0
+
+
+def test_a_moved_class_keeps_its_stored_name_and_fields(monkeypatch):
+    place = f"{__name__}:Renamed"
+    monkeypatch.setitem(descriptions._STORED_NAMES, place, "superarm.before:Old")
+    monkeypatch.setitem(descriptions._STORED_FIELDS, place, {"new": "old"})
+    assert describe(Renamed(2.0)) == {"type": "superarm.before:Old", "old": 2.0}
+    assert build({"type": "superarm.before:Old", "old": 2.0}) == Renamed(2.0)
+    assert build({"type": place, "old": 2.0}) == Renamed(2.0)
+
+
+def test_stored_names_are_unambiguous():
+    import_components()
+    places = set(descriptions._STORED_NAMES) | set(descriptions._STORED_FIELDS)
+    assert places <= set(descriptions.components), "a table of describe.py names a class that does not exist"
+    names = list(descriptions._STORED_NAMES.values())
+    assert len(set(names)) == len(names)
+    assert not set(names) & (set(descriptions.components) - set(descriptions._STORED_NAMES))
+
+
+@pytest.mark.parametrize("name", TRAJECTORIES)
+def test_simulations_make_the_same_decisions(name):
+    found = simulate(*INSTANCES[name])
+    assert list(found) == list(INSTANCES[name][1])
+    for policy, played in TRAJECTORIES[name].items():
+        assert found[policy]["pulls"] == played["pulls"], policy
+        assert found[policy]["regret"] == [pytest.approx(run, rel=1e-12, abs=1e-12) for run in played["regret"]], policy
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """The results directory of 0.1.0; the version is part of a cell's digest."""
+    monkeypatch.setattr(sa, "__version__", "0.1.0")
+    with tarfile.open(STORED / "results.tar.gz") as archive:
+        archive.extractall(tmp_path / "results", filter="data")
+    return tmp_path / "results"
+
+
+def test_results_are_read(results):
+    expected = stored("results.json.gz")
+    study = Study.load(results)
+    assert study.complete
+    assert study.digest == expected["digest"]
+    for (world, policy), record in study.records.items():
+        cell = expected["cells"].pop(f"{policy} on {world}")
+        assert record.digest == cell["numbers"]
+        assert record.regret[:, -1].tolist() == cell["final"]
+        assert record.pulls.tolist() == cell["pulls"]
+        assert study.instance(world).problem.n_arms == 8
+    assert not expected["cells"]
+
+
+def test_cells_have_the_same_digests(results):
+    expected = stored("results.json.gz")
+    cells = sa.experiments.load(results / "spec.toml").cells()
+    assert sorted(cell.digest for cell in cells) == expected["files"]
+    assert sorted({cell.world.digest for cell in cells}) == expected["instances"]
+
+
+def test_a_run_finds_its_cells_done_and_reports(results):
+    """Nothing is run again; report and comparison give the numbers of 0.1.0."""
+    before = {path: path.stat().st_mtime_ns for path in (results / "cells").iterdir()}
+    command = ["run", str(results / "spec.toml"), "--out", str(results), "--workers", "1"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    n = len(before)
+    assert f"{n} cells, {n} of them done before" in done.output
+    assert {path: path.stat().st_mtime_ns for path in (results / "cells").iterdir()} == before
+    assert (results / "report.html").exists()
+    compared = CliRunner().invoke(main, ["compare", str(results), str(results)])
+    assert compared.exit_code == 0, compared.output
+    assert compared.output.count(stored("results.json.gz")["digest"]) == 2
