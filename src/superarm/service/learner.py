@@ -44,7 +44,8 @@ class Learner:
         self.asked = 0
         self.step = 0
         self._tally = empty(self.problem.support)
-        self._rows: dict[float, list[tuple[int, Row]]] = {-1.0: [], 1.0: []}
+        # Added first, then taken back: counts that are negative in between are outside of what policies can read.
+        self._rows: dict[float, list[tuple[int, Row]]] = {1.0: [], -1.0: []}
         self.pending: Floats = np.zeros(self.problem.n_arms)
         self.in_flight: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
