@@ -7,23 +7,25 @@ answered with a counterexample. Random trials come from a fixed seed, so a check
 import itertools
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from superarm.actions import Actions, Ranks, Subsets, admits, capacity, cover, sample
+from superarm.arrays import Ints
 from superarm.describe import build, describe
-from superarm.environments import Environment, draw
+from superarm.environments import Environment, Sheet, draw
 from superarm.errors import SuperarmError
-from superarm.indices import Index
-from superarm.noise import noise, streams
+from superarm.indices import Index, unclipped
+from superarm.noise import Noise, noise, seek, streams, uniform
 from superarm.oracles import Oracle, maximize
-from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.policies import Policy, learn
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.rewards.base import derivative, join, lift, start, worth
-from superarm.support import length
-from superarm.tally import Feedback, allow_missing, empty
+from superarm.simulation.engine import rounds
+from superarm.support import Support, length
+from superarm.tally import Feedback
 
 _TRIALS = 300
 
@@ -75,7 +77,7 @@ def check_index(index: Index) -> None:
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
         _require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
         q, other = (index.score(mean, deviation, x, noise(np.random.SeedSequence(n))) for n in (1, 2))
-        clipped = q <= 1.0 or getattr(index, "unclipped", False)
+        clipped = q <= 1.0 or unclipped(index)
         _require(0.0 <= q and clipped, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
         if q == other and later > x:
             more = index.score(mean, deviation, later, noise(np.random.SeedSequence(1)))
@@ -187,24 +189,35 @@ def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 4
         _require(np.array_equal(action, again), "the same seed gives the same batches", action=action.tolist())
 
 
-def _played(policy: Policy, problem: Problem, rounds: int) -> list[Any]:
+class _AnyAnswer(NamedTuple):
+    """Answers at random, one entry in ten unseen: a policy must keep its promises whatever it is told."""
+
+    @property
+    def partial(self) -> bool:
+        return True
+
+    def widest(self, support: Support, n_arms: int, k: int) -> int:
+        return max(length(support, np.array([j])) for j in range(n_arms)) * k
+
+    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+        seek(noise, t, 0)
+        for o in range(length(support, action)):
+            sheet.outcome[o], sheet.seen[o] = uniform(noise), uniform(noise) < 0.9
+        return -1
+
+
+def _played(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     rng = np.random.default_rng(0)
-    tally = allow_missing(empty(problem.support))
-    memory = prepare(policy, problem, tally)
-    _, mind, coin = streams(np.random.SeedSequence(0))
-    eligible, actions = np.ones(problem.n_arms, bool), []
-    for t in range(1, rounds + 1):
-        moment = Moment(t, tally, Ranks(tally.pulls, eligible))
-        action = choose(policy, problem, moment, memory, mind)
+    environment: Any = _AnyAnswer()
+    actions = []
+    for t, game, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
         size = length(problem.support, action)
-        told = Feedback(t, action, rng.random(size), rng.random(size) < 0.9)
         slip = Feedback(t, action, rng.random(size), np.ones(size, bool))
-        before = [values.copy() for values in tally]
-        learn(policy, problem, tally, memory, slip, coin, 1.0)
-        learn(policy, problem, tally, memory, slip, coin, -1.0)
-        same = all(np.array_equal(x, y) for x, y in zip(before, tally, strict=True))
+        before = [values.copy() for values in game.tally]
+        for sign in (1.0, -1.0):
+            learn(policy, problem, game.tally, game.memory, slip, game.streams.coin, sign)
+        same = all(np.array_equal(x, y) for x, y in zip(before, game.tally, strict=True))
         _require(same, "what is taken back leaves no trace", action=action.tolist())
-        learn(policy, problem, tally, memory, told, coin, 1.0)
         actions.append(action)
     return actions
 

@@ -1,12 +1,26 @@
+import math
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 import superarm as sa
 from superarm.actions import Ranks
-from superarm.noise import noise
+from superarm.noise import Noise, noise, uniform
 from superarm.policies import IndexPolicy, Moment, choose, learn, prepare, screened
 from superarm.simulation import advance, begin, seeds
 from superarm.tally import Feedback, allow_missing, empty
+
+
+@sa.component
+class Sampled(NamedTuple):
+    """A sampled index that the library does not know."""
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        return pulls
+
+    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+        return min(1.0, mean + uniform(noise) / math.sqrt(level))
 
 
 def overlapping(seed, n_items=2):
@@ -86,6 +100,8 @@ def test_refusals():
         screened(sa.cucb()).fit(sa.instances.random_coverage(5, 2, 2).problem)
     with pytest.raises(sa.InvalidArgument, match="sampled"):
         screened(sa.cts()).fit(listed)
+    with pytest.raises(sa.InvalidArgument, match="sampled"):  # a user's own, which the library does not know
+        screened(IndexPolicy(Sampled())).fit(listed)
     with pytest.raises(sa.InvalidArgument, match="index policy"):
         screened(sa.uniform())
     with pytest.raises(sa.InvalidArgument, match="exhaustive"):

@@ -75,3 +75,16 @@ def test_refusals(instance):
     sparse = sa.Instance(sa.Problem(3, 3, sa.Coverage(), sa.Subsets(1), support=p), sa.environments.Bernoulli(p))
     with pytest.raises(sa.InvalidArgument, match="dense"):
         follow(sparse, 10)
+
+
+def test_an_instance_on_which_fit_takes_a_device_for_speed():
+    instance = sa.instances.random_coverage(64, 32, 2)
+    assert type(sa.bc_ucb().fit(instance.problem)) is not sa.IndexPolicy
+    trace = follow(instance, 40)
+    assert len(trace.t) == 8  # after 32 rounds every arm has been played once
+    assert trace.contradictions == 0
+
+
+def test_only_index_policies_have_the_scores_that_the_proof_speaks_of(instance):
+    with pytest.raises(sa.InvalidArgument, match="index policy"):
+        follow(instance, 10, policy=sa.joint_kl_moss())

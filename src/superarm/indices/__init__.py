@@ -1,11 +1,12 @@
 """How hopeful to be of one entry: indices."""
 
-from superarm.indices.base import Index, level, score, unknown
+from superarm.indices.base import Index, IndexHooks, level, score, unknown
 from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
 from superarm.indices.mean import Mean
 from superarm.indices.posterior import AnglePosterior, BetaPosterior
+from superarm.indices.traits import monotone, unclipped
 from superarm.indices.ucb1 import UCB1
 from superarm.indices.ucb_v import UCBV
 
@@ -18,9 +19,12 @@ __all__ = [
     "BetaPosterior",
     "Hoeffding",
     "Index",
+    "IndexHooks",
     "KLMoss",
     "Mean",
     "level",
+    "monotone",
     "score",
+    "unclipped",
     "unknown",
 ]

@@ -24,8 +24,8 @@ class Index(Protocol):
         ...
 
 
-class Optional(Protocol):
-    """What an index may define if more, or less, can be said of its scores."""
+class IndexHooks(Protocol):
+    """Methods that an index may define beyond :class:`Index`; ``traits`` and the verbs below have the defaults."""
 
     @property
     def monotone(self) -> bool:
@@ -40,6 +40,11 @@ class Optional(Protocol):
         """Whether scores may lie above 1: then they only serve to rank arms."""
         ...
 
+    @property
+    def caveat(self) -> str:
+        """What it assumes that may not hold, in a sentence for reports; empty if nothing."""
+        ...
+
     def unknown(self) -> float:
         """The score of an entry of which nothing was told: the largest there is, 1 by default."""
         ...
@@ -52,4 +57,4 @@ def _certain(index: Any) -> float:
 
 level = verb(Index.level)
 score = verb(Index.score)
-unknown: verb[..., float] = verb(Optional.unknown, default=_certain)
+unknown: verb[..., float] = verb(IndexHooks.unknown, default=_certain)

@@ -4,7 +4,7 @@ from superarm._jit import component, interpreted, lean
 from superarm.actions import cover
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import Index
+from superarm.indices import Index, traits, unclipped
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
@@ -35,7 +35,7 @@ class IndexPolicy(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return str(getattr(self.confidence, "caveat", ""))
+        return traits.caveat(self.confidence)
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimated(problem, tally)
@@ -67,7 +67,7 @@ class IndexPolicy(NamedTuple):
     def plain(self, problem: Problem) -> "IndexPolicy":
         """The policy made ready for this problem without any device for speed: the reference of all of them."""
         oracle = self.oracle.fit(problem)
-        if getattr(self.confidence, "unclipped", False) and not getattr(oracle, "ranking", False):
+        if unclipped(self.confidence) and not getattr(oracle, "ranking", False):
             raise InvalidArgument(
                 "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
             )

@@ -4,7 +4,7 @@ from superarm._jit import component, interpreted, kernel, lean
 from superarm.actions import cover
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import Index
+from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
@@ -83,7 +83,7 @@ class JointPolicy(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "JointPolicy":
-        if not getattr(self.confidence, "monotone", False):
+        if not monotone(self.confidence):
             raise InvalidArgument("confidence", "a sampled index has no radius", "take e.g. KLMoss()", "JointPolicy")
         return self._replace(oracle=self.oracle.fit(problem))
 

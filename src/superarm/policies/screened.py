@@ -6,7 +6,7 @@ from superarm._jit import component, interpreted, kernel
 from superarm.actions import Explicit, cover, playable
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import AnglePosterior, BetaPosterior, Index
+from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Exhaustive, Guarantee
@@ -115,8 +115,11 @@ class Screened(NamedTuple):
     def fit(self, problem: Problem) -> "Screened":
         if not isinstance(problem.actions, Explicit):
             raise InvalidArgument("policy", "batches are not listed", "Screened needs Explicit actions", "Screened")
-        if isinstance(self.confidence, BetaPosterior | AnglePosterior):
-            raise InvalidArgument("confidence", "a sampled index bounds nothing", "take the plain policy", "Screened")
+        if not monotone(self.confidence):
+            raise InvalidArgument(
+                "confidence", f"{type(self.confidence).__name__} is sampled, or does not say that it is monotone",
+                "take the plain policy", "Screened",
+            )  # fmt: skip
         return self._replace(table=problem.actions.table, sizes=problem.actions.sizes)
 
     @interpreted

@@ -6,7 +6,7 @@ from superarm._jit import component, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index
+from superarm.indices import Index, monotone
 from superarm.intake import Intake
 from superarm.noise import Noise
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
@@ -102,9 +102,7 @@ class Sieve(NamedTuple):
 
 def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sieve decides as the plain policy does, and pays."""
-    same = (
-        getattr(confidence, "monotone", False) and isinstance(oracle, Greedy | LazyGreedy) and has_slope(problem.reward)
-    )
+    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy) and has_slope(problem.reward)
     return (
         same
         and isinstance(problem.actions, Subsets)

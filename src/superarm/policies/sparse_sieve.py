@@ -5,7 +5,7 @@ import numpy as np
 from superarm._jit import component, inlined, interpreted, kernel, lean
 from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index
+from superarm.indices import Index, monotone
 from superarm.intake import Intake
 from superarm.noise import Noise
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
@@ -137,7 +137,7 @@ class SparseSieve(NamedTuple):
 
 def sieves_sparse(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sparse sieve decides as the plain policy does, and pays."""
-    same = getattr(confidence, "monotone", False) and isinstance(oracle, Greedy | LazyGreedy)
+    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy)
     fits = isinstance(problem.actions, Subsets) and isinstance(problem.support, Sparse)
     return bool(same and fits and has_slope(problem.reward) and problem.n_arms >= _MANY)
 

@@ -1,5 +1,6 @@
 """The one loop: choose, draw, learn, reckon."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.actions import Ranks, capacity
 from superarm.arrays import Floats, Ints
-from superarm.environments import Environment, FreeSamples, Sheet, answer, draw, earn, means, widest
+from superarm.environments import Environment, FreeSamples, Sheet, answer, draw, earn, means, respond, widest
 from superarm.intake import Exact
 from superarm.noise import Streams, seek, streams
 from superarm.policies import Moment, Policy, choose, learn, prepare
@@ -30,6 +31,15 @@ class Game(NamedTuple):
     streams: Streams
     earned: Floats
     last: Ints
+
+
+class PlayedRound(NamedTuple):
+    """One round of a run: the batch that was chosen and its feedback, which ``game`` has not learnt from yet."""
+
+    t: int
+    game: Game
+    action: Ints
+    feedback: Feedback
 
 
 def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> Game:
@@ -87,3 +97,21 @@ def advance(
         earned[mark - 1] = sofar[0]
         game.last[:] = -1
         game.last[: len(action)] = action
+
+
+def rounds(
+    problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence, horizon: int
+) -> Iterator[PlayedRound]:
+    """Play as :func:`advance` does, and yield each round between its feedback and learning from it.
+
+    Plain Python, for proofs and checks that look at every round; ``policy`` is fitted.
+    """
+    game = begin(problem, environment, policy, seed)
+    eligible = np.ones(problem.n_arms, np.bool_)
+    for t in range(1, horizon + 1):
+        seek(game.streams.mind, t, 0)
+        moment = Moment(t, game.tally, Ranks(game.tally.pulls, eligible))
+        action = choose(policy, problem, moment, game.memory, game.streams.mind)
+        feedback = respond(environment, problem.support, action, t, game.streams.world)
+        yield PlayedRound(t, game, action, feedback)
+        learn(policy, problem, game.tally, game.memory, feedback, game.streams.coin, 1.0)

@@ -9,18 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Ranks
 from superarm.arrays import Bools, Floats, Ints
 from superarm.catalog import bc_ucb
-from superarm.environments import draw
 from superarm.errors import InvalidArgument
-from superarm.noise import seek
-from superarm.policies import IndexPolicy, Moment, choose, learn
-from superarm.simulation.engine import begin
+from superarm.policies import IndexPolicy
+from superarm.simulation.engine import rounds
 from superarm.simulation.instances import Instance
 from superarm.simulation.replicate import seeds
 from superarm.support import Dense
-from superarm.tally import Feedback, estimates
+from superarm.tally import estimates
 from superarm.theory.bound import Setting, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.sequences import Sequences, geometric
@@ -124,31 +121,19 @@ def follow(
     """
     if not isinstance(instance.problem.support, Dense) or getattr(instance.environment, "partial", False):
         raise InvalidArgument("instance", "sparse or partly seen", "give a dense instance that shows everything")
+    if not isinstance(policy, IndexPolicy | None):
+        raise InvalidArgument("policy", f"{type(policy).__name__} is not an index policy", "give e.g. bc_ucb()")
     g = gaps(instance) if known is None else known
     steps = _Steps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
-    chosen = (bc_ucb() if policy is None else policy).fit(instance.problem)
-    records = [steps.measure(*played) for played in _play(instance, chosen, horizon, seed)]
+    plain = (bc_ucb() if policy is None else policy).plain(instance.problem)  # its memory holds q
+    played = rounds(instance.problem, instance.environment, plain, seeds(seed, 1)[0], horizon)
+    records = [
+        steps.measure(t, game.tally, game.memory.q, action) for t, game, action, _ in played if game.tally.pulls.all()
+    ]
     if not records:
         raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")
     columns = [np.array(column) for column in zip(*records, strict=True)]
     return Trace(*columns)
-
-
-def _play(instance: Instance, policy: Any, horizon: int, seed: int) -> Any:
-    """Yield (t, tally before the round, q, action) of every round in which all arms had been played."""
-    problem, environment = instance.problem, instance.environment
-    game = begin(problem, environment, policy, seeds(seed, 1)[0])
-    eligible = np.ones(problem.n_arms, bool)
-    outcome = np.empty(problem.n_items * problem.k)
-    seen = np.ones(len(outcome), bool)
-    for t in range(1, horizon + 1):
-        seek(game.streams.mind, t, 0)
-        action = choose(policy, problem, Moment(t, game.tally, Ranks(game.tally.pulls, eligible)), game.memory,
-                        game.streams.mind)  # fmt: skip
-        if game.tally.pulls.all():
-            yield t, game.tally, game.memory.q, action
-        draw(environment, problem.terms.support, action, t, game.streams.world, outcome, seen)
-        learn(policy, problem, game.tally, game.memory, Feedback(t, action, outcome, seen), game.streams.coin, 1.0)
 
 
 class _Steps:
