@@ -4,7 +4,7 @@ import numpy as np
 
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
-from superarm.intake import Coin, Exact
+from superarm.intake import Coin
 from superarm.oracles import Default, Oracle, TopArms
 from superarm.policies import (
     BatchPolicy,
@@ -19,6 +19,7 @@ from superarm.policies import (
     Policy,
     SetBonus,
     Uniform,
+    traits,
 )
 
 _DEFAULT = Default()
@@ -205,7 +206,7 @@ def sliding_window(of: Policy, window: int, blocks: int = 16) -> Fading:
     """
     _count("window", window, 1)
     _count("blocks", blocks, 1)
-    return Fading(of, -(-window // blocks), np.ones(blocks), getattr(of, "intake", Exact()))
+    return Fading(of, -(-window // blocks), np.ones(blocks), traits.intake(of))
 
 
 def discounted(of: Policy, half_life: int) -> Fading:
@@ -218,7 +219,7 @@ def discounted(of: Policy, half_life: int) -> Fading:
     [1.0, 0.5, 0.25]
     """
     _count("half_life", half_life, 1)
-    return Fading(of, half_life, 0.5 ** np.arange(8.0), getattr(of, "intake", Exact()))
+    return Fading(of, half_life, 0.5 ** np.arange(8.0), traits.intake(of))
 
 
 def _count(name: str, value: int, least: int) -> None:

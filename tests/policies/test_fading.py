@@ -5,6 +5,7 @@ import pytest
 from action_sets import COMPILED
 
 import superarm as sa
+from superarm.intake import Coin, Exact
 from superarm.noise import streams
 from superarm.policies import Fading, learn, prepare
 from superarm.simulation import seeds
@@ -76,3 +77,12 @@ def test_bad_windows_are_refused():
         sa.discounted(sa.kl_ucb(), 2.5)
     with pytest.raises(sa.InvalidArgument, match="powers of 1/2"):
         Fading(sa.kl_ucb(), 3, np.array([1.0, 0.3]))
+
+
+@pytest.mark.parametrize("forgetting", [lambda p: sa.sliding_window(p, 100), lambda p: sa.discounted(p, 50)])
+def test_a_wrapped_policy_keeps_its_intake(forgetting):
+    assert type(forgetting(sa.cts()).intake) is Coin
+    assert type(forgetting(sa.EpsilonGreedy(sa.cts(), 0.1)).intake) is Coin
+    assert type(forgetting(sa.EpsilonGreedy(sa.EpsilonGreedy(sa.cts()), 0.1)).intake) is Coin
+    assert type(forgetting(sa.EpsilonGreedy(sa.kl_ucb())).intake) is Exact
+    assert type(forgetting(sa.uniform()).intake) is Exact

@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 from superarm._jit import component, interpreted
 from superarm.actions import sample
 from superarm.arrays import Ints
+from superarm.intake import Intake
 from superarm.noise import Noise, uniform
 from superarm.oracles import Guarantee
 from superarm.parameters import fraction, nonnegative
+from superarm.policies import traits
 from superarm.policies.base import Moment, Policy, choose, learn, prepare
 from superarm.problem import Problem
 from superarm.tally import Feedback, Tally
@@ -26,6 +28,10 @@ class EpsilonGreedy(NamedTuple):
     def _check(self) -> None:
         fraction(self, "epsilon")
         nonnegative(self, "decay")
+
+    @property
+    def intake(self) -> Intake:
+        return traits.intake(self.leader)
 
     def prepare(self, problem: Problem, tally: Tally) -> Any:
         return prepare(self.leader, problem, tally)

@@ -1,4 +1,4 @@
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from superarm.intake import Exact, Intake
 from superarm.noise import Noise
 from superarm.oracles import Guarantee
 from superarm.parameters import positive
+from superarm.policies import traits
 from superarm.policies.base import Moment, Policy, choose, prepare
 from superarm.policies.keeping import Kept
 from superarm.problem import Problem
@@ -117,8 +118,7 @@ class Fading(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "Fading":
-        plain: Any = getattr(self.policy, "plain", self.policy.fit)
-        return self._replace(policy=plain(problem))
+        return self._replace(policy=traits.plain(self.policy, problem))
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -17,7 +17,7 @@ from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_i
 from superarm.intake import Exact
 from superarm.names import Names
 from superarm.noise import Noise
-from superarm.policies import Moment, Policy, learn, prepare
+from superarm.policies import Moment, Policy, learn, prepare, traits
 from superarm.problem import Problem
 from superarm.service.choosing import choose_each
 from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
@@ -57,7 +57,7 @@ class Learner:
         """Derive from problem, settings and tally all that is derived."""
         self.k = self.problem.k
         self.policy: Policy = to_policy(self.settings.policy).fit(self.problem)
-        self._intakes += [_intake(to_policy(version.policy)) for version in self.versions[len(self._intakes) :]]
+        self._intakes += [traits.intake(to_policy(version.policy)) for version in self.versions[len(self._intakes) :]]
         self.refresh()
 
     def refresh(self) -> None:
@@ -225,7 +225,3 @@ def rehearse(created: Created) -> None:
 def _add(counts: Floats, arms: tuple[int, ...], sign: float) -> None:
     for j in arms:  # for a handful of arms quicker than indexing with a list
         counts[j] += sign
-
-
-def _intake(policy: Any) -> Any:
-    return getattr(getattr(policy, "leader", policy), "intake", Exact())
