@@ -8,10 +8,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from superarm import actions as actions
     from superarm import data as data
+    from superarm import diffusion as diffusion
     from superarm import environments as environments
     from superarm import experiments as experiments
     from superarm import indices as indices
+    from superarm import oracles as oracles
+    from superarm import policies as policies
+    from superarm import rewards as rewards
+    from superarm import service as service
+    from superarm import simulation as simulation
     from superarm import testing as testing
     from superarm import theory as theory
     from superarm._jit import component, interpreted, kernel, verb
@@ -125,15 +132,11 @@ _HOMES = {
     "superarm.simulation": "Instance Results simulate",
     "superarm.tally": "Tally",
 }
-_MODULES = {
-    "instances": "superarm.simulation.instances",
-    "data": "superarm.data",
-    "environments": "superarm.environments",
-    "experiments": "superarm.experiments",
-    "indices": "superarm.indices",
-    "testing": "superarm.testing",
-    "theory": "superarm.theory",
-}
+_PACKAGES = (
+    *("actions", "data", "diffusion", "environments", "experiments", "indices", "oracles", "policies", "rewards"),
+    *("service", "simulation", "testing", "theory"),
+)
+_MODULES = {"instances": "superarm.simulation.instances", **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __version__ = "0.1.0"
@@ -150,4 +153,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
