@@ -45,5 +45,6 @@ class AnglePosterior(NamedTuple):
 
     def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
         centre = math.asin(math.sqrt((mean * level + 0.375) / (level + 0.75)))
-        angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(noise) / math.sqrt(level)))
+        root = math.sqrt(level) if level > 0.0 else 1.0  # at level 0 nothing was seen, and the score is not used
+        angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(noise) / root))
         return math.sin(angle) ** 2
