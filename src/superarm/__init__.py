@@ -35,9 +35,8 @@ if TYPE_CHECKING:
         SpanningTrees,
         Subsets,
     )
-    from superarm.agent import Agent
+    from superarm.agent import Agent, Decision
     from superarm.arrays import Probabilities
-    from superarm.book import Decision
     from superarm.catalog import (
         angle_ts,
         bc_ucb,
@@ -110,14 +109,13 @@ _HOMES = {
     "superarm.actions": (
         "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
     ),
-    "superarm.agent": "Agent",
+    "superarm.agent": "Agent Decision",
     "superarm.catalog": (
         "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t discounted epsilon_greedy "
         "escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb least_played sliding_window ts_cascade ucb_v "
         "uniform"
     ),
     "superarm.arrays": "Probabilities",
-    "superarm.book": "Decision",
     "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
     "superarm.experiments": "Experiment",
     "superarm.oracles": (

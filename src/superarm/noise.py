@@ -78,6 +78,12 @@ def seek(noise: Noise, t: int, place: int) -> None:
 
 
 @wrapping
+def round_key(t: int) -> Any:
+    """What round ``t`` changes of a stream's key: ``key ^ round_key(t)`` decides all numbers of the round."""
+    return np.uint64(t) * _ROUND
+
+
+@wrapping
 def uniform(noise: Noise) -> float:
     """A number of [0, 1), a multiple of 2**-53."""
     state = noise.state[0] + _STEP

@@ -62,11 +62,11 @@ def test_an_agent_saved_and_grown_continues_as_the_simulation_plays():
         if t == 25:
             agent = sa.Agent.from_state(agent.to_state())
     assert pulls.tolist() == results.pulls["w"][0].tolist()
-    before = agent._memory.now.pulls.tolist()
+    before = agent.learner.memory.now.pulls.tolist()
     agent.add_arms(1)
-    assert agent._memory.now.pulls.tolist() == [*before, 0.0]
+    assert agent.learner.memory.now.pulls.tolist() == [*before, 0.0]
     agent.warm_start(agent.problem.prior(np.full((5, 2), 0.5), 3))
-    assert agent._memory.now.pulls.tolist() == [n + 3.0 for n in [*before, 0.0]]
+    assert agent.learner.memory.now.pulls.tolist() == [n + 3.0 for n in [*before, 0.0]]
     assert 4 in agent.ask(pinned=[4]).action
 
 

@@ -64,9 +64,9 @@ def test_the_score_lies_between_the_mean_and_the_plain_index():
     arms, outcomes, _ = history(np.random.default_rng(4), False)
     tally = PROBLEM.past(arms, outcomes)
     agent = sa.Agent(PROBLEM, sa.joint_kl_moss(), tally=tally)
-    agent._asked = 10**4  # so that all are owed exploration
+    agent.learner.asked = 10**4  # so that all are owed exploration
     agent.ask()
-    mean, _, q = (values.reshape(4, 3) for values in agent._memory.estimates)
+    mean, _, q = (values.reshape(4, 3) for values in agent.learner.memory.estimates)
     for j in range(4):
         x = KLMoss().level(tally.pulls[j], 10**4 + 1, 0.5)
         assert all(m < low < upper_confidence(m, x) for m, low in zip(mean[j], q[j], strict=True))

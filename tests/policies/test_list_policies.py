@@ -65,7 +65,7 @@ def test_simulation_agent_and_paper_decide_alike(name):
 
     users, (first, _, _) = streams(seed).world, streams(seed)
     agent = sa.Agent(PROBLEM, POLICIES[name], seed=seed, tally=PROBLEM.past(range(L), attraction(0, first)[:, None]))
-    agent._asked = 0  # a warm start lets time go on from its pulls; the literature's free sample does not
+    agent.learner.rounds = 0  # a warm start lets time go on from its pulls; the literature's free sample does not
     for t in range(1, ROUNDS + 1):
         decision = agent.ask()
         told = respond(Cascade(P), PROBLEM.support, decision.action, t, users)
@@ -74,7 +74,7 @@ def test_simulation_agent_and_paper_decide_alike(name):
             agent = sa.Agent.from_state(agent.to_state())
     for mine, theirs in zip(agent.tally, game.tally, strict=True):
         assert np.array_equal(mine, theirs) or not theirs.any()
-    assert np.array_equal(agent._pulls, agent.tally.pulls)
+    assert not agent.learner.pending.any()
 
 
 def test_an_arm_that_was_listed_but_never_seen_is_still_to_be_tried():

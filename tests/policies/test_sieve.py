@@ -90,7 +90,7 @@ def test_agents_agree_with_late_partial_and_restricted_play(kind, rho, monkeypat
     full = csr_array(np.ones((L, M))) if kind is SparseSieve else None  # every entry, so that outcomes are the same
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), support=full)
     agents = [sa.Agent(problem, sa.bc_ucb(rho, oracle), seed=1) for oracle in (PLAIN, Default())]
-    assert isinstance(agents[1]._fitted, kind)
+    assert isinstance(agents[1].learner.fitted, kind)
     p, waiting = rng.uniform(0.0, 0.3, (L, M)), []
     for t in range(250):
         eligible = None if t % 5 else rng.permutation(L)[:40].tolist()

@@ -1,25 +1,23 @@
 """Agent: ask and tell around a policy."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from superarm.actions import Actions, Pinned, Ranks
+from superarm.actions import Actions, Pinned
+from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.outcomes import check_outcome
 from superarm.arrays import Bools, Floats, Ints
-from superarm.book import Book, Decision, entry
-from superarm.describe import build, describe
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_items
-from superarm.names import Names
+from superarm.learner import Learner
+from superarm.learner.state import learner_from_plain, learner_to_plain
 from superarm.noise import Noise, seek, streams
-from superarm.outcomes import laid_flat
-from superarm.policies import Kept, Moment, Policy, choose, kept, learn, remembering
+from superarm.policies import Policy
 from superarm.problem import Problem
-from superarm.saved import kept_from_plain, kept_to_plain, tally_from_plain, tally_to_plain
 from superarm.support import Dense
-from superarm.tally import Feedback, Tally, allow_missing, empty, estimates, merge
+from superarm.tally import Feedback, Tally, estimates
 
 STATE_VERSION = 1
 
@@ -63,53 +61,47 @@ class Agent:
         items: Sequence[str] | None = None,
         remember: int = 100_000,
     ) -> None:
-        if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
-            raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        _, self._mind, self._coin = streams(root)
-        self.policy = policy
-        self._arms = _named(arms, problem.n_arms, "arms")
-        self._items = _named(items, problem.n_items, "items")
-        self._retired = np.zeros(problem.n_arms, bool)
-        self._asked = 0
-        self._book = Book(remember)
-        self._settle(problem, empty(problem.support))
+        self.learner = Learner(problem, policy, arms, items)
+        _, self._choosing, self._rounding = streams(root)
+        self._decisions = Decisions(remember)
         if tally is not None:
             self.warm_start(tally)
 
-    def _settle(self, problem: Problem, tally: Tally, held: Kept | None = None) -> None:
-        """Take on a problem, a tally and what the policy keeps beside it, and derive from them all that is derived."""
-        fitted = self.policy.fit(problem)
-        memory = remembering(fitted, problem, tally, held)
-        self.problem, self.tally, self._fitted, self._memory = problem, tally, fitted, memory
-        self._pulls = tally.pulls.copy()
-        for waiting in self._book.open.values():
-            self._pulls[waiting.decision.action] += 1.0
+    @property
+    def problem(self) -> Problem:
+        """What is being learnt."""
+        return self.learner.problem
 
-    def _grow(self, grown: Problem, tally_with: Callable[[Tally, Problem, Problem], Tally]) -> None:
-        before, held = self.problem, kept(self._fitted, self._memory)
-        wider = held and held.changed(lambda block: tally_with(block, before, grown))
-        self._settle(grown, tally_with(self.tally, before, grown), wider)
+    @property
+    def policy(self) -> Policy:
+        """How it is being learnt."""
+        return self.learner.policy
+
+    @property
+    def tally(self) -> Tally:
+        """All that was observed so far."""
+        return self.learner.tally
 
     @property
     def t(self) -> int:
         """How many decisions were made."""
-        return self._asked
+        return self.learner.t
 
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, retired ones included."""
-        return tuple(self._arms.all)
+        return tuple(self.learner.arms.all)
 
     @property
     def items(self) -> tuple[str, ...]:
         """The names of all items."""
-        return tuple(self._items.all)
+        return tuple(self.learner.items.all)
 
     @property
     def pending(self) -> tuple[Decision, ...]:
-        """The decisions that wait for their outcome, oldest first."""
-        return tuple(waiting.decision for waiting in self._book.open.values())
+        """The decisions that were not told their outcome yet, oldest first."""
+        return tuple(entry.decision for entry in self._decisions.pending.values())
 
     def estimates(self) -> tuple[Floats, Floats]:
         """Empirical mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse."""
@@ -125,43 +117,31 @@ class Agent:
     ) -> Decision:
         """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
 
-        May be asked many times before any outcome is told: pulls that are under way count in the radius.
-        With an ``id`` of your own, asking again with the same id gives the same decision again.
+        May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
+        own, asking again with the same id gives the same decision again.
         """
-        t = self._asked + 1
+        learner = self.learner
+        t = learner.t + 1
         name = str(t) if id is None else id
         if not isinstance(name, str) or not name:
             raise InvalidArgument("id", f"{id!r} is not a name", "give a non-empty string")
-        made = self._book.find(name)
+        made = self._decisions.find(name)
         if made is not None:
             return made.decision
-        moment = Moment(t, self.tally, Ranks(self._pulls, self._eligible(eligible)))
-        seek(self._mind, t, 0)
-        if pinned is None:
-            action = choose(self._fitted, self.problem, moment, self._memory, self._mind)
-        else:
-            action = self._around(pinned, moment)
+        mask = learner.playable(eligible)
+        actions = None if pinned is None else self._pinned(pinned)
+        seek(self._choosing, t, 0)
+        action = learner.choose(t, mask, self._choosing, actions)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
-        self._asked = t
-        self._pulls[action] += 1.0
-        self._book.open[name] = entry(name, t, action, self.problem.n_items, self._arms.all)
-        return self._book.open[name].decision
+        learner.pend(action, t)
+        return self._decisions.add(name, t, action, learner)
 
-    def _around(self, pinned: Sequence[int | str], moment: Moment) -> Ints:
-        """A batch that holds the ``pinned`` arms: another action set for this one choice, the same policy and tally."""
-        task = self.problem._replace(actions=Pinned(self.problem.actions, self._arms.numbers(pinned).tolist()))
-        task.actions.validate(task.n_arms)
-        fitted = self.policy.fit(task)
-        memory = remembering(fitted, task, self.tally, kept(self._fitted, self._memory))
-        return choose(fitted, task, moment, memory, self._mind)
-
-    def _eligible(self, eligible: Sequence[int | str] | None) -> Bools:
-        if eligible is None:
-            return ~self._retired
-        mask = np.zeros(self.problem.n_arms, bool)
-        mask[self._arms.numbers(eligible)] = True
-        return mask & ~self._retired
+    def _pinned(self, pinned: Sequence[int | str]) -> Actions:
+        """The batches that hold the ``pinned`` arms."""
+        actions = Pinned(self.problem.actions, self.learner.arms.numbers(pinned).tolist())
+        actions.validate(self.problem.n_arms)
+        return actions
 
     def tell(
         self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
@@ -177,108 +157,82 @@ class Agent:
         ``ConflictingFeedback``. Any error leaves the agent as it was.
         """
         name = _id(decision)
-        made = self._book.known(name)
-        observed = self._observed(made.decision, arms)
-        values, mask = laid_flat(self.problem, observed, made.n_items, outcome, seen)
-        digest = _digest(made.decision, observed, values, mask)
-        if name in self._book.told:
-            if self._book.told[name][0] != digest:
+        made = self._decisions.known(name)
+        feedback, digest = self._observed(made, outcome, seen, arms)
+        if name in self._decisions.told:
+            if self._decisions.told[name][0] != digest:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
-        self._record(made.decision, observed, values, mask, 1.0)
-        self._book.close(name, digest)
+        self._apply(made, feedback, 1.0)
+        self._decisions.close(name, digest)
         return True
 
     def untell(
         self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
     ) -> None:
-        """Take back, exactly, what was told of a decision; it waits for its outcome again."""
+        """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
-        if name not in self._book.told:
+        if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
-        digest, made = self._book.told[name]
-        observed = self._observed(made.decision, arms)
-        values, mask = laid_flat(self.problem, observed, made.n_items, outcome, seen)
-        if _digest(made.decision, observed, values, mask) != digest:
+        digest, made = self._decisions.told[name]
+        feedback, given = self._observed(made, outcome, seen, arms)
+        if given != digest:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        self._record(made.decision, observed, values, mask, -1.0)
-        self._book.reopen(name)
+        self._apply(made, feedback, -1.0)
+        self._decisions.reopen(name)
 
     def cancel(self, decision: Decision | str) -> None:
-        """Forget a decision that was never played; it counts no longer as under way."""
+        """Forget a decision that was never played; it is pending no longer."""
         name = _id(decision)
-        self._pulls[self._book.waiting(name).decision.action] -= 1.0
-        del self._book.open[name]
+        self.learner.unpend(self._decisions.find_pending(name).decision.action)
+        del self._decisions.pending[name]
 
-    def _observed(self, decision: Decision, arms: Sequence[int | str] | None) -> Ints:
-        """The arms that feedback is about, in an array that can be written to: the type that kernels know."""
-        return decision.action.copy() if arms is None else self._arms.numbers(arms)
+    def _observed(
+        self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
+    ) -> tuple[Feedback, str]:
+        """Feedback about a decision, in arrays that kernels take, and its digest."""
+        action = made.decision.action
+        observed = action.copy() if arms is None else self.learner.arms.numbers(arms)
+        values, mask = check_outcome(self.problem, observed, made.n_items, outcome, seen)
+        return Feedback(made.decision.t, observed, values, mask), _digest(action, observed, values, mask)
 
-    def _record(self, decision: Decision, observed: Ints, values: Floats, mask: Bools, sign: float) -> None:
-        if not mask.all():
-            self.tally = allow_missing(self.tally)
-        before = self.tally.pulls[observed]
-        feedback = Feedback(decision.t, observed, values, mask)
-        learn(self._fitted, self.problem, self.tally, self._memory, feedback, self._coin, sign)
-        self._pulls[decision.action] -= sign  # no longer under way, or under way again
-        self._pulls[observed] += self.tally.pulls[observed] - before
+    def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
+        self.learner.unpend(made.decision.action, sign)
+        self.learner.apply(feedback, self._rounding, sign, made.version)
 
     def warm_start(self, tally: Tally) -> None:
-        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one a round)."""
-        if tally.pulls.shape != self.tally.pulls.shape or tally.total.shape != self.tally.total.shape:
-            raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        held = kept(self._fitted, self._memory)
-        if held is not None:
-            held.blocks[0] = merge(held.blocks[0], tally)
-        self._settle(self.problem, merge(self.tally, tally), held)
-        self._asked = max(self._asked, int(self.tally.pulls.max()))
+        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
+        self.learner.warm_start(tally)
+
+    def change_policy(self, policy: Policy) -> None:
+        """Choose by another policy from now on; everything that was observed stays."""
+        self.learner.change_policy(policy)
 
     def add_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
         """Add arms by name, or so many of them; they will be tried first. ``Explicit`` sets need new ``actions``."""
-        n = arms if isinstance(arms, int) else len(arms)
-        grown = with_arms(self.problem, n, actions, support)
-        self._arms.extend(arms)
-        self._retired = np.concatenate([self._retired, np.zeros(n, bool)])
-        self._grow(grown, tally_with_arms)
+        self.learner.grow_arms(arms, actions, support)
 
     def retire_arms(self, arms: Sequence[int | str]) -> None:
-        """Take arms out of all further decisions; outcomes that are under way are still learnt from."""
-        self._retired[self._arms.numbers(arms)] = True
+        """Take arms out of all further decisions; outcomes of pending ones are still learnt from."""
+        self.learner.retire_arms(arms)
 
     def add_items(self, items: Sequence[str] | int, weights: Any = None) -> None:
         """Add items by name, or so many of them, with weights (1 by default); of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
-        grown = with_items(self.problem, np.ones(n) if weights is None else weights)
-        if grown.n_items != self.problem.n_items + n:
-            raise InvalidArgument(
-                "weights", f"{grown.n_items - self.problem.n_items} weights", f"give {n}, one an item"
-            )
-        self._items.extend(items)
-        self._grow(grown, tally_with_items)
+        self.learner.grow_items(items, np.ones(n) if weights is None else weights)
 
     def retire_items(self, items: Sequence[int | str]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
-        weights = self.problem.weights.copy()
-        weights[self._items.numbers(items)] = 0.0
-        problem, support = self.problem, None if isinstance(self.problem.support, Dense) else self.problem.support
-        same = Problem(problem.n_arms, problem.n_items, problem.reward, problem.actions, weights, support)
-        self._settle(same, self.tally, kept(self._fitted, self._memory))
+        self.learner.retire_items(items)
 
     def to_state(self) -> dict[str, Any]:
         """The whole agent as a plain, versioned dict that JSON can hold."""
         return {
             "version": STATE_VERSION,
-            "problem": describe(self.problem),
-            "policy": describe(self.policy),
-            "tally": tally_to_plain(self.tally),
-            "kept": kept_to_plain(kept(self._fitted, self._memory)),
-            "mind": f"{int(self._mind.key[0]):016x}",
-            "coin": f"{int(self._coin.key[0]):016x}",
-            "asked": self._asked,
-            "arms": list(self._arms.all),
-            "items": list(self._items.all),
-            "retired": np.flatnonzero(self._retired).tolist(),
-            "book": self._book.to_plain(),
+            **learner_to_plain(self.learner),
+            "mind": f"{int(self._choosing.key[0]):016x}",
+            "coin": f"{int(self._rounding.key[0]):016x}",
+            "book": self._decisions.to_plain(),
         }
 
     @classmethod
@@ -287,27 +241,19 @@ class Agent:
         if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
             version = state.get("version") if isinstance(state, dict) else None
             raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
-        agent = cls(build(state["problem"]), build(state["policy"]), arms=state["arms"], items=state["items"])
-        agent._mind, agent._coin = _stream(state["mind"]), _stream(state["coin"])
-        agent._asked = state["asked"]
-        agent._retired[state["retired"]] = True
-        agent._book = Book.from_plain(state["book"], agent._arms.all)
-        agent._settle(agent.problem, tally_from_plain(state["tally"]), kept_from_plain(state.get("kept")))
+        agent = cls.__new__(cls)
+        agent._choosing, agent._rounding = _stream(state["mind"]), _stream(state["coin"])
+        agent._decisions = Decisions.from_plain(state["book"], state["arms"])
+        agent.learner = learner_from_plain(state, [made.action for made in agent.pending])
         return agent
-
-
-def _named(names: Sequence[str] | None, n: int, what: str) -> Names:
-    if names is not None and len(names) != n:
-        raise InvalidArgument(what, f"{len(names)} names for {n} {what}", "give one name each")
-    return Names(n if names is None else names, what)
 
 
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def _digest(decision: Decision, observed: Ints, values: Floats, mask: Bools) -> str:
-    own = np.array_equal(observed, decision.action)
+def _digest(action: Ints, observed: Ints, values: Floats, mask: Bools) -> str:
+    own = np.array_equal(observed, action)
     return hashlib.sha256(values.tobytes() + mask.tobytes() + (b"" if own else observed.tobytes())).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""Book: which decisions wait for their outcome, and which were told what."""
+"""Decisions by id: which are pending, and which were told what."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 
 from superarm.arrays import Ints
 from superarm.errors import UnknownDecision
+from superarm.learner import Learner
 
 
 @dataclass(frozen=True)
@@ -20,78 +21,86 @@ class Decision:
     arms: tuple[str, ...]
 
 
-class Entry(NamedTuple):
-    """A decision, and how many items there were when it was made."""
+class DecisionEntry(NamedTuple):
+    """A decision, how many items there were when it was made, and by which version of the policy."""
 
     decision: Decision
     n_items: int
+    version: int
 
 
-class Book:
-    """Decisions by id: ``open`` ones wait for their outcome, ``told`` ones are kept with a digest of it.
+class Decisions:
+    """Decisions by id: ``pending`` ones were not told their outcome yet, ``told`` ones are kept with a digest of it.
 
     Of told decisions the last ``remember`` are kept, to recognise repeated feedback.
     """
 
     def __init__(self, remember: int) -> None:
         self.remember = remember
-        self.open: dict[str, Entry] = {}
-        self.told: OrderedDict[str, tuple[str, Entry]] = OrderedDict()
+        self.pending: dict[str, DecisionEntry] = {}
+        self.told: OrderedDict[str, tuple[str, DecisionEntry]] = OrderedDict()
 
-    def find(self, name: str) -> Entry | None:
-        """The decision of that id, open or told."""
-        return self.open[name] if name in self.open else self.told.get(name, ("", None))[1]
+    def add(self, name: str, t: int, action: Ints, learner: Learner) -> Decision:
+        """A new decision, which is pending; its action can no longer be written to."""
+        decision = _decision(name, t, action, learner.arms.all)
+        self.pending[name] = DecisionEntry(decision, learner.problem.n_items, learner.version)
+        return decision
 
-    def waiting(self, name: str) -> Entry:
-        """The open decision of that id."""
-        if name not in self.open:
-            raise UnknownDecision(f"decision {name!r} does not wait for an outcome")
-        return self.open[name]
+    def find(self, name: str) -> DecisionEntry | None:
+        """The decision of that id, pending or told."""
+        return self.pending[name] if name in self.pending else self.told.get(name, ("", None))[1]
 
-    def known(self, name: str) -> Entry:
-        """The decision of that id, open or told; an error if there is none."""
+    def find_pending(self, name: str) -> DecisionEntry:
+        """The pending decision of that id; an error if there is none."""
+        if name not in self.pending:
+            raise UnknownDecision(f"decision {name!r} is not pending")
+        return self.pending[name]
+
+    def known(self, name: str) -> DecisionEntry:
+        """The decision of that id, pending or told; an error if there is none."""
         entry = self.find(name)
         if entry is None:
             raise UnknownDecision(f"decision {name!r} was never asked for, was cancelled, or is long forgotten")
         return entry
 
     def close(self, name: str, digest: str) -> None:
-        """An open decision was told."""
-        self.told[name] = digest, self.open.pop(name)
+        """A pending decision was told."""
+        self.told[name] = digest, self.pending.pop(name)
         while len(self.told) > self.remember:
             self.told.popitem(last=False)
 
     def reopen(self, name: str) -> None:
         """What a decision was told is taken back."""
-        self.open[name] = self.told.pop(name)[1]
+        self.pending[name] = self.told.pop(name)[1]
 
     def to_plain(self) -> dict[str, Any]:
-        """The book as plain data."""
+        """All decisions as plain data."""
         return {
             "remember": self.remember,
-            "open": [_plain(entry) for entry in self.open.values()],
-            "told": [[digest, _plain(entry)] for digest, entry in self.told.values()],
+            "open": [_to_plain(entry) for entry in self.pending.values()],
+            "told": [[digest, _to_plain(entry)] for digest, entry in self.told.values()],
         }
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any], arms: list[str]) -> "Book":
-        """The book that ``to_plain`` described; ``arms`` are the names of all arms."""
-        book = cls(plain["remember"])
-        book.open = {one["id"]: _entry(one, arms) for one in plain["open"]}
-        book.told = OrderedDict((one["id"], (digest, _entry(one, arms))) for digest, one in plain["told"])
-        return book
+    def from_plain(cls, plain: dict[str, Any], arms: list[str]) -> "Decisions":
+        """The decisions that ``to_plain`` described; ``arms`` are the names of all arms."""
+        decisions = cls(plain["remember"])
+        decisions.pending = {one["id"]: _from_plain(one, arms) for one in plain["open"]}
+        decisions.told = OrderedDict((one["id"], (digest, _from_plain(one, arms))) for digest, one in plain["told"])
+        return decisions
 
 
-def entry(name: str, t: int, action: Ints, n_items: int, arms: list[str]) -> Entry:
-    """The entry of a new decision; its action can no longer be written to."""
+def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:
     action.flags.writeable = False
-    return Entry(Decision(name, t, action, tuple(arms[j] for j in action)), n_items)
+    return Decision(name, t, action, tuple(arms[j] for j in action))
 
 
-def _entry(plain: dict[str, Any], arms: list[str]) -> Entry:
-    return entry(plain["id"], plain["t"], np.array(plain["action"], np.int64), plain["n_items"], arms)
+def _from_plain(plain: dict[str, Any], arms: list[str]) -> DecisionEntry:
+    decision = _decision(plain["id"], plain["t"], np.array(plain["action"], np.int64), arms)
+    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0))
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _to_plain(entry: DecisionEntry) -> dict[str, Any]:
     decision = entry.decision
-    return {"id": decision.id, "t": decision.t, "action": decision.action.tolist(), "n_items": entry.n_items}
+    plain = {"id": decision.id, "t": decision.t, "action": decision.action.tolist(), "n_items": entry.n_items}
+    return plain | ({"version": entry.version} if entry.version else {})

@@ -1,4 +1,4 @@
-"""Outcomes as users give them, checked and laid flat as kernels take them."""
+"""Outcomes as users give them, checked and turned into the flat arrays that kernels take."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from superarm.problem import Problem
 from superarm.support import Dense, length
 
 
-def laid_flat(problem: Problem, action: Ints, n_items: int, outcome: Any, seen: Any) -> tuple[Floats, Bools]:
+def check_outcome(problem: Problem, action: Ints, n_items: int, outcome: Any, seen: Any) -> tuple[Floats, Bools]:
     """Outcome and mask of ``action``, flat; items added since the problem had ``n_items`` count as not seen.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=2, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(1))
-    >>> laid_flat(problem, np.array([1]), 2, [[1, None]], [[True, False]])
+    >>> check_outcome(problem, np.array([1]), 2, [[1, None]], [[True, False]])
     (array([1., 0.]), array([ True, False]))
     """
     dense = isinstance(problem.support, Dense)
@@ -26,7 +26,9 @@ def laid_flat(problem: Problem, action: Ints, n_items: int, outcome: Any, seen: 
     if mask.dtype != bool or mask.shape != given.shape:
         raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")
     if mask.shape not in shapes:
-        raise InvalidArgument("outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, a row an arm of the action")
+        raise InvalidArgument(
+            "outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action"
+        )
     values = floats(np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
     late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
     if late:
@@ -39,7 +41,7 @@ def _array(values: Any) -> Any:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InvalidArgument("outcome", "rows of different lengths", "give a row an arm, all of one length") from None
+        raise InvalidArgument("outcome", "rows of different lengths", "give rows of one length, one per arm") from None
     kind = array.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(isinstance(x, str) for x in array.flat)):
         raise InvalidArgument("outcome", f"{array.dtype.name} is not a number", "give numbers in [0, 1]")

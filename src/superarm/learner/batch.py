@@ -1,4 +1,4 @@
-"""Several decisions by one call: what a call costs besides its work is paid once."""
+"""Several batches by one compiled call: what a call costs besides its work is paid once."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from superarm.problem import Problem
 
 
 @kernel
-def choose_each(policy: Policy, problem: Problem, moment: Moment, memory: Any, words: Any) -> Ints:
-    """A batch a word of chance (uint64), for round ``moment.t`` and those after it: (n, k), -1 where one is shorter.
+def choose_each(policy: Policy, problem: Problem, moment: Moment, memory: Any, keys: Any) -> Ints:
+    """One batch per stream key (uint64), for round ``moment.t`` and those after it: (n, k), -1 where one is shorter.
 
-    Each batch is under way for the next: ``moment.ranks.pulls`` grows as they are chosen.
+    Each batch is pending for the next: ``moment.ranks.pulls`` grows as they are chosen.
     """
-    batches = np.full((len(words), capacity(problem.actions, problem.n_arms)), -1, np.int64)
+    batches = np.full((len(keys), capacity(problem.actions, problem.n_arms)), -1, np.int64)
     pulls = moment.ranks.pulls
-    for n in range(len(words)):
-        word = words[n : n + 1]
+    for n in range(len(keys)):
+        key = keys[n : n + 1]
         now = Moment(moment.t + n, moment.tally, moment.ranks)
-        action = choose(policy, problem, now, memory, Noise(word, word.copy()))
-        for slot in range(len(action)):
-            batches[n, slot] = action[slot]
-            pulls[action[slot]] += 1.0
+        action = choose(policy, problem, now, memory, Noise(key, key.copy()))
+        for place in range(len(action)):
+            batches[n, place] = action[place]
+            pulls[action[place]] += 1.0
     return batches

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Actions
-from superarm.arrays import Floats
+from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.support import Dense
@@ -27,6 +27,14 @@ def with_items(problem: Problem, weights: Any) -> Problem:
         raise InvalidArgument("items", "the support is sparse", "new items of a sparse problem need a new problem")
     more = np.concatenate([problem.weights, np.asarray(weights, float)])
     return Problem(problem.n_arms, len(more), problem.reward, problem.actions, more)
+
+
+def without_items(problem: Problem, items: Ints) -> Problem:
+    """``problem`` with the weight 0 for some items."""
+    weights = problem.weights.copy()
+    weights[items] = 0.0
+    support = None if isinstance(problem.support, Dense) else problem.support
+    return Problem(problem.n_arms, problem.n_items, problem.reward, problem.actions, weights, support)
 
 
 def tally_with_arms(tally: Tally, before: Problem, after: Problem) -> Tally:

@@ -47,3 +47,10 @@ class Names:
                 self.what, f"unknown name {unknown}", f"known: {', '.join(self.all[:5])}, …"
             ) from None
         return arms(places or np.zeros(0, np.int64), self.what, len(self.all))
+
+
+def names_for(names: Sequence[str] | None, n: int, what: str) -> Names:
+    """The names of ``n`` arms or items: those given, or their numbers."""
+    if names is not None and len(names) != n:
+        raise InvalidArgument(what, f"{len(names)} names for {n} {what}", "give one name each")
+    return Names(n if names is None else names, what)

@@ -1,8 +1,14 @@
-"""Tallies, and what policies keep beside them, as plain dicts that JSON can hold, and back."""
+"""Learners and tallies as plain dicts that JSON can hold, and back."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from superarm.arrays import Ints
 from superarm.describe import build, describe
+from superarm.learner.learner import Learner
+from superarm.learner.rounds import Forgetting
 from superarm.policies import Kept
 from superarm.tally import Tally
 
@@ -18,10 +24,45 @@ def tally_from_plain(plain: dict[str, Any]) -> Tally:
 
 
 def kept_to_plain(held: Kept | None) -> dict[str, Any] | None:
-    """What a policy keeps as plain data."""
+    """What a policy keeps beside the tally, as plain data."""
     return None if held is None else {"newest": held.newest, "blocks": [tally_to_plain(block) for block in held.blocks]}
 
 
 def kept_from_plain(plain: dict[str, Any] | None) -> Kept | None:
     """What ``kept_to_plain`` described."""
     return None if plain is None else Kept(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]])
+
+
+def learner_to_plain(learner: Learner) -> dict[str, Any]:
+    """A learner as plain data, but for its pending pulls, which follow from the decisions that are pending."""
+    plain = {
+        "problem": describe(learner.problem),
+        "policy": describe(learner.policy),
+        "tally": tally_to_plain(learner.tally),
+        "kept": kept_to_plain(learner.state),
+        "asked": learner.asked,
+        "arms": list(learner.arms.all),
+        "items": list(learner.items.all),
+        "retired": np.flatnonzero(learner.retired).tolist(),
+    }
+    if learner.retired_items:
+        plain["retired_items"] = sorted(learner.retired_items)
+    if learner.version:
+        plain["roundings"] = [describe(rounding) for rounding in learner.roundings]
+        plain["forgetting"] = list(learner.forgetting)
+    return plain
+
+
+def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learner:
+    """The learner that ``learner_to_plain`` described; ``pending`` are the batches of its pending decisions."""
+    learner = Learner(build(plain["problem"]), build(plain["policy"]), plain["arms"], plain["items"])
+    learner.retired[plain["retired"]] = True
+    learner.retired_items = set(plain.get("retired_items", ()))
+    if "roundings" in plain:
+        learner.roundings = [build(rounding) for rounding in plain["roundings"]]
+        learner.forgetting = Forgetting(*plain["forgetting"])
+    counts = np.zeros(learner.problem.n_arms)
+    for action in pending:
+        counts[action] += 1.0
+    learner.restore(tally_from_plain(plain["tally"]), counts, plain["asked"], kept_from_plain(plain.get("kept")))
+    return learner

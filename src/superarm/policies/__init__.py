@@ -7,7 +7,7 @@ from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.fading import Fading
 from superarm.policies.index_policy import IndexPolicy
 from superarm.policies.joint_policy import JointPolicy
-from superarm.policies.keeping import Kept, kept, remembering
+from superarm.policies.keeping import Kept, block_age, forget_alike, forgets, kept, remembering
 from superarm.policies.one_gaussian import OneGaussian
 from superarm.policies.optimistic import Optimistic
 from superarm.policies.screened import Screened, screened
@@ -37,7 +37,10 @@ __all__ = [
     "Sieve",
     "SparseSieve",
     "Uniform",
+    "block_age",
     "choose",
+    "forget_alike",
+    "forgets",
     "kept",
     "learn",
     "prepare",

@@ -117,6 +117,11 @@ class Fading(NamedTuple):
         _weigh(memory, self.weights)
 
     @interpreted
+    def age(self, memory: Blocks, t: int) -> int:
+        """How many blocks older than the newest the block of round ``t`` is; negative if it has not begun."""
+        return int(memory.newest[0]) - (t - 1) // self.block
+
+    @interpreted
     def fit(self, problem: Problem) -> "Fading":
         return self._replace(policy=traits.plain(self.policy, problem))
 

@@ -36,3 +36,24 @@ def remembering(policy: Policy, problem: Problem, tally: Tally, held: Kept | Non
     if held is not None and recall is not None:
         recall(memory, held)
     return memory
+
+
+def forgets(policy: Policy) -> bool:
+    """Whether ``policy`` weighs what was observed by its age, so that the round of feedback matters."""
+    return hasattr(policy, "age")
+
+
+def block_age(policy: Policy, memory: Any, t: int) -> int:
+    """How many blocks older than the newest the block of round ``t`` is; negative if it has not begun.
+
+    0 where the policy does not forget: then all rounds are alike.
+    """
+    age: Callable[[Any, int], int] | None = getattr(policy, "age", None)
+    return 0 if age is None else age(memory, t)
+
+
+def forget_alike(one: Any, other: Any) -> bool:
+    """Whether both policies keep the same blocks of rounds, or neither keeps any."""
+    if not (forgets(one) and forgets(other)):
+        return not forgets(one) and not forgets(other)
+    return bool(one.block == other.block and len(one.weights) == len(other.weights))

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from superarm.actions import Subsets
 from superarm.errors import InvalidArgument
-from superarm.growth import with_arms, with_items
-from superarm.names import Names
+from superarm.learner.growth import with_arms, with_items
+from superarm.learner.names import Names
 from superarm.service.asking import digest_of
 from superarm.service.clock import now_ms
 from superarm.service.desk import Desk

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import numpy as np
 
+from superarm.agent import Decision
 from superarm.arrays import floats
-from superarm.book import Decision
 from superarm.errors import ConflictingFeedback, UnknownDecision
 from superarm.service.transport import ServiceError, Transport
 

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from superarm.actions import Ranks
 from superarm.arrays import Bools, Floats
-from superarm.growth import tally_with_arms, tally_with_items, with_arms, with_items
 from superarm.intake import Exact
-from superarm.names import Names
+from superarm.learner.batch import choose_each
+from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items
+from superarm.learner.names import Names
 from superarm.noise import Noise
 from superarm.policies import Moment, Policy, learn, prepare, traits
 from superarm.problem import Problem
-from superarm.service.choosing import choose_each
 from superarm.service.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
 from superarm.service.history import History
 from superarm.service.record import Record, Row, advanced, counted, opened, waiting

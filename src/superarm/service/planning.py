@@ -3,7 +3,7 @@
 import numpy as np
 
 from superarm.errors import InvalidArgument
-from superarm.names import Names
+from superarm.learner.names import Names
 from superarm.service.clock import now_ms
 from superarm.service.events import Asked
 from superarm.service.learner import Learner

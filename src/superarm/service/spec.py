@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 from superarm import catalog
 from superarm.actions import Explicit, Subsets
 from superarm.errors import InvalidArgument
-from superarm.names import Names
+from superarm.learner.names import Names
 from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Reward

@@ -1,0 +1,10 @@
+"""Ask and tell: a learner with decision ids, in one process.
+
+``agent`` holds :class:`Agent`; ``decisions`` which decisions are pending and which were told what; ``outcomes`` checks
+what users report and turns it into the arrays that kernels take.
+"""
+
+from superarm.agent.agent import Agent
+from superarm.agent.decisions import Decision
+
+__all__ = ["Agent", "Decision"]

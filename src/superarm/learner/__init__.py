@@ -1,0 +1,11 @@
+"""One problem being learnt: what ``Agent`` and the service have in common.
+
+``learner`` holds :class:`Learner`; ``rounds`` says which round feedback counts for where the policy forgets; ``batch``
+chooses several batches by one compiled call; ``growth`` adds arms and items to problems and tallies; ``names`` maps the
+names of arms and items to their numbers; ``state`` turns learners and tallies into plain data and back.
+"""
+
+from superarm.learner.learner import Learner
+from superarm.learner.names import Names
+
+__all__ = ["Learner", "Names"]

@@ -1,0 +1,252 @@
+"""Learner: a problem, a policy, and everything that was observed so far."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from superarm.actions import Actions, Ranks
+from superarm.arrays import Bools, Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.intake import Exact
+from superarm.learner.batch import choose_each
+from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
+from superarm.learner.names import names_for
+from superarm.learner.rounds import Forgetting, stream_as_of
+from superarm.noise import Noise
+from superarm.policies import (
+    Kept,
+    Moment,
+    Policy,
+    choose,
+    forget_alike,
+    forgets,
+    kept,
+    learn,
+    prepare,
+    remembering,
+)
+from superarm.problem import Problem
+from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
+
+
+class Learner:
+    """The state of one problem that is being learnt; ``Agent`` and the service are built around it.
+
+    ``problem`` and ``policy`` are what is learnt and how; ``fitted`` is the policy made ready for the problem and
+    ``memory`` what it derives from ``tally``. ``pending`` (n_arms,) counts the pulls that were handed out and not
+    observed yet. ``asked`` is the last round for which a batch was handed out, ``retired`` and ``retired_items`` tell
+    which arms and items count no longer.
+
+    Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
+    records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
+
+    Parameters
+    ----------
+    problem, policy
+        What is to be learnt, and how.
+    arms, items
+        Names; by default their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, superarm as sa
+    >>> from superarm.noise import noise
+    >>> learner = Learner(sa.Problem(3, 1, sa.Coverage(), sa.Subsets(2)), sa.kl_ucb())
+    >>> stream = noise(np.random.SeedSequence(0))
+    >>> batch = learner.choose(1, learner.playable(), stream)
+    >>> learner.pend(batch, 1)
+    >>> learner.unpend(batch)
+    >>> learner.apply(sa.tally.Feedback(1, batch, np.array([1.0, 0.0]), np.ones(2, bool)), stream)
+    >>> learner.tally.total
+    array([1., 0., 0.])
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Policy,
+        arms: Sequence[str] | None = None,
+        items: Sequence[str] | None = None,
+    ) -> None:
+        if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
+            raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
+        self.policy = policy
+        self.arms = names_for(arms, problem.n_arms, "arms")
+        self.items = names_for(items, problem.n_items, "items")
+        self.retired: Bools = np.zeros(problem.n_arms, bool)
+        self.retired_items: set[int] = set()
+        self.pending: Floats = np.zeros(problem.n_arms)
+        self.asked = 0
+        self.roundings = [_rounding(policy)]
+        self.forgetting = Forgetting()
+        self._settle(problem, empty(problem.support))
+
+    def _settle(self, problem: Problem, tally: Tally, state: Kept | None = None) -> None:
+        """Take on a problem, a tally and the policy's state beside it, and derive from them all that is derived."""
+        fitted = self.policy.fit(problem)
+        memory = remembering(fitted, problem, tally, state)
+        self.problem, self.tally, self.fitted, self.memory = problem, tally, fitted, memory
+        self.rounds = int(tally.pulls.max())  # an arm has at most one pull per round: past outcomes tell the time
+
+    @property
+    def t(self) -> int:
+        """The last round that has passed: the last one asked for, or the most pulls that an arm has had."""
+        return max(self.asked, self.rounds)
+
+    @property
+    def version(self) -> int:
+        """How often the policy was changed."""
+        return len(self.roundings) - 1
+
+    @property
+    def state(self) -> Kept | None:
+        """What the policy keeps beside the tally; None for most policies."""
+        return kept(self.fitted, self.memory)
+
+    def playable(self, eligible: Iterable[int | str] | None = None) -> Bools:
+        """Which arms may be played: those that are not retired, and ``eligible`` if it is given (by name or number)."""
+        if eligible is None:
+            return ~self.retired
+        mask = np.zeros(self.problem.n_arms, bool)
+        mask[self.arms.numbers(eligible)] = True
+        return mask & ~self.retired
+
+    def choose(self, t: int, eligible: Bools, stream: Noise, actions: Actions | None = None) -> Ints:
+        """The batch for round ``t`` out of the ``eligible`` arms, in the order of picking; empty if there is none.
+
+        ``actions`` is another action set for this choice alone: the problem's with pinned arms, for instance. Nothing
+        is changed: ``pend`` says that the batch was handed out.
+        """
+        moment = Moment(t, self.tally, Ranks(self.tally.pulls + self.pending, eligible))
+        if actions is not None:
+            return choose(*self._with_actions(actions, moment), stream)
+        return choose(self.fitted, self.problem, moment, self._memory_at(t), stream)
+
+    def choose_each(self, t: int, eligible: Bools, keys: Any, reserved: Sequence[int] = ()) -> list[list[int]]:
+        """Batches for round ``t`` and those after it, one per stream key (uint64), each pending for the next.
+
+        ``reserved`` are the arms of batches that are as good as pending: they count as such. Nothing is changed.
+        """
+        counts = self.tally.pulls + self.pending
+        if reserved:
+            np.add.at(counts, np.array(reserved, np.int64), 1.0)
+        moment = Moment(t, self.tally, Ranks(counts, eligible))
+        memory = self._memory_at(t + len(keys) - 1)
+        batches = choose_each(self.fitted, self.problem, moment, memory, keys).tolist()
+        return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
+
+    def _memory_at(self, t: int) -> Any:
+        """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
+        if self.forgetting.begins_block(self, t):
+            return remembering(self.fitted, self.problem, self.tally, self.state)
+        return self.memory
+
+    def _with_actions(self, actions: Actions, moment: Moment) -> tuple[Policy, Problem, Moment, Any]:
+        task = self.problem._replace(actions=actions)
+        fitted = self.policy.fit(task)
+        return fitted, task, moment, remembering(fitted, task, self.tally, self.state)
+
+    def pend(self, action: Ints | Sequence[int], t: int) -> None:
+        """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
+        for j in action:  # for a handful of arms quicker than indexing with a list
+            self.pending[j] += 1.0
+        self.asked = max(self.asked, t)
+        self.forgetting.advance(self, t)
+
+    def unpend(self, action: Ints | Sequence[int], sign: float = 1.0) -> None:
+        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""
+        for j in action:
+            self.pending[j] -= sign
+
+    def apply(self, feedback: Feedback, stream: Noise, sign: float = 1.0, version: int | None = None) -> None:
+        """Record feedback (``sign=1.0``), or take back what was recorded (``sign=-1.0``), exactly.
+
+        ``feedback.t`` is the round of its decision and ``version`` that of the policy that it was made under (the
+        present one by default). Where outcomes are recorded as they are, rows of many decisions of one round, or of any
+        rounds if the policy does not forget, can be applied by one call.
+        """
+        made = self.version if version is None else version
+        if not self.tally.missed.size and not feedback.seen.all():
+            self.tally = allow_missing(self.tally)
+        counted = feedback._replace(t=self.forgetting.round_of(self, feedback.t, made))
+        stream = stream_as_of(stream, feedback.t, counted.t)
+        rounding, fitted, support = self.roundings[made], self.fitted, self.problem.support
+        if type(rounding) is type(self.roundings[-1]):
+            learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
+        elif forgets(fitted):
+            other: Any = fitted
+            learn(other._replace(intake=rounding), self.problem, self.tally, self.memory, counted, stream, sign)
+        else:
+            record(self.tally, support, counted, rounding, stream, sign)
+            self.memory = prepare(fitted, self.problem, self.tally)
+
+    def past_round(self, tally: Tally) -> int:
+        """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
+        return self.asked or 1 + int((self.tally.pulls + tally.pulls).max())
+
+    def warm_start(self, tally: Tally, t: int | None = None) -> None:
+        """Add past data or a prior, which count for round ``t`` (``past_round`` by default) if the policy forgets."""
+        if tally.pulls.shape != self.tally.pulls.shape or tally.total.shape != self.tally.total.shape:
+            raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
+        state = self.forgetting.with_past(self, tally, self.past_round(tally) if t is None else t)
+        self._settle(self.problem, merge(self.tally, tally), state)
+
+    def change_policy(self, policy: Policy, t: int | None = None) -> None:
+        """Learn by another policy from round ``t`` on (by default from now on); all counts stay.
+
+        If the new policy forgets, what was observed before counts for round ``t``, unless the old one forgot in equal
+        blocks of rounds: then these stay.
+        """
+        policy.fit(self.problem)  # refuse it before anything is changed
+        same, state = forget_alike(self.policy, policy), self.state
+        self.policy = policy
+        self.roundings.append(_rounding(policy))
+        if not same:
+            self.forgetting = Forgetting(self.version, self.t if t is None else t)
+        self._settle(self.problem, self.tally, state if same else None)
+        self.forgetting.advance(self, self.forgetting.since)
+
+    def grow_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
+        """Add arms by name, or so many of them; they will be tried first."""
+        n = arms if isinstance(arms, int) else len(arms)
+        grown = with_arms(self.problem, n, actions, support)
+        self.arms.extend(arms)
+        self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
+        self.pending = np.concatenate([self.pending, np.zeros(n)])
+        self._grow(grown, tally_with_arms)
+
+    def grow_items(self, items: Sequence[str] | int, weights: Any) -> None:
+        """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
+        n = items if isinstance(items, int) else len(items)
+        grown = with_items(self.problem, weights)
+        if grown.n_items != self.problem.n_items + n:
+            given = grown.n_items - self.problem.n_items
+            raise InvalidArgument("weights", f"{given} weights", f"give {n}, one per item")
+        self.items.extend(items)
+        self._grow(grown, tally_with_items)
+
+    def _grow(self, grown: Problem, tally_with: Any) -> None:
+        before, state = self.problem, self.state
+        wider = state and state.changed(lambda block: tally_with(block, before, grown))
+        self._settle(grown, tally_with(self.tally, before, grown), wider)
+
+    def retire_arms(self, arms: Iterable[int | str]) -> None:
+        """Take arms out of all further batches; feedback about them still counts."""
+        self.retired[self.arms.numbers(arms)] = True
+
+    def retire_items(self, items: Iterable[int | str]) -> None:
+        """Give items the weight 0: they count no longer in what a batch is worth."""
+        numbers = self.items.numbers(items)
+        self._settle(without_items(self.problem, numbers), self.tally, self.state)
+        self.retired_items |= set(numbers.tolist())
+
+    def restore(self, tally: Tally, pending: Floats, asked: int, state: Kept | None = None) -> None:
+        """Take over counts that were saved, and what the policy kept beside them."""
+        self.pending, self.asked = pending, asked
+        self._settle(self.problem, tally, state)
+
+
+def _rounding(policy: Any) -> Any:
+    """How ``policy`` records outcomes."""
+    return getattr(getattr(policy, "leader", policy), "intake", Exact())

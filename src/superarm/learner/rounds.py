@@ -1,0 +1,57 @@
+"""Which round feedback counts for, under policies that forget."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from superarm.noise import Noise, noise, round_key
+from superarm.policies import Kept, block_age, forgets, learn
+from superarm.tally import Feedback, Tally, merge
+
+if TYPE_CHECKING:
+    from superarm.learner.learner import Learner
+
+_NOBODY = noise(np.random.SeedSequence(0))
+
+
+class Forgetting(NamedTuple):
+    """Since when rounds count for themselves: decisions of versions before ``first`` count for round ``since``.
+
+    So the state of a policy that forgets depends on which feedback there is and not on the order in which it came: what
+    was observed before the policy was taken on, and what comes later of decisions made before, count for one round.
+    """
+
+    first: int = 0
+    since: int = 0
+
+    def round_of(self, learner: "Learner", t: int, version: int) -> int:
+        """The round that feedback about a decision of round ``t`` and of that version counts for."""
+        return self.since if version < self.first and forgets(learner.fitted) else t
+
+    def begins_block(self, learner: "Learner", t: int) -> bool:
+        """Whether choosing for round ``t`` would forget something."""
+        return block_age(learner.fitted, learner.memory, t) < 0
+
+    def advance(self, learner: "Learner", t: int) -> None:
+        """Let time go on to round ``t``: what is too old for it is forgotten."""
+        if self.begins_block(learner, t):
+            nothing = Feedback(t, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
+            learn(learner.fitted, learner.problem, learner.tally, learner.memory, nothing, _NOBODY, 1.0)
+
+    def with_past(self, learner: "Learner", tally: Tally, t: int) -> Kept | None:
+        """The policy's state beside the tally with past data added to the block of round ``t``."""
+        if not forgets(learner.fitted):
+            return None
+        self.advance(learner, t)
+        state, age = learner.state, block_age(learner.fitted, learner.memory, t)
+        if state is not None and age < len(state.blocks):
+            state.blocks[age] = merge(state.blocks[age], tally)
+        return state
+
+
+def stream_as_of(stream: Noise, t: int, counted: int) -> Noise:
+    """The stream whose numbers in round ``counted`` are those of ``stream`` in round ``t``."""
+    if t == counted:
+        return stream
+    key = stream.key ^ round_key(t) ^ round_key(counted)
+    return Noise(key, key.copy())
