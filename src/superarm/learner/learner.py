@@ -8,7 +8,6 @@ import numpy as np
 from superarm.actions import Actions, Ranks
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.intake import Exact
 from superarm.learner.batch import choose_each
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
@@ -25,6 +24,7 @@ from superarm.policies import (
     learn,
     prepare,
     remembering,
+    traits,
 )
 from superarm.problem import Problem
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
@@ -78,7 +78,7 @@ class Learner:
         self.retired_items: set[int] = set()
         self.pending: Floats = np.zeros(problem.n_arms)
         self.asked = 0
-        self.roundings = [_rounding(policy)]
+        self.roundings = [traits.intake(policy)]
         self.forgetting = Forgetting()
         self._settle(problem, empty(problem.support))
 
@@ -201,7 +201,7 @@ class Learner:
         policy.fit(self.problem)  # refuse it before anything is changed
         same, state = forget_alike(self.policy, policy), self.state
         self.policy = policy
-        self.roundings.append(_rounding(policy))
+        self.roundings.append(traits.intake(policy))
         if not same:
             self.forgetting = Forgetting(self.version, self.t if t is None else t)
         self._settle(self.problem, self.tally, state if same else None)
@@ -245,8 +245,3 @@ class Learner:
         """Take over counts that were saved, and what the policy kept beside them."""
         self.pending, self.asked = pending, asked
         self._settle(self.problem, tally, state)
-
-
-def _rounding(policy: Any) -> Any:
-    """How ``policy`` records outcomes."""
-    return getattr(getattr(policy, "leader", policy), "intake", Exact())
