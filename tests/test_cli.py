@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 from superarm import __version__
@@ -29,3 +30,27 @@ def test_version():
 def test_import_of_the_package_loads_nothing_heavy():
     code = f"import sys, superarm; assert not [name for name in {HEAVY} if name in sys.modules]"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("run", "quikstart"), "did you mean 'quickstart'?"),
+        (("report", "nowhere"), "nowhere"),
+        (("bounds", "quikstart"), "did you mean 'quickstart'?"),
+        (("verify", "--db", "nowhere.db"), "--db nowhere.db: there is no such file"),
+        (("export", "--db", "nowhere.db", "log.csv"), "there is no such file"),
+        (("keys", "list", "--db", "ftp://host"), "give a file, or postgresql://"),
+        (("serve", "--db", "log.db", "--workers", "2"), "SQLite takes one process"),
+        (("run", "--workers", "0", "quickstart"), "Invalid value for '--workers'"),
+        (("serve", "--db", "file/log.db"), "file"),
+    ],
+)
+def test_every_command_answers_a_mistake_in_the_same_way(words, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert done.stdout == ""

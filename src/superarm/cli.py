@@ -1,13 +1,44 @@
 """The command line. Heavy imports stand inside the commands, so that ``--help`` answers at once."""
 
+from typing import Any
+
 import click
 
 from superarm import __version__
+from superarm.errors import SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
 from superarm.service.commands import COMMANDS
 
+USER_ERROR = 2
+"""The exit code for everything that the user can put right; click's own for wrong options."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Refused(click.ClickException):
+    """An error that the user can put right: ``Error:`` and one sentence on stderr."""
+
+    exit_code = USER_ERROR
+
+
+class Commands(click.Group):
+    """All commands, with one convention for errors, so that no command handles them itself."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an error that superarm raises on purpose, or a file that cannot be used, is one sentence."""
+        try:
+            return super().invoke(ctx)
+        except SuperarmError as error:
+            raise Refused(str(error)) from None
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise Refused(f"{error.filename}: {error.strerror}") from None
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 a check found a fault, 2 an error that you can put right, 130 interrupted.",
+)
 @click.version_option(__version__, prog_name="superarm")
 def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""

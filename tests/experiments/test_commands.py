@@ -8,6 +8,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
+from superarm.cli import main
 from superarm.experiments import claims, summary
 from superarm.experiments.commands import compare, report, run
 from superarm.simulation import instances
@@ -49,7 +50,7 @@ def spec(tmp_path):
 
 
 def _invoke(command, *arguments):
-    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+    return CliRunner().invoke(main, [command.name, *(str(argument) for argument in arguments)])
 
 
 def test_run_report_and_run_again(spec, tmp_path, study):
@@ -99,7 +100,7 @@ def test_a_typo_is_answered_with_its_line(spec):
     refused = _invoke(run, spec)
     assert refused.exit_code == 2
     assert (
-        f"error: {spec}:11: instances.random.n_itmes: unknown key 'n_itmes'; did you mean 'n_items'?" in refused.stderr
+        f"Error: {spec}:11: instances.random.n_itmes: unknown key 'n_itmes'; did you mean 'n_items'?" in refused.stderr
     )
 
 

@@ -34,7 +34,7 @@ def test_verify_a_log_that_is_served(used):
     assert "10 events, 1 problems, 3 open decisions" in done.stdout
     assert "sound" in done.stdout
     missing = invoke("verify", "--db", str(home / "nothing.db"))
-    assert missing.exit_code == 1
+    assert missing.exit_code == 2
     assert "no such file" in missing.stderr
 
 
@@ -44,7 +44,7 @@ def test_a_backup_is_the_same_log(used):
     assert done.exit_code == 0, done.stderr
     again = invoke("verify", "--db", str(home / "copy.db"))
     assert "10 events" in again.stdout
-    assert invoke("backup", "--db", server.db, str(home / "copy.db")).exit_code == 1
+    assert invoke("backup", "--db", server.db, str(home / "copy.db")).exit_code == 2
 
 
 def test_export_and_import_give_the_same_statistics(used):
@@ -69,4 +69,4 @@ def test_export_and_import_give_the_same_statistics(used):
         found = httpx.get(f"{server.url}/v1/problems/{problem}/arms", timeout=60.0).json()["arms"]
         assert [row["mean"] for row in found] == [row["mean"] for row in statistics]
         assert [row["pulls"] for row in found] == [row["pulls"] for row in statistics]
-    assert invoke("export", "--db", server.db, str(home / "log.txt")).exit_code == 1
+    assert invoke("export", "--db", server.db, str(home / "log.txt")).exit_code == 2

@@ -105,7 +105,7 @@ def test_a_failing_fsync_gives_503_and_no_acknowledgement_and_recovers(sqlite_fi
 def test_a_second_process_refuses_and_says_why(sqlite_file):
     with Server(sqlite_file):
         second = command("serve", "--db", sqlite_file, "--port", "1")
-        assert second.returncode == 1
+        assert second.returncode == 2
         assert "served by another process" in second.stderr
 
 

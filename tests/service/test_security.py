@@ -111,7 +111,7 @@ def test_secrets_are_not_in_the_database(keyed):
 
 def test_without_keys_only_loopback_may_be_bound(sqlite_file):
     refused = command("serve", "--db", sqlite_file, "--host", "0.0.0.0", "--port", str(free_port()))
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "keys create" in refused.stderr
 
 

@@ -246,7 +246,7 @@ def test_repair_on_the_command_line_says_what_it_did_and_refuses_a_file_that_is_
     fill(store)
     damage(store)
     served = invoke("verify", "--repair", "--db", str(path))
-    assert served.exit_code != 0
+    assert served.exit_code == 2
     assert "served by another process" in served.stderr
     store.close()
     broken = invoke("verify", "--db", str(path))

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -19,7 +19,6 @@ def run(spec: str, out: Path | None, workers: int | None, processes: bool, sched
 
     Cells that are there already are not run again. Results do not depend on where they were run.
     """
-    from superarm.errors import SuperarmError
     from superarm.experiments.runner import run as run_experiment
     from superarm.experiments.shelf import find
 
@@ -30,8 +29,6 @@ def run(spec: str, out: Path | None, workers: int | None, processes: bool, sched
         _announce(experiment, directory, quiet)
         study = run_experiment(experiment, directory, executor, progress=not quiet)
         report = study.report()
-    except SuperarmError as error:
-        _refuse(error)
     except KeyboardInterrupt:
         click.echo(f"\nInterrupted. What is finished is kept: superarm run {spec} continues.", err=True)
         sys.exit(130)
@@ -69,13 +66,9 @@ def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 def report(directory: Path) -> None:
     """Build the report of DIRECTORY anew from the cells it holds."""
-    from superarm.errors import SuperarmError
     from superarm.experiments.study import Study
 
-    try:
-        click.echo(f"report: {Study.load(directory).report()}")
-    except SuperarmError as error:
-        _refuse(error)
+    click.echo(f"report: {Study.load(directory).report()}")
 
 
 @click.command()
@@ -84,18 +77,14 @@ def report(directory: Path) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the comparison as an HTML page.")
 def compare(first: Path, second: Path, out: Path | None) -> None:
     """Set two runs side by side: regret, the difference with its significance, and run time."""
-    from superarm.errors import SuperarmError
     from superarm.experiments.comparison import lines, write
     from superarm.experiments.study import Study
 
-    try:
-        a, b = Study.load(first), Study.load(second)
-        click.echo("\n".join(lines(a, b)))
-        if out is not None:
-            write(a, b, out)
-            click.echo(f"page: {out}")
-    except SuperarmError as error:
-        _refuse(error)
+    a, b = Study.load(first), Study.load(second)
+    click.echo("\n".join(lines(a, b)))
+    if out is not None:
+        write(a, b, out)
+        click.echo(f"page: {out}")
 
 
 @click.command()
@@ -107,21 +96,17 @@ def bounds(spec: str, out: Path | None, quiet: bool) -> None:
 
     Prints a table an instance, writes its figure, and tells from which round on each bound says more than nothing.
     """
-    from superarm.errors import SuperarmError
     from superarm.experiments.shelf import find
     from superarm.theory.report import bounds_report
 
-    try:
-        experiment = find(spec)
-        directory = out or Path("bounds") / experiment.name
-        for number, (world, policies) in enumerate(_by_world(experiment).values(), 1):
-            place = directory / f"{number:02d}"
-            click.echo(f"\n{world.case.label}")
-            size = (experiment.horizon, experiment.replications, experiment.seed)
-            click.echo(bounds_report(world.instance, policies, *size, out_dir=place, progress=not quiet))
-            click.echo(f"figure: {place / 'bounds.png'}")
-    except SuperarmError as error:
-        _refuse(error)
+    experiment = find(spec)
+    directory = out or Path("bounds") / experiment.name
+    for number, (world, policies) in enumerate(_by_world(experiment).values(), 1):
+        place = directory / f"{number:02d}"
+        click.echo(f"\n{world.case.label}")
+        size = (experiment.horizon, experiment.replications, experiment.seed)
+        click.echo(bounds_report(world.instance, policies, *size, out_dir=place, progress=not quiet))
+        click.echo(f"figure: {place / 'bounds.png'}")
 
 
 def _by_world(experiment: Any) -> dict[str, Any]:
@@ -130,8 +115,3 @@ def _by_world(experiment: Any) -> dict[str, Any]:
     for cell in experiment.cells():
         worlds.setdefault(cell.world.digest, (cell.world, {}))[1][cell.case.label] = cell.policy
     return worlds
-
-
-def _refuse(error: Exception) -> NoReturn:
-    click.echo(f"error: {error}", err=True)
-    sys.exit(2)

@@ -15,24 +15,14 @@ _DB = click.option(
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[None]:
-    """Errors that superarm raises on purpose are a sentence, not a trace."""
-    try:
-        yield
-    except SuperarmError as error:
-        raise click.ClickException(str(error)) from None
-
-
-@contextlib.contextmanager
 def _reading(db: str) -> Iterator[Any]:
     from superarm.service.serve import reader_of
 
-    with _said():
-        store = reader_of(db)
-        try:
-            yield store
-        finally:
-            store.close()
+    store = reader_of(db)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 @click.command()
@@ -65,8 +55,7 @@ def serve(db: str, host: str, port: int, workers: int, compat: str | None, **lim
     from superarm.service.app import Limits
     from superarm.service.serve import serve as run
 
-    with _said():
-        run(db, host, port, workers, Limits(compat=compat or "", **limits))
+    run(db, host, port, workers, Limits(compat=compat or "", **limits))
 
 
 @click.command()
@@ -128,7 +117,7 @@ def import_(source: Path, problem: str, url: str, key: str | None) -> None:
     from superarm.service.client import connect
     from superarm.service.exchange import observations
 
-    with _said(), contextlib.closing(connect(url, key)) as service:
+    with contextlib.closing(connect(url, key)) as service:
         n = service.problem(problem).warm_start(observations(source), source.stem)
     click.echo(f"{n} pulls given to {problem}")
 
@@ -140,9 +129,9 @@ def backup(db: str, target: Path) -> None:
     """Copy a SQLite log to TARGET, consistently, while it is served."""
     with _reading(db) as store:
         if not hasattr(store, "backup"):
-            raise click.ClickException("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
+            raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
         if target.exists():
-            raise click.ClickException(f"{target} exists; give a new name")
+            raise SuperarmError(f"{target} exists; give a new name")
         store.backup(target)
     click.echo(f"copied to {target}; check it with: superarm verify --db {target}")
 
@@ -170,7 +159,7 @@ def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None
     from superarm.service.keys import made
     from superarm.service.serve import store_of
 
-    with _said(), contextlib.closing(store_of(db, serving=False)) as store:
+    with contextlib.closing(store_of(db, serving=False)) as store:
         key, row = made(tenant, scopes, note)
         store.put_key(row)
     click.echo(key)
@@ -196,7 +185,7 @@ def revoke_key(db: str, id: str) -> None:
     with _reading(db) as store:
         row = next((row for row in store.key_rows() if row.id == id), None)
         if row is None:
-            raise click.ClickException(f"no key {id!r}; see superarm keys list")
+            raise SuperarmError(f"no key {id!r}; see superarm keys list")
         store.put_key(row._replace(revoked=int(time.time() * 1000)))
     click.echo(f"revoked {id}")
 
