@@ -36,6 +36,7 @@ unit: $(READY)
 # The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/test_agent.py \
+	  tests/test_stored_data.py tests/service/test_stored_data.py \
 	  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
 	  index_policy list_policies)) \
 	  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did

@@ -46,11 +46,15 @@ def feedback(agent, decision, widths):
     return rows, seen
 
 
-def play(agent, rounds, widths=None, late=True):
-    """Ask and tell so many times; feedback arrives one decision late, so that some decisions are pending."""
+def play(agent, rounds, widths=None, late=True, eligible=False):
+    """Ask and tell so many times; feedback arrives one decision late, so that some decisions are pending.
+
+    With ``eligible``, two fifths of the arms may be played, others in every round.
+    """
     actions, waiting = [], []
     for _ in range(rounds):
-        waiting.append(agent.ask())
+        some = [j for j in range(len(agent.arms)) if (7 * j + agent.t * agent.t) % 5 < 2] if eligible else None
+        waiting.append(agent.ask(some))
         actions.append(waiting[-1].action.tolist())
         if len(waiting) > late:
             decision = waiting.pop(0)
@@ -58,12 +62,12 @@ def play(agent, rounds, widths=None, late=True):
     return actions
 
 
-def continue_agent(state, widths):
+def continue_agent(state, widths, eligible):
     """What the agent of ``state`` does next: its actions, its estimates as a digest, and its pending decisions."""
     agent = sa.Agent.from_state(state)
     for decision in agent.pending[::2]:  # the history left these without their feedback
         agent.tell(decision, *feedback(agent, decision, widths))
-    actions = play(agent, CONTINUED_ROUNDS, widths)
+    actions = play(agent, CONTINUED_ROUNDS * (3 if eligible else 1), widths, eligible=eligible)
     return {
         "actions": actions,
         "t": agent.t,
@@ -152,6 +156,27 @@ def simulate(instance, policies):
         name: {"pulls": results.pulls[name].astype(int).tolist(), "regret": results.regret[name].tolist()}
         for name in policies
     }
+
+
+def numbers(stream):
+    """Scores of every index and values of every reward; ``stream`` is the random stream of a policy with seed 3."""
+    kinds = sa.indices
+    indices = [kinds.Bernstein(0.7), kinds.Hoeffding(0.7), kinds.KL(0.7, 1.0), kinds.KLMoss(), kinds.Mean()]
+    indices += [kinds.UCB1(0.7), kinds.UCBV(), kinds.BetaPosterior(), kinds.AnglePosterior()]
+    rewards = [sa.Coverage(), sa.Linear(), sa.Logistic(1.5), sa.ClippedLinear(1.5, 0.2), sa.Conjunctive()]
+    grid = itertools.product([1.0, 30.0, 4000.0], [2, 1000, 10**6], [0.1, 1.0], [0.0, 0.03, 0.4, 1.0])
+    entries = [(pulls, t, share, mean, (mean * (1.0 - mean)) ** 0.5) for pulls, t, share, mean in grid]
+    p = np.random.default_rng(8).random((4, 3))
+    found = {}
+    for index in indices:
+        levels = [index.level(pulls, t, share) for pulls, t, share, _, _ in entries]
+        scores = [index.score(*entry[3:], level, stream) for entry, level in zip(entries, levels, strict=True)]
+        found[f"{type(index).__name__}.level"], found[f"{type(index).__name__}.score"] = levels, scores
+    for reward in rewards:
+        problem = sa.Problem(4, 3, reward, sa.Subsets(3), [1.0, 0.5, 2.0])
+        values = [problem.value(p, batch) for batch in ([0, 1, 2], [1, 2, 3], [3, 0, 1])]
+        found[type(reward).__name__] = [*values, *problem.gradient(p, [0, 2, 3]).reshape(-1).tolist()]
+    return found
 
 
 class Api:
