@@ -1,6 +1,5 @@
 import contextlib
-import os
-import signal
+import multiprocessing
 import threading
 import time
 
@@ -42,17 +41,6 @@ def test_progress_counts_every_round(experiment):
     assert "compiling 1 of 3" in shown.words
 
 
-def _children():
-    with open(f"/proc/self/task/{os.getpid()}/children") as file:
-        return [int(pid) for pid in file.read().split()]
-
-
-def _is_worker(pid):
-    with open(f"/proc/{pid}/cmdline") as file:
-        return "spawn_main" in file.read()
-
-
-@pytest.mark.skipif(not os.path.exists(f"/proc/self/task/{os.getpid()}/children"), reason="needs /proc")
 def test_processes_of_which_one_is_killed_give_the_same_bits(experiment, tmp_path, monkeypatch):
     shown = Counted()
     monkeypatch.setattr("superarm.experiments.runner.bar", lambda *_: contextlib.nullcontext(shown))
@@ -63,9 +51,9 @@ def test_processes_of_which_one_is_killed_give_the_same_bits(experiment, tmp_pat
         deadline = time.time() + 300
         while time.time() < deadline and len(list((tmp_path / "processes").glob("cells/*.parquet"))) < 1:
             time.sleep(0.02)
-        workers = [pid for pid in _children() if _is_worker(pid)]
-        killed.append(workers[0])
-        os.kill(workers[0], signal.SIGKILL)
+        worker = multiprocessing.active_children()[0]
+        killed.append(worker.pid)
+        worker.kill()
 
     killed = []
     killer = threading.Thread(target=kill)
