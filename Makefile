@@ -1,24 +1,36 @@
-# make demo   set up and run the main job: a table and a figure
-# make test   set up and run every check: style, types, layers, tests compiled and plain
+# make demo               set up and run the main job: a table and a figure
+# make test               set up and run every check: style, types, layers, tests compiled and plain
+# make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
+# make test-numba-oldest  run the tests with the oldest numba that is supported
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PINS :=
+TESTS :=
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: demo test lint types layers unit plain bench clean
+.PHONY: demo test system optional-system lint types layers unit plain test-numba-oldest bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
 	$(BIN)/superarm run quickstart --out out/quickstart
 
-test: lint types layers unit plain
+test: optional-system lint types layers unit plain
+	@$(BIN)/python -B -m tests.left_out $(VENV)/record-unit $(VENV)/record-plain
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' $(PINS)
 	@touch $@
+
+system: $(READY)
+	@$(BIN)/python -B -m tests.system_packages
+
+optional-system: $(READY)
+	@$(BIN)/python -B -m tests.system_packages --optional
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -31,18 +43,21 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 unit: $(READY)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	TEST_RECORD=$(VENV)/record-unit $(PYTEST) $(TESTS)
 
 # The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/actions tests/oracles tests/test_agent.py \
+	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) tests/actions tests/oracles tests/test_agent.py \
 	  tests/test_stored_data.py tests/service/test_stored_data.py \
 	  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
 	  index_policy list_policies)) \
 	  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did
 
+test-numba-oldest:
+	$(MAKE) unit plain VENV=.venv-numba-oldest PINS='numba==0.61.0'
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-numba-oldest out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

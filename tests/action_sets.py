@@ -1,18 +1,15 @@
 """Random small action sets of every kind, and the slow, obvious way to list their batches."""
 
 import itertools
-import os
 
 import numpy as np
 import pytest
 
 import superarm as sa
 from superarm.actions import Ranks
+from tests.left_out import COMPILED  # compiled, every kind of action set costs seconds
 
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-"""Compiled, every kind of action set costs seconds; ``make plain`` runs all of them in plain Python."""
-
-plain = pytest.mark.skipif(COMPILED, reason="another composition to compile; by make plain")
+plain = pytest.mark.plain_only("another composition to compile")
 
 
 def _explicit(n, rng):

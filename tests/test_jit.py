@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from superarm import _jit
 from superarm._jit import component, components, interpreted, kernel, lean, verb
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, Bernstein
@@ -16,7 +15,7 @@ from superarm.rewards import Coverage, Terms, value
 from superarm.rewards.base import lift
 from superarm.support import Dense
 
-compiled_only = pytest.mark.skipif(bool(_jit._config.DISABLE_JIT), reason="nothing is compiled")
+compiled_only = pytest.mark.compiled_only("it is about compiled code")
 
 
 class Animal:

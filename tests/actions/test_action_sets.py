@@ -95,7 +95,7 @@ def test_covers_and_samples_may_be_played_and_covers_hold_new_arms(kind, seed):
     assert not tractable(actions) or new[covering].sum() == most
 
 
-@pytest.mark.skipif(COMPILED, reason="plain Python is enough to see that every batch turns up")
+@pytest.mark.plain_only("plain Python is enough to see that every batch turns up")
 @pytest.mark.parametrize("kind", ALL)
 def test_every_batch_is_sampled_sooner_or_later(kind):
     actions, n = random_set(kind, np.random.default_rng(3))

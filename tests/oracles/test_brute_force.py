@@ -75,7 +75,7 @@ def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, se
         assert proof.measured_alpha <= value / best + 1e-9 if best > 0.0 else proof.measured_alpha == 1.0
 
 
-@pytest.mark.skipif(COMPILED, reason="every kind with a sparse support would compile anew")
+@pytest.mark.plain_only("every kind of action set with a sparse support would be compiled anew")
 @pytest.mark.parametrize("kind", ALL)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6)

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from action_sets import COMPILED
 
 import superarm as sa
 from superarm.actions import Ranks
@@ -14,7 +13,7 @@ from superarm.policies import Delta, LeastPlayed, choose, prepare
 from superarm.policies.base import Moment
 from superarm.rewards import absorb, fresh
 
-pytestmark = pytest.mark.skipif(COMPILED, reason="compiled by test_contracts; here its formulas, by make plain")
+pytestmark = pytest.mark.plain_only("test_contracts compiles it; these are its formulas")
 T, PULLS = 70, np.array([3.0, 9.0, 5.0, 20.0, 6.0])
 
 

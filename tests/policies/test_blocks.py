@@ -11,9 +11,8 @@ from superarm.policies.blocks import KEEN, arrange, blocks, lower, mark, places,
 from superarm.policies.blocks import restore_changed as back_to_the_start
 from superarm.policies.popular import limit, look, popular, promise
 from superarm.rewards import absorb, fresh, gain
-from tests.action_sets import COMPILED
 
-pytestmark = pytest.mark.skipif(COMPILED, reason="compiled by test_sieve; here its bounds, by make plain")
+pytestmark = pytest.mark.plain_only("test_sieve compiles it; these are its bounds")
 L, M = 150, 40
 
 

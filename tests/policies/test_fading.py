@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from action_sets import COMPILED
 
 import superarm as sa
 from superarm.intake import Coin, Exact
@@ -11,7 +10,7 @@ from superarm.policies import Fading, learn, prepare
 from superarm.simulation import seeds
 from superarm.tally import Feedback, allow_missing, empty
 
-pytestmark = pytest.mark.skipif(COMPILED, reason="compiled by test_contracts; here its sums, by make plain")
+pytestmark = pytest.mark.plain_only("test_contracts compiles it; these are its sums")
 PROBLEM = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
 WORLD = sa.environments.Switching(np.array([[[0.1, 0.2], [0.9, 0.8], [0.3, 0.1], [0.2, 0.2]]] * 2), [1, 30])
 

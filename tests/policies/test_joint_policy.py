@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from action_sets import COMPILED
 
 import superarm as sa
 from superarm.indices import AnglePosterior, KLMoss
@@ -11,7 +10,7 @@ from superarm.policies import JointPolicy
 from superarm.policies.dependence import dependence, effects
 from superarm.simulation import seeds
 
-plain = pytest.mark.skipif(COMPILED, reason="compiled below and by test_contracts; here its formulas, by make plain")
+plain = pytest.mark.plain_only("compiled below and by test_contracts; these are its formulas")
 PROBLEM = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0, 0.5])
 
 

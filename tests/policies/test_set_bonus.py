@@ -97,7 +97,7 @@ def test_every_policy_learns_on_every_action_set(kind, name, reward):
     assert all(game.tally.pulls[j] > 0 for j in range(n) if any(j in batch for batch in batches))
 
 
-@pytest.mark.skipif(not COMPILED, reason="a compiled horizon")
+@pytest.mark.compiled_only("a horizon too long for plain Python")
 def test_escb_finds_the_best_matching():
     actions = sa.Matching(3, 3, [(a, b) for a in range(3) for b in range(3)])
     p = np.full((9, 1), 0.3)

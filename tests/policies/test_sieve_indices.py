@@ -1,6 +1,5 @@
 """Sieves with every other index, as plain Python: compiling each pair takes longer than playing it."""
 
-import numba
 import numpy as np
 import pytest
 
@@ -13,7 +12,7 @@ L, M, K, ROUNDS = 70, 30, 7, 60
 PLAY = {"cucb": sa.cucb(0.02), "ucb_v": sa.ucb_v(0.05), "kl_moss": sa.kl_moss()}
 
 
-@pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="played as plain Python by make plain")
+@pytest.mark.plain_only("further compositions to compile")
 @pytest.mark.parametrize("name", PLAY)
 def test_a_sieve_plays_as_the_plain_policy_does(name):
     rng = np.random.default_rng(6)

@@ -1,6 +1,5 @@
 """The page: whole without JavaScript, live with it, deaf to what names try, closed without a key."""
 
-import shutil
 from collections.abc import Iterator
 
 import httpx
@@ -13,6 +12,7 @@ from superarm.service.history import LIMIT, History, Moments, difference, mean
 from superarm.service.keys import made
 from superarm.service.record import opened
 from superarm.service.serve import store_of
+from tests.system_packages import chromium
 
 from .running import Server
 
@@ -31,11 +31,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium")
-    assert path, "the page is tested in Debian's chromium; run: apt-get install -y chromium"
     words = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=words)
+        browser = play.chromium.launch(executable_path=chromium(), args=words)
         yield browser
         browser.close()
 
@@ -86,6 +84,7 @@ def watched(browser: Browser, **options) -> tuple[Page, list[str]]:
     return page, said
 
 
+@pytest.mark.needs("chromium")
 def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
     page, said = watched(browser, color_scheme="dark", viewport={"width": 390, "height": 844})
     page.goto(f"{server.url}/?problem=few")
@@ -113,6 +112,7 @@ def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
     page.context.close()
 
 
+@pytest.mark.needs("chromium")
 def test_without_javascript_forms_and_links_do_the_same(server, browser):
     page, _ = watched(browser, java_script_enabled=False)
     decide(server, "third")

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import time
@@ -84,7 +83,7 @@ int fdatasync(int fd) { if (broken()) { errno = EIO; return -1; } return syscall
 """
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler to make fsync fail")
+@pytest.mark.needs("cc")
 def test_a_failing_fsync_gives_503_and_no_acknowledgement_and_recovers(sqlite_file, tmp_path):
     (tmp_path / "shim.c").write_text(SHIM)
     shim, flag = tmp_path / "shim.so", tmp_path / "flag"
@@ -150,7 +149,7 @@ int clock_gettime(clockid_t id, struct timespec *now) {
 """
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler to set a process' clock")
+@pytest.mark.needs("cc")
 def test_a_wall_clock_that_jumps_while_it_runs_does_no_harm(sqlite_file, tmp_path):
     (tmp_path / "clock.c").write_text(CLOCK)
     shim, shift = tmp_path / "clock.so", tmp_path / "shift"

@@ -5,11 +5,14 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from .running import Server
 
 README = Path(__file__).parents[2] / "README.md"
 
 
+@pytest.mark.needs("curl")
 def test_the_five_commands_do_what_they_say(tmp_path):
     lines = [line for line in README.read_text().splitlines() if line.startswith("curl ")]
     assert len(lines) == 5

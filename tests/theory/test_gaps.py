@@ -1,7 +1,6 @@
 import itertools
 import math
 
-import numba
 import numpy as np
 import pytest
 
@@ -108,7 +107,7 @@ def test_no_oracle_promises_anything():
         gaps(instance)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="too many batches for plain Python")
+@pytest.mark.compiled_only("too many batches for plain Python")
 def test_large_instances_are_exact():
     small = gaps(sa.instances.random_coverage(30, 10, 5, seed=1), alpha=1.0)
     assert small.method == "enumeration"

@@ -1,0 +1,88 @@
+"""Which tests no pass of ``make test`` has run.
+
+Each pass (compiled, plain Python) writes a record of its tests to the file named by TEST_RECORD. A test that is
+skipped in one pass and run in another is complete; a test that every pass skipped was left out.
+
+    python -m tests.left_out RECORD...    list the tests that were left out; with SUPERARM_REQUIRE_ALL=1, fail if any
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.system_packages import NEEDS, how_to_install, required
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+MISSING = "missing: "
+"""How the reason of a test begins that was skipped for want of a system package."""
+
+
+def reason_to_skip(item: pytest.Item) -> str | None:
+    """Why this test cannot run here and now, by its markers; None if it can."""
+    if COMPILED and (mark := item.get_closest_marker("plain_only")):
+        return f"only as plain Python: {mark.args[0]}"
+    if not COMPILED and (mark := item.get_closest_marker("compiled_only")):
+        return f"only compiled: {mark.args[0]}"
+    for mark in item.iter_markers("needs"):
+        if not NEEDS[mark.args[0]].find():
+            return MISSING + mark.args[0]
+    return None
+
+
+class Record:
+    """A pytest plugin that writes down which tests were run and which were skipped, and why."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skipped: dict[str, str | None] = {}  # by test: why it was skipped; None if it was run
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+        if report.when == "call" and not report.skipped:
+            self.skipped[report.nodeid] = None
+
+    def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+
+    def pytest_sessionfinish(self) -> None:
+        self.path.write_text(json.dumps(self.skipped))
+
+
+def left_out(records: Iterable[dict[str, str | None]]) -> dict[str, str]:
+    """The tests that were run in none of the passes, with the reason that the last of them gave."""
+    reasons: dict[str, str] = {}
+    ran: set[str] = set()
+    for record in records:
+        ran |= {test for test, reason in record.items() if reason is None}
+        reasons |= {test: reason for test, reason in record.items() if reason is not None}
+    return {test: reason for test, reason in reasons.items() if test not in ran}
+
+
+def report(tests: dict[str, str]) -> list[str]:
+    """The lines that ``make test`` ends with."""
+    if not tests:
+        return ["Every test was run."]
+    lines = [f"Not run: {len(tests)} of the tests."]
+    lines += [f"  {test} ({reason})" for test, reason in sorted(tests.items())]
+    names = sorted({reason.removeprefix(MISSING) for reason in tests.values() if reason.startswith(MISSING)})
+    if names:
+        lines.append(f"To run them as well: {how_to_install(names)} && make test")
+    return lines
+
+
+def main(paths: list[str]) -> int:
+    tests = left_out(json.loads(Path(path).read_text()) for path in paths)
+    print("\n".join(report(tests)))
+    return 1 if tests and required() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

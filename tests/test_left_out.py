@@ -1,0 +1,145 @@
+"""No test is skipped in silence: what no pass has run is listed, and is an error where all is required."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import left_out, system_packages
+
+ROOT = Path(__file__).parent.parent
+SAMPLE = """
+import pytest
+
+def test_both(): pass
+
+@pytest.mark.compiled_only("too slow")
+def test_compiled(): pass
+
+@pytest.mark.plain_only("too slow")
+def test_plain(): pass
+
+@pytest.mark.needs("curl")
+def test_curl(): pass
+
+def test_by_hand(): pytest.skip("not today")
+"""
+
+
+MODULE = 'import pytest; pytest.importorskip("no_such_module")'
+
+
+def run_pass(directory, name, **environment):
+    """One run of the sample by pytest with this project's hooks, without any program on the PATH; its record."""
+    record = directory / name
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "TEST_RECORD": str(record), **environment}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1", directory]
+    done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(record.read_text())
+
+
+@pytest.fixture(scope="module")
+def passes(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("sample")
+    (directory / "conftest.py").write_text("from tests.conftest import *")
+    (directory / "test_sample.py").write_text(SAMPLE)
+    (directory / "test_module.py").write_text(MODULE)
+    return [run_pass(directory, "unit"), run_pass(directory, "plain", NUMBA_DISABLE_JIT="1")]
+
+
+def test_a_test_that_one_pass_ran_is_complete_and_all_others_are_left_out(passes):
+    compiled, plain = passes
+    assert compiled["test_sample.py::test_plain"] == "only as plain Python: too slow"
+    assert plain["test_sample.py::test_compiled"] == "only compiled: too slow"
+    found = left_out.left_out(passes)
+    assert "no_such_module" in found.pop("test_module.py")
+    assert found == {
+        "test_sample.py::test_curl": "missing: curl",
+        "test_sample.py::test_by_hand": "not today",
+    }
+    assert "test_sample.py::test_plain" in left_out.left_out([compiled])
+
+
+def test_the_report_ends_with_the_command_and_fails_only_where_all_is_required(passes, tmp_path, monkeypatch, capsys):
+    paths = []
+    for number, record in enumerate(passes):
+        paths.append(str(tmp_path / str(number)))
+        Path(paths[-1]).write_text(json.dumps(record))
+    monkeypatch.setattr(system_packages, "distribution", lambda: ["debian"])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
+    assert left_out.main(paths) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Not run: 3 of the tests."
+    assert lines[-2:] == [
+        "  test_sample.py::test_curl (missing: curl)",
+        "To run them as well: sudo make system && make test",
+    ]
+    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
+    assert left_out.main(paths) == 1
+    (tmp_path / "complete").write_text(json.dumps({"test_a": None}))
+    assert left_out.main([str(tmp_path / "complete")]) == 0
+
+
+def test_skips_are_made_by_markers_alone():
+    """A skip of another kind would be listed by make test all the same; here it is found earlier."""
+    made_by_hand = ("pytest.skip" + "(", "mark.skip" + "if", "importorskip" + "(", "+" + "SKIP")
+    sources = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    found = [
+        path.name
+        for path in [*sources, *(ROOT / "src").rglob("*.py")]
+        if any(w in path.read_text() for w in made_by_hand)
+    ]
+    assert found == []
+
+
+def fake_apt(directory, monkeypatch, installs):
+    """An ``apt-get`` that notes its arguments and, if told so, provides what it is asked for."""
+    script = f'#!/bin/sh\necho "$@" >> {directory}/calls\n'
+    if installs:
+        script += (
+            f"for name in cc curl chromium; do echo '#!/bin/sh' > {directory}/$name; chmod +x {directory}/$name; done\n"
+        )
+    (directory / "apt-get").write_text(script.replace("chmod", "/bin/chmod"))
+    (directory / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", str(directory))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(directory))
+    monkeypatch.setattr(system_packages, "distribution", lambda: ["debian"])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    system_packages.chromium.cache_clear()
+
+
+def test_root_on_debian_gets_what_is_missing(tmp_path, monkeypatch, capsys):
+    fake_apt(tmp_path, monkeypatch, installs=True)
+    assert system_packages.main(optional=False) == 0
+    assert capsys.readouterr().out.splitlines() == ["Installing for the tests: Chromium, a C compiler, curl"]
+    calls = (tmp_path / "calls").read_text()
+    assert "chromium gcc libc6-dev curl" in calls
+    system_packages.chromium.cache_clear()
+
+
+def test_a_failed_installation_ends_well_only_where_it_is_optional(tmp_path, monkeypatch, capsys):
+    fake_apt(tmp_path, monkeypatch, installs=False)
+    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
+    assert system_packages.main(optional=True) == 0
+    assert system_packages.main(optional=False) == 1
+    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
+    assert system_packages.main(optional=True) == 1
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .startswith("Missing for some of the tests: Chromium, a C compiler, curl.")
+    )
+    system_packages.chromium.cache_clear()
+
+
+def test_others_than_root_install_nothing(tmp_path, monkeypatch):
+    fake_apt(tmp_path, monkeypatch, installs=True)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert system_packages.main(optional=True) == 0
+    assert not (tmp_path / "calls").exists()
+    system_packages.chromium.cache_clear()
