@@ -2,6 +2,7 @@
 # make test               set up and run every check: style, types, layers, tests compiled and plain
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
+# make pristine           run make demo and make test in a minimal Debian made for it (as root)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ PINS :=
 TESTS :=
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: demo test system optional-system lint types layers unit plain test-numba-oldest bench clean
+.PHONY: demo test system optional-system lint types layers unit plain test-numba-oldest pristine bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -55,6 +56,9 @@ plain: $(READY)
 
 test-numba-oldest:
 	$(MAKE) unit plain VENV=.venv-numba-oldest PINS='numba==0.61.0'
+
+pristine: $(READY)
+	$(BIN)/python tools/pristine.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
