@@ -14,7 +14,7 @@ from superarm.service.asking import digest_of
 from superarm.service.clock import now_ms
 from superarm.service.desk import Desk
 from superarm.service.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.learner import Learner, rehearse
+from superarm.service.learner import Learner, past, rehearse
 from superarm.service.planning import numbers
 from superarm.service.refusal import Refusal, conflict, invalid, unknown
 from superarm.service.spec import (
@@ -66,7 +66,7 @@ async def set_settings(desk: Desk, tenant: str, name: str, settings: Settings, b
             raise invalid(error.argument, error.wrong, error.remedy) from None
         if settings == learner.settings:
             return None
-        return Changed(now_ms(), len(learner.versions) + 1, settings, by)
+        return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
 
     learner = await desk.learner(tenant, name)
     plan(learner)
@@ -156,6 +156,8 @@ async def warm(desk: Desk, tenant: str, name: str, body: PastBody) -> bool:
         if missing is not None:
             raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
         rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
-        return Warmed(now_ms(), body.id, digest, [places[arm] for arm in body.arms], rows)
+        arms = [places[arm] for arm in body.arms]
+        t = learner.learner.past_round(past(learner.problem, arms, rows))
+        return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
     return await desk.change(tenant, name, plan)

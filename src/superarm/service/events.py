@@ -33,11 +33,12 @@ class Created(Event, frozen=True):
 
 
 class Changed(Event, frozen=True):
-    """Settings changed: ``version`` counts from 1, the creation's settings."""
+    """Settings changed after round ``t``: ``version`` counts from 1, the creation's settings."""
 
     version: int
     settings: Settings
     by: str = ""
+    t: int = 0
 
 
 class Armed(Event, frozen=True):
@@ -58,12 +59,16 @@ class Itemed(Event, frozen=True):
 
 
 class Warmed(Event, frozen=True):
-    """Outcomes without a decision: arm by arm, a value an item, ``UNSEEN`` where nothing was seen."""
+    """Outcomes without a decision: one row per arm, one value per item, ``UNSEEN`` where nothing was seen.
+
+    Under a policy that forgets they count for round ``t``.
+    """
 
     id: str
     body: str
     arms: list[int]
     rows: list[list[float]]
+    t: int = 0
 
 
 class Asked(Event, frozen=True):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from msgspec import DecodeError, Struct, msgpack
 
+from superarm.policies import Kept
 from superarm.service.history import History
 from superarm.service.ledger import Ledger
 from superarm.service.record import Record
@@ -17,7 +18,10 @@ log = logging.getLogger("superarm.snapshot")
 
 
 class Counters(Struct, frozen=True, array_like=True):
-    """The counters of a problem: float64, little-endian."""
+    """The counters of a problem: float64, little-endian.
+
+    ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally; other policies keep nothing.
+    """
 
     tenant: str
     name: str
@@ -25,6 +29,8 @@ class Counters(Struct, frozen=True, array_like=True):
     tally: list[bytes]
     pending: bytes
     step: int
+    newest: int = -1
+    blocks: list[list[bytes]] = []
 
 
 FORMAT = 2
@@ -58,12 +64,20 @@ def taken(ledger: Ledger, position: Position) -> Saved:
 
 def counted(tenant: str, name: str, learner: Any) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    missed = learner.tally.missed if learner.tally.missed.any() else np.zeros(0)
-    tally = learner.tally._replace(missed=missed)
-    arrays = [np.ascontiguousarray(part, "<f8").tobytes() for part in tally]
-    return Counters(
-        tenant, name, learner.asked, arrays, np.ascontiguousarray(learner.pending, "<f8").tobytes(), learner.step
-    )
+    kept = learner.state or Kept(-1, [])
+    blocks = [_to_bytes(block) for block in kept.blocks]
+    pending = np.ascontiguousarray(learner.pending, "<f8").tobytes()
+    tally = _to_bytes(learner.tally)
+    return Counters(tenant, name, learner.asked, tally, pending, learner.step, kept.newest, blocks)
+
+
+def _to_bytes(tally: Tally) -> list[bytes]:
+    missed = tally.missed if tally.missed.any() else np.zeros(0)
+    return [np.ascontiguousarray(part, "<f8").tobytes() for part in tally._replace(missed=missed)]
+
+
+def _from_bytes(parts: list[bytes]) -> Tally:
+    return Tally(*(np.frombuffer(values, "<f8").astype(np.float64) for values in parts))
 
 
 def opened(saved: Saved) -> Snapshot | None:
@@ -104,8 +118,9 @@ def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
             ledger.apply(read.entry)
     histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
     for part, history in zip(snapshot.counters, histories, strict=True):
-        arrays = [np.frombuffer(values, "<f8").astype(np.float64) for values in part.tally]
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
-        ledger.problems[part.tenant, part.name].restore(Tally(*arrays), pending, part.asked, history)
+        kept = Kept(part.newest, [_from_bytes(block) for block in part.blocks]) if part.blocks else None
+        learner = ledger.problems[part.tenant, part.name]
+        learner.restore(_from_bytes(part.tally), pending, part.asked, history, kept)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
