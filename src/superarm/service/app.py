@@ -210,7 +210,8 @@ def health(service: Service) -> tuple[int, bytes]:
 class Front:
     """The application: operations are found by one look-up, everything else goes through Starlette."""
 
-    def __init__(self, paths: Paths, rest: Starlette) -> None:
+    def __init__(self, service: Service, paths: Paths, rest: Starlette) -> None:
+        self.service = service
         self._paths, self._rest = paths, rest
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -248,9 +249,8 @@ def application(store: Store, limits: Limits = Limits()) -> Front:  # noqa: B008
         from superarm.service import compat
 
         routes += compat.routes(service, limits.ignore_features)
-    return Front(
-        paths, Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
-    )
+    rest = Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
+    return Front(service, paths, rest)
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from superarm.service.events import UNSEEN
+from superarm.service.events import UNSEEN, Asked
 from superarm.service.record import DEFAULTED, PENDING, Record
 from superarm.service.valuing import gains_each
 
@@ -69,6 +69,13 @@ class Stretch(Struct, array_like=True):
     at: int = 0
 
 
+class LastSlate(Struct, frozen=True, array_like=True):
+    """The slate that the policy chose for a round, whether it or the caller's baseline was shown."""
+
+    t: int
+    action: tuple[int, ...]
+
+
 class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
@@ -86,6 +93,7 @@ class History(Struct):
     repeated: int = 0
     conflicting: int = 0
     waiting: list[Record] = field(default_factory=list)
+    last: LastSlate | None = None
 
     def asked(self, chances: tuple[float, ...] | None, share: float) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
@@ -93,6 +101,12 @@ class History(Struct):
             self.slots += len(chances)
             if share > 0.0:
                 self.explored += sum(chance < 1.0 - share or share == 1.0 for chance in chances)
+
+    def chosen(self, asked: Asked) -> None:
+        """Remember the slate that the policy chose, if no later round is known."""
+        if self.last is None or asked.t >= self.last.t:
+            action = asked.action if asked.policy_action is None else asked.policy_action
+            self.last = LastSlate(asked.t, action)
 
     def moved(self, before: Record, after: Record, problem: Any) -> None:
         """A decision went on."""

@@ -78,6 +78,8 @@ class Ledger:
         """A decision moved on: counters, open decisions and memory follow."""
         problem = (key[0], after.asked.problem)
         self.problems[problem].move(before, after)
+        if before is None:
+            self.problems[problem].history.chosen(after.asked)
         was, is_ = before is not None and not before.closed, not after.closed
         self.waiting[problem] = self.waiting.get(problem, 0) + is_ - was
         newest = self.record(key)

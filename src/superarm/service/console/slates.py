@@ -1,4 +1,4 @@
-"""Slates: the one it would give now, one put together by hand, and one that was given."""
+"""Slates: the last one that was chosen, one put together by hand, and one that was given."""
 
 from typing import Any
 
@@ -17,15 +17,16 @@ MOST_ITEMS = 40
 
 
 def slate(learner: Learner) -> Html:
-    if learner.retired.all():
-        return section("slate", "The slate it would give now", tag("p", "All arms are retired.", class_="empty"))
-    arms = learner.choose(["console"], ~learner.retired)[0]
+    """The slate of the newest decision. The policy is not asked for another: its memory belongs to its decisions."""
+    title, last = "The last slate it chose", learner.history.last
+    if last is None:
+        return section("slate", title, tag("p", "No decision yet.", class_="empty"))
     return section(
         "slate",
-        "The slate it would give now",
-        _worth(learner, arms),
-        note="What each arm adds to those above it, at the estimates. Arms that are little known stand here "
-        "for what they may be worth, and add little yet.",
+        title,
+        _worth(learner, list(last.action)),
+        note=f"The policy's choice for round {last.t}: what each arm adds to those above it, at the estimates of now. "
+        "Arms that are little known stand here for what they may be worth, and add little yet.",
     )
 
 
