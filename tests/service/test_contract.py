@@ -185,6 +185,12 @@ def test_eligible_excluded_and_pinned_fill_the_slate(http, problem):
     ask(http, problem, 422, eligible=[])
     ask(http, problem, 422, eligible=["nobody"])
     ask(http, problem, 422, pinned=["a"], excluded=["a"])
+    ask(http, problem, 422, pinned=["a"], eligible=["b", "c"])
+    ask(http, problem, 422, pinned=["a", "b"], k=1)
+    slots = [{"id": "top", "excluded": ["a", "b", "c"]}, {"id": "side", "excluded": ["d"]}]
+    seated = ask(http, problem, slots=slots)
+    assert dict(zip(seated["slots"], seated["arms"], strict=True))["top"] == "d"
+    assert len(seated["arms"]) == 2
     ask(http, problem, 422, k=3)
 
 

@@ -56,6 +56,26 @@ def test_many_slots(azure):
     assert azure.post("/v1.1-preview.1/multislot/rank", json=body).json() == reply.json()
 
 
+def test_slots_are_filled_whatever_they_exclude_if_some_way_fills_them(azure):
+    context = [{"superarm": {"problem": "exclusions"}}]
+    actions = ACTIONS[:3]
+    top = {"id": "top", "baselineAction": "salad", "excludedActions": ["pasta", "soup"]}
+    side = {"id": "side", "baselineAction": "pasta"}
+    for n in range(10):
+        body = {"actions": actions, "slots": [top, side], "eventId": f"x{n}", "contextFeatures": context}
+        reply = azure.post("/v1.1-preview.1/multislot/rank", json=body)
+        assert reply.status_code == 201, reply.text
+        filled = {slot["id"]: slot["rewardActionId"] for slot in reply.json()["slots"]}
+        assert filled["top"] == "salad"
+        assert filled["side"] in {"pasta", "soup"}
+        told = {"reward": [{"slotId": "side", "value": float(filled["side"] == "soup")}]}
+        assert azure.post(f"/v1.1-preview.1/multislot/events/x{n}/reward", json=told).status_code == 204
+    side = side | {"excludedActions": ["pasta", "soup"]}
+    reply = azure.post("/v1.1-preview.1/multislot/rank", json={"actions": actions, "slots": [top, side]})
+    assert reply.status_code == 422
+    assert "cannot be filled" in reply.json()["error"]["message"]
+
+
 def test_features_are_refused_and_segments_are_problems(azure):
     feature = {"actions": ACTIONS, "contextFeatures": [{"time": "morning"}]}
     reply = azure.post("/v1.0/rank", json=feature)

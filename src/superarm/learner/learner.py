@@ -112,13 +112,16 @@ class Learner:
         mask[self.arms.numbers(eligible)] = True
         return mask & ~self.retired
 
-    def choose(self, t: int, eligible: Bools, stream: Noise, actions: Actions | None = None) -> Ints:
+    def choose(
+        self, t: int, eligible: Bools, stream: Noise, actions: Actions | None = None, reserved: Sequence[int] = ()
+    ) -> Ints:
         """The batch for round ``t`` out of the ``eligible`` arms, in the order of picking; empty if there is none.
 
-        ``actions`` is another action set for this choice alone: the problem's with pinned arms, for instance. Nothing
-        is changed: ``pend`` says that the batch was handed out.
+        ``actions`` is another action set for this choice alone: the problem's with pinned arms, for instance.
+        ``reserved`` are the arms of batches that are as good as pending: they count as such. Nothing is changed:
+        ``pend`` says that the batch was handed out.
         """
-        moment = Moment(t, self.tally, Ranks(self.tally.pulls + self.pending, eligible))
+        moment = self._moment(t, eligible, reserved)
         if actions is not None:
             return choose(*self._with_actions(actions, moment), stream)
         return choose(self.fitted, self.problem, moment, self._memory_at(t), stream)
@@ -126,15 +129,18 @@ class Learner:
     def choose_each(self, t: int, eligible: Bools, keys: Any, reserved: Sequence[int] = ()) -> list[list[int]]:
         """Batches for round ``t`` and those after it, one per stream key (uint64), each pending for the next.
 
-        ``reserved`` are the arms of batches that are as good as pending: they count as such. Nothing is changed.
+        ``reserved`` as in ``choose``. Nothing is changed.
         """
-        counts = self.tally.pulls + self.pending
-        if reserved:
-            np.add.at(counts, np.array(reserved, np.int64), 1.0)
-        moment = Moment(t, self.tally, Ranks(counts, eligible))
+        moment = self._moment(t, eligible, reserved)
         memory = self._memory_at(t + len(keys) - 1)
         batches = choose_each(self.fitted, self.problem, moment, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
+
+    def _moment(self, t: int, eligible: Bools, reserved: Sequence[int]) -> Moment:
+        counts = self.tally.pulls + self.pending
+        if reserved:
+            np.add.at(counts, np.array(reserved, np.int64), 1.0)
+        return Moment(t, self.tally, Ranks(counts, eligible))
 
     def _memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""

@@ -4,12 +4,18 @@ import asyncio
 import base64
 import hashlib
 import secrets
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 
+from superarm.actions import Pinned
 from superarm.service.desk import Desk, Lost
+from superarm.service.learner import Learner
+from superarm.service.planning import wish_of
 from superarm.service.record import Record
 from superarm.service.refusal import conflict
+from superarm.service.slate import actions_of, rehearse_actions
 from superarm.service.turn import Ask
 from superarm.service.wire import AskBody
 
@@ -34,12 +40,31 @@ async def ask(desk: Desk, tenant: str, name: str, body: AskBody) -> tuple[Record
 
 async def _made(desk: Desk, tenant: str, name: str, id: str, body: AskBody, digest: str) -> Record:
     learner = await desk.learner(tenant, name)
+    if body.pinned or body.slots or body.k is not None:
+        await _compile_ahead(learner, body)
     ask = Ask(tenant, name, id, body, digest, learner, asyncio.get_running_loop().create_future())
     desk.turn.add(ask)
     if not await ask.done:
         raise Lost
     record = desk.ledger.record((tenant, id))
     return record if record is not None else await desk.record((tenant, id))
+
+
+_compiled: WeakKeyDictionary[Learner, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()
+
+
+async def _compile_ahead(learner: Learner, body: AskBody) -> None:
+    """Have the kernels for the action set of a request compiled in a thread: others' requests go on meanwhile."""
+    actions = actions_of(learner, wish_of(learner, body))
+    if actions is None:
+        return
+    inner = type(actions.actions) if isinstance(actions, Pinned) else None
+    kind = (type(learner.policy), learner.settings.policy.name, type(actions), inner)
+    known = _compiled.setdefault(learner, {})
+    if kind not in known:
+        rehearsal = asyncio.to_thread(rehearse_actions, learner.problem, learner.learner.policy, actions)
+        known[kind] = asyncio.create_task(rehearsal)
+    await asyncio.shield(known[kind])
 
 
 _chance = bytearray()

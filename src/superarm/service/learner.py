@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from superarm import learner as library
+from superarm.actions import Actions
 from superarm.arrays import Bools, Floats
 from superarm.intake import Exact
 from superarm.learner.names import Names
@@ -115,9 +116,17 @@ class Learner:
     def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
         """The policy's slates for decisions made one after the other, each in the order of picking."""
         self._flush()
-        reserved = [j for action in self.in_flight.values() for j in action]
         keys = np.array([self._word("mind", id) for id in ids], np.uint64)
-        return self.learner.choose_each(self.t, eligible, keys, reserved)
+        return self.learner.choose_each(self.t, eligible, keys, self._reserved())
+
+    def choose_around(self, id: str, eligible: Bools, actions: Actions) -> list[int]:
+        """The policy's slate for a decision with an action set of its own."""
+        self._flush()
+        action = self.learner.choose(self.t, eligible, self.noise("mind", id), actions, self._reserved())
+        return [int(j) for j in action]
+
+    def _reserved(self) -> list[int]:
+        return [j for action in self.in_flight.values() for j in action]
 
     def reserve(self, t: int, action: tuple[int, ...]) -> None:
         """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""

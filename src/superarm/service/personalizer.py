@@ -8,8 +8,10 @@ context are refused unless the service was told to ignore them.
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Struct, field
 
+from superarm.actions import Slots
 from superarm.service import changing, telling
 from superarm.service.asking import ask
 from superarm.service.desk import Desk
@@ -160,12 +162,21 @@ async def multi_rank(desk: Desk, tenant: str, body: MultiSlotRankRequest, ignore
     slots = [SlotBody(slot.id, slot.excluded_actions) for slot in body.slots]
     ids = [action.id for action in body.actions]
     baseline = await _baseline(desk, tenant, name, [slot.baseline_action for slot in body.slots])
+    if baseline is None:
+        _every_slot_can_be_filled(slots, ids)
     asked = AskBody(id=body.event_id, eligible=ids, slots=slots, baseline=baseline, deferred=body.defer_activation)
     record, _ = await ask(desk, tenant, name, asked)
     learner = await desk.learner(tenant, name)
     given = dict(zip(record.asked.slots, record.asked.action, strict=True))
     filled = [{"id": slot.id, "rewardActionId": learner.arms.all[given[slot.id]]} for slot in body.slots]
     return {"slots": filled, "eventId": record.asked.id}
+
+
+def _every_slot_can_be_filled(slots: list[SlotBody], ids: list[str]) -> None:
+    table = np.array([[id not in slot.excluded for id in ids] for slot in slots])
+    filled = Slots(table).k if table.any(axis=1).all() else 0
+    if filled < len(slots):
+        raise invalid("slots.excludedActions", "some slot cannot be filled", "exclude fewer actions, or give more")
 
 
 async def reward(desk: Desk, tenant: str, event: str, body: RewardRequest) -> None:

@@ -8,19 +8,26 @@ from superarm.service.clock import now_ms
 from superarm.service.events import Asked
 from superarm.service.learner import Learner
 from superarm.service.refusal import invalid
-from superarm.service.slate import Slate, Wish, chosen, seated
+from superarm.service.slate import Slate, Wish, assign_slots, choose_slate, slot_table
+from superarm.service.spec import MAX_ENTRIES
 from superarm.service.wire import AskBody
 
 
-def planned(learner: Learner, name: str, id: str, body: AskBody, digest: str, slate: Slate | None = None) -> Asked:
+def plan_decision(
+    learner: Learner, name: str, id: str, body: AskBody, digest: str, slate: Slate | None = None
+) -> Asked:
     """The event of a decision: the slate of the policy (``slate``, if it is known), or the baseline's."""
     settings = learner.settings
-    slate = chosen(learner, id, _wish(learner, body)) if slate is None else slate
+    wish = None if slate is not None else wish_of(learner, body)
+    slate = choose_slate(learner, id, wish) if wish is not None else slate
+    assert slate is not None
     baseline = _baseline(learner, body)
     action = slate.action if baseline is None else baseline
-    slots = [(slot.id, slot.excluded) for slot in body.slots or ()]
-    if baseline is not None and slots and len(baseline) != len(slots):
-        raise invalid("baseline", f"{len(baseline)} arms for {len(slots)} slots", "give an arm a slot, in their order")
+    names = [slot.id for slot in body.slots or ()]
+    if baseline is not None and names and len(baseline) != len(names):
+        wrong = f"{len(baseline)} arms for {len(names)} slots"
+        raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
+    table = None if baseline is not None or wish is None else wish.slots
     return Asked(
         at=now_ms(),
         problem=name,
@@ -35,34 +42,26 @@ def planned(learner: Learner, name: str, id: str, body: AskBody, digest: str, sl
         learns=settings.mode != "logging_only",
         propensities=slate.propensities if baseline is None else None,
         policy_action=None if baseline is None else slate.action,
-        slots=_seats(learner, action, slots, baseline is not None),
+        slots=assign_slots(names, table, action),
     )
 
 
-def _seats(
-    learner: Learner, action: tuple[int, ...], slots: list[tuple[str, list[str]]], as_given: bool
-) -> tuple[str, ...]:
-    """The slot of each arm: a baseline is given slot by slot, the policy's picks are seated where they may stand."""
-    if as_given or not slots:
-        return tuple(name for name, _ in slots)
-    return seated([learner.arms.all[j] for j in action], slots)
-
-
-def _wish(learner: Learner, body: AskBody) -> Wish:
-    size = body.k
+def wish_of(learner: Learner, body: AskBody) -> Wish:
+    """What a request allows, by numbers."""
+    size, table = body.k, None
     if body.slots is not None:
-        size = len(body.slots)
-        if body.k not in (None, size) or len({slot.id for slot in body.slots}) < size:
-            raise invalid("slots", "a name stands twice, or k differs", "give each slot once, and no k")
+        size, names = len(body.slots), [slot.id for slot in body.slots]
+        if body.k not in (None, size) or len(set(names)) < size:
+            raise invalid("slots", "a name appears twice, or k differs", "give each slot once, and no k")
+        number = learner.arms.number
+        excluded = [[j for arm in slot.excluded if (j := number(arm)) is not None] for slot in body.slots]
+        table = slot_table(names, excluded, learner.problem.n_arms, MAX_ENTRIES)
     if body.eligible is None and not body.excluded and not body.pinned:
-        return Wish(None, [], [], size)
+        return Wish(None, [], [], size, table)
     eligible = None if body.eligible is None else numbers(learner.arms, body.eligible, "eligible")
     pinned = numbers(learner.arms, body.pinned, "pinned")
-    excluded = numbers(learner.arms, body.excluded, "excluded")
-    for arm in pinned:
-        if learner.retired[arm] or arm in excluded:
-            raise invalid("pinned", f"{learner.arms.all[arm]!r} is retired or excluded", "pin arms that may be shown")
-    return Wish(eligible, excluded, pinned, size)
+    excluded_everywhere = numbers(learner.arms, body.excluded, "excluded")
+    return Wish(eligible, excluded_everywhere, pinned, size, table)
 
 
 def _baseline(learner: Learner, body: AskBody) -> tuple[int, ...] | None:

@@ -21,6 +21,12 @@ PolicyName = Literal[
 ]
 RewardName = Literal["coverage", "linear", "logistic", "clipped_linear"]
 
+RANDOM_POLICIES = frozenset({"cts", "angle_ts", "epsilon_greedy", "uniform"})
+"""Policies that draw slates at random in a way of their own: their propensities are not known."""
+
+BATCH_POLICIES = frozenset({"escb", "escb_delta", "least_played"})
+"""Policies that score whole batches: the best small slate is no part of the best large one."""
+
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
 
@@ -118,5 +124,5 @@ def _made(make: Any, parameters: dict[str, float], argument: str) -> Any:
 def check_settings(settings: Settings, actions: Any) -> None:
     """Refuse settings that the action set cannot honour."""
     to_policy(settings.policy)
-    if settings.explore > 0.0 and not isinstance(actions, Subsets):
-        raise InvalidArgument("settings.explore", "batches are listed", "exploration by slot needs k, not batches")
+    if settings.explore > 0.0 and not actions.matroid:
+        raise InvalidArgument("settings.explore", "the action set is no matroid", "take k, partition, laminar or slots")

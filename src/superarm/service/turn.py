@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from superarm.service.learner import Learner
 from superarm.service.ledger import Entry
-from superarm.service.planning import planned
+from superarm.service.planning import plan_decision
 from superarm.service.refusal import Refusal, overloaded
 from superarm.service.slate import certain
 from superarm.service.wire import AskBody
@@ -101,7 +101,7 @@ class Turn:
         for n, ask in enumerate(asks):
             try:
                 slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
-                asked = planned(learner, ask.name, ask.id, ask.body, ask.digest, slate)
+                asked = plan_decision(learner, ask.name, ask.id, ask.body, ask.digest, slate)
             except Exception as error:
                 ask.done.set_exception(error)
                 continue
