@@ -137,3 +137,8 @@ def test_huge_sets_are_counted_as_infinite():
     assert sa.Knapsack(np.ones(2000), 1000.0).n_batches(2000) == np.inf
     ring = [(v, (v + 1) % 60) for v in range(60)] + [(v, (v + 7) % 60) for v in range(60)]
     assert sa.SpanningTrees(60, ring).n_batches(120) == np.inf
+
+
+def test_the_same_arms_in_another_order_are_the_same_batch():
+    assert sa.Explicit([[1, 0], [2], [0, 1], [2, 0], [2]]).table.tolist() == [[1, 0], [2, -1], [2, 0]]
+    assert sa.Explicit([[1, 0], [0, 1]]).n_batches(2) == 1

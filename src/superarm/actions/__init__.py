@@ -7,6 +7,7 @@ from superarm.actions.base import (
     budget,
     capacity,
     ceiling,
+    complete,
     cost,
     cover,
     fill,
@@ -22,6 +23,7 @@ from superarm.actions.explicit import Explicit
 from superarm.actions.graphic import GraphicMatroid
 from superarm.actions.knapsack import Knapsack
 from superarm.actions.laminar import Laminar
+from superarm.actions.listed import Batches, best_batch, tabulate, value_of
 from superarm.actions.matching import Matching
 from superarm.actions.partition import PartitionMatroid
 from superarm.actions.paths import Paths
@@ -32,6 +34,7 @@ from superarm.actions.trees import SpanningTrees
 
 __all__ = [
     "Actions",
+    "Batches",
     "Explicit",
     "GraphicMatroid",
     "Knapsack",
@@ -45,9 +48,11 @@ __all__ = [
     "SpanningTrees",
     "Subsets",
     "admits",
+    "best_batch",
     "budget",
     "capacity",
     "ceiling",
+    "complete",
     "cost",
     "cover",
     "fill",
@@ -58,4 +63,6 @@ __all__ = [
     "playable",
     "remnant",
     "sample",
+    "tabulate",
+    "value_of",
 ]

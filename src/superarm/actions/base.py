@@ -234,6 +234,15 @@ def whole(batch: Ints, ranks: Ranks) -> Ints:
 
 
 @kernel
+def complete(actions: Any, batch: Ints, ranks: Ranks) -> bool:
+    """Whether no eligible arm may join ``batch``."""
+    for j in range(len(ranks.eligible)):
+        if ranks.eligible[j] and not holds(batch, len(batch), j) and joins(actions, ranks, batch, len(batch), j):
+            return False
+    return True
+
+
+@kernel
 def playable(action: Ints, ranks: Ranks) -> bool:
     """Whether all arms of ``action`` are eligible."""
     for j in action:

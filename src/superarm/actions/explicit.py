@@ -5,6 +5,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted, kernel
 from superarm.actions.base import Ranks, heaviest, playable, weight, whole
+from superarm.actions.listed import Batches, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise, integer
@@ -16,9 +17,20 @@ class _Table(NamedTuple):
 
 
 @component
+class SumOfWeights(NamedTuple):
+    """The value of a batch as the sum of the ``weights`` (n_arms,) of its arms."""
+
+    weights: Floats
+
+    def value_of(self, action: Ints) -> float:
+        return weight(self.weights, action)
+
+
+@component
 class Explicit(_Table):
     """The batches of a list, and no others.
 
+    The same arms in another order are the same batch: rewards do not depend on the order, and the first is kept.
     ``table`` is (n_actions, k), a batch a row, filled up with -1; ``sizes`` is (n_actions,).
 
     >>> Explicit([[0, 1], [2]]).table
@@ -40,11 +52,10 @@ class Explicit(_Table):
         for batch in batches:
             if batch.min() < 0 or np.unique(batch).size < batch.size:
                 raise InvalidArgument("actions", f"batch {batch.tolist()}", "give each arm once, from 0 up")
-        sizes = np.array([len(batch) for batch in batches], np.int64)
-        table = np.full((len(batches), int(sizes.max())), -1, np.int64)
-        for row, batch in zip(table, batches, strict=True):
-            row[: len(batch)] = batch
-        return super().__new__(cls, table, sizes)
+        distinct: dict[frozenset[int], Ints] = {}
+        for batch in batches:
+            distinct.setdefault(frozenset(batch.tolist()), batch)
+        return super().__new__(cls, *tabulate(distinct.values()))
 
     @property
     def matroid(self) -> bool:
@@ -74,16 +85,7 @@ class Explicit(_Table):
         return whole(batch, ranks)
 
     def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
-        best, most, fewest = -1, -np.inf, np.inf
-        for row in range(len(self.sizes)):
-            batch = self.table[row, : self.sizes[row]]
-            if playable(batch, ranks):
-                w, pulls = weight(weights, batch), np.inf
-                for j in batch:
-                    pulls = min(pulls, ranks.pulls[j])
-                if w > most or (w == most and pulls < fewest):
-                    best, most, fewest = row, w, pulls
-        return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
+        return best_batch(SumOfWeights(weights), self, Batches(self.table, self.sizes), ranks)
 
     def ceiling(self, weights: Floats, ranks: Ranks) -> float:
         return weight(weights, heaviest(self, weights, ranks))

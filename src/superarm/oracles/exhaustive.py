@@ -3,45 +3,45 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Explicit, Ranks, playable, remnant
+from superarm.actions import Batches, Explicit, Ranks, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.problem import Problem
-from superarm.rewards import value
+from superarm.rewards import Reward, Terms, value
 
 MOST = 2_000_000
 """More batches than this are not enumerated."""
 
 
 @component
+class RewardAt(NamedTuple):
+    """The reward of a batch at the parameters ``q`` (n_entries,)."""
+
+    reward: Reward
+    terms: Terms
+    q: Floats
+
+    def value_of(self, action: Ints) -> float:
+        return value(self.reward, self.terms, self.q, action)
+
+
+@component
 class Exhaustive(NamedTuple):
     """Try every batch: exact, for explicit action sets and small problems.
 
-    Where arms are excluded, what is left of each batch is tried. Equal values go to the batch whose least-pulled arm
-    has the fewest pulls, then to the first. The plain definition of Oracle(q) in [MerlisMannor2019]_ (section
-    Algorithm) with alpha = beta = 1.
+    Where arms are excluded, what is left of each batch is tried, if no other arm could join it. Equal values go to the
+    batch whose least-pulled arm has the fewest pulls, then to the first. The plain definition of Oracle(q) in
+    [MerlisMannor2019]_ (section Algorithm) with alpha = beta = 1.
     """
 
     table: Ints = np.zeros((0, 0), np.int64)
     sizes: Ints = np.zeros(0, np.int64)
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
-        for row in range(len(self.sizes)):
-            action = self.table[row, : self.sizes[row]]
-            if not playable(action, ranks):
-                action = remnant(problem.actions, action, ranks)
-                if len(action) == 0:
-                    continue
-            r = value(problem.reward, problem.terms, q, action)
-            pulls = np.inf
-            for j in action:
-                pulls = min(pulls, ranks.pulls[j])
-            if r > most or (r == most and pulls < fewest):
-                best, most, fewest = action, r, pulls
-        return best.copy()
+        worth = RewardAt(problem.reward, problem.terms, q)
+        return best_batch(worth, problem.actions, Batches(self.table, self.sizes), ranks)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -54,5 +54,4 @@ class Exhaustive(NamedTuple):
         count = problem.actions.n_batches(problem.n_arms)
         if count > MOST:
             raise InvalidArgument("oracle", f"{count:.3g} batches to try", f"at most {MOST} are; take Greedy()")
-        listed = Explicit(problem.actions.batches(problem.n_arms))
-        return Exhaustive(listed.table, listed.sizes)
+        return Exhaustive(*tabulate(problem.actions.batches(problem.n_arms)))

@@ -4,14 +4,14 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, holds, joins, pins
+from superarm.actions import Ranks, capacity, holds, joins, pins
 from superarm.actions.traits import budgeted, exchange
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import before, state
-from superarm.oracles.greedy import Greedy
+from superarm.oracles.greedy import Greedy, grow
 from superarm.problem import Problem
 from superarm.rewards import gain, value
 
@@ -25,7 +25,8 @@ class LocalSearch(NamedTuple):
     Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - 1/e` on
     ``Subsets`` and 1/2 on a matroid. Exchanging alone promises no more than 1/2 on a matroid, and that is tight,
     [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. The gain over
-    greedy shows in the certificate. At most ``rounds`` exchanges are made.
+    greedy shows in the certificate. At most ``rounds`` exchanges are made; arms that can join after them, as an
+    exchange may save money or free a node, join greedily.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -43,11 +44,15 @@ class LocalSearch(NamedTuple):
             raise InvalidArgument("step", f"{self.step}, {self.rounds} rounds", "give 0 <= step < 1 <= rounds")
 
     def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        action = maximize(self.start, problem, q, ranks, noise).copy()
+        chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
+        action = maximize(self.start, problem, q, ranks, noise)
+        chosen[: len(action)] = action
         for _ in range(self.rounds):
-            if not _exchange(problem, q, ranks, action, self.step):
+            if not _exchange(problem, q, ranks, chosen[: len(action)], self.step):
                 break
-        return action
+        if len(action) == 0:
+            return chosen[:0]
+        return chosen[: grow(problem, q, ranks, chosen, len(action))]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

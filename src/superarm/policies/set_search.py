@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
-from superarm.actions import Explicit, Ranks, capacity, heaviest, joins, pins, playable, remnant
+from superarm.actions import Batches, Explicit, Ranks, best_batch, capacity, heaviest, joins, pins, tabulate
 from superarm.actions.base import weight
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
@@ -35,6 +35,17 @@ def hope(worth: Floats, spread: Floats, action: Ints) -> float:
 
 
 @component
+class SumAndBonus(NamedTuple):
+    """The value of a batch as sum plus joint bonus; ``worth`` and ``spread`` are (n_arms,)."""
+
+    worth: Floats
+    spread: Floats
+
+    def value_of(self, action: Ints) -> float:
+        return hope(self.worth, self.spread, action)
+
+
+@component
 class EveryBatch(NamedTuple):
     """Look at every batch of ``table`` (n_actions, k): exact, as [CombesEtAl2015]_ define ESCB."""
 
@@ -42,19 +53,7 @@ class EveryBatch(NamedTuple):
     sizes: Ints
 
     def search(self, problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
-        best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
-        for row in range(len(self.sizes)):
-            action = self.table[row, : self.sizes[row]]
-            if not playable(action, ranks):
-                action = remnant(problem.actions, action, ranks)
-                if len(action) == 0:
-                    continue
-            h, pulls = hope(worth, spread, action), np.inf
-            for j in action:
-                pulls = min(pulls, ranks.pulls[j])
-            if h > most or (h == most and pulls < fewest):
-                best, most, fewest = action, h, pulls
-        return best.copy()
+        return best_batch(SumAndBonus(worth, spread), problem.actions, Batches(self.table, self.sizes), ranks)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -134,6 +133,5 @@ def suitable(problem: Problem, few: int) -> SetSearch:
     if isinstance(problem.actions, Explicit):
         return EveryBatch(problem.actions.table, problem.actions.sizes)
     if problem.actions.n_batches(problem.n_arms) <= few:
-        listed = Explicit(problem.actions.batches(problem.n_arms))
-        return EveryBatch(listed.table, listed.sizes)
+        return EveryBatch(*tabulate(problem.actions.batches(problem.n_arms)))
     return Ascent()

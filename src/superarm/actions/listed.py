@@ -1,0 +1,73 @@
+"""Batches listed in a table, and the best of them."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from superarm._jit import kernel, verb
+from superarm.actions.base import Ranks, complete, playable, remnant
+from superarm.arrays import Ints
+
+
+class Batches(NamedTuple):
+    """One row per batch: ``table`` is (n_batches, k), filled up with -1, and ``sizes`` (n_batches,)."""
+
+    table: Ints
+    sizes: Ints
+
+
+class BatchValue(Protocol):
+    """What a whole batch is worth."""
+
+    def value_of(self, action: Ints) -> float:
+        """The value of ``action``: the larger, the better."""
+        ...
+
+
+value_of = verb(BatchValue.value_of)
+
+
+def tabulate(batches: Iterable[Any]) -> Batches:
+    """``batches``, at least one, as a table.
+
+    >>> tabulate([[0, 1], [2]]).table
+    array([[ 0,  1],
+           [ 2, -1]])
+    """
+    rows = list(batches)
+    sizes = np.array([len(row) for row in rows], np.int64)
+    table = np.full((len(rows), int(sizes.max())), -1, np.int64)
+    for row, batch in zip(table, rows, strict=True):
+        row[: len(batch)] = batch
+    return Batches(table, sizes)
+
+
+@kernel
+def fewest_pulls(action: Ints, ranks: Ranks) -> float:
+    """The pulls of the arm of ``action`` that was pulled least."""
+    fewest = np.inf
+    for j in action:
+        fewest = min(fewest, ranks.pulls[j])
+    return fewest
+
+
+@kernel
+def best_batch(worth: BatchValue, actions: Any, batches: Batches, ranks: Ranks) -> Ints:
+    """The listed batch with the largest value, or what is left of one where arms are excluded.
+
+    Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. Of a batch with
+    excluded arms, what is left competes only if no eligible arm could join it: otherwise it is a part of what is left
+    of another batch, and values of batches that are not filled do not compare.
+    """
+    best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
+    for row in range(len(batches.sizes)):
+        action = batches.table[row, : batches.sizes[row]]
+        if not playable(action, ranks):
+            action = remnant(actions, action, ranks)
+            if len(action) == 0 or not complete(actions, action, ranks):
+                continue
+        r, pulls = value_of(worth, action), fewest_pulls(action, ranks)
+        if r > most or (r == most and pulls < fewest):
+            best, most, fewest = action, r, pulls
+    return best.copy()
