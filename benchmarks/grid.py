@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import superarm as sa
-from superarm.experiments.executors import Threads
-from superarm.experiments.study import Study
+from superarm.experiments.analysis.study import Study
+from superarm.experiments.execution.executors import Threads
 
 POLICIES = {
     f"{name} {level}": {"policy": name, "rho": level}

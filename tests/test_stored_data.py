@@ -23,7 +23,7 @@ from superarm import describe as descriptions
 from superarm._jit import component
 from superarm.cli import main
 from superarm.describe import build, describe
-from superarm.experiments.study import Study
+from superarm.experiments import Study
 from superarm.noise import streams
 
 pytestmark = plain
@@ -144,7 +144,7 @@ def test_cells_have_the_same_digests(results):
     expected = stored("results.json.gz")
     cells = sa.experiments.load(results / "spec.toml").cells()
     assert sorted(cell.digest for cell in cells) == expected["files"]
-    assert sorted({cell.world.digest for cell in cells}) == expected["instances"]
+    assert sorted({cell.source.digest for cell in cells}) == expected["instances"]
 
 
 def test_a_run_finds_its_cells_done_and_reports(results):
@@ -154,7 +154,7 @@ def test_a_run_finds_its_cells_done_and_reports(results):
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
     n = len(before)
-    assert f"{n} cells, {n} of them done before" in done.output
+    assert f"{n} cells, {n} of them already done" in done.output
     assert {path: path.stat().st_mtime_ns for path in (results / "cells").iterdir()} == before
     assert (results / "report.html").exists()
     compared = CliRunner().invoke(main, ["compare", str(results), str(results)])

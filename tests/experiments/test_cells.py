@@ -1,15 +1,15 @@
 import dataclasses
 
 import superarm as sa
-from superarm.experiments.cells import Cell, World, cells
-from superarm.experiments.sweeps import Case
+from superarm.experiments.execution.cells import Cell, NamedInstance, list_cells
+from superarm.experiments.spec.sweeps import Case
 
 
 def _cell(**changes):
     instance = sa.instances.random_coverage(n_arms=6, n_items=2, k=2)
     fields = {
-        "world": World(Case("random"), instance),
-        "case": Case("CUCB"),
+        "source": NamedInstance(Case("random"), instance),
+        "policy_case": Case("CUCB"),
         "policy": sa.cucb(),
         "horizon": 100,
         "replications": 3,
@@ -21,9 +21,9 @@ def _cell(**changes):
 
 
 def test_everything_that_decides_a_number_changes_the_digest():
-    other = World(Case("random"), sa.instances.random_coverage(n_arms=6, n_items=2, k=2, seed=1))
+    other = NamedInstance(Case("random"), sa.instances.random_coverage(n_arms=6, n_items=2, k=2, seed=1))
     changes = [
-        {"world": other},
+        {"source": other},
         {"policy": sa.cucb(2.9)},
         {"horizon": 101},
         {"replications": 4},
@@ -37,7 +37,7 @@ def test_everything_that_decides_a_number_changes_the_digest():
 
 def test_a_new_name_does_not_change_the_digest():
     renamed = dataclasses.replace(
-        _cell(), case=Case("mine", {"rho": 3}), world=World(Case("w"), _cell().world.instance)
+        _cell(), policy_case=Case("mine", {"rho": 3}), source=NamedInstance(Case("w"), _cell().instance)
     )
     assert renamed.digest == _cell().digest
 
@@ -49,7 +49,7 @@ def test_the_version_enters_the_digest(monkeypatch):
 
 
 def test_the_grid_is_instances_times_policies(experiment):
-    assert [cell.label for cell in cells(experiment)][:4] == [
+    assert [cell.label for cell in list_cells(experiment)][:4] == [
         "CUCB on random (k=2)",
         "BC-UCB on random (k=2)",
         "uniform on random (k=2)",
@@ -63,7 +63,7 @@ def test_a_swept_policy_is_several_policies():
         instances={"r": {"generator": "random_coverage"}},
         policies={"BC-UCB": {"policy": "bc_ucb", "rho": {"sweep": [0.5, 3.0]}}},
     )
-    assert [(cell.case.label, cell.policy.confidence.rho) for cell in made.cells()] == [
+    assert [(cell.policy_case.label, cell.policy.confidence.rho) for cell in made.cells()] == [
         ("BC-UCB (rho=0.5)", 0.5),
         ("BC-UCB (rho=3)", 3.0),
     ]

@@ -3,28 +3,30 @@ import dataclasses
 import numpy as np
 import pytest
 
-from superarm.experiments.claims import judge
-from superarm.experiments.store import Record
-from superarm.experiments.study import Study
-from superarm.experiments.sweeps import Case
+from superarm.experiments.analysis.claims import judge_claims
+from superarm.experiments.analysis.study import Study
+from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.store import CellResults
 
 ROUNDS = np.array([1, 10, 100, 1000])
 
 
 def _record(rate, spread=0.01):
     final = rate * (1.0 + spread * np.array([-1.0, 0.0, 1.0]))
-    return Record(ROUNDS, final[:, None] * np.log(ROUNDS), np.ones((3, 2)), ROUNDS, np.zeros((3, 4, 1)), np.ones(3), {})
+    return CellResults(
+        ROUNDS, final[:, None] * np.log(ROUNDS), np.ones((3, 2)), ROUNDS, np.zeros((3, 4, 1)), np.ones(3), {}
+    )
 
 
 def _study(experiment, claims, a, b, spread=0.01):
-    worlds = {f"w (k={k})": Case("w", {"k": k}) for k in (2, 4)}
+    instances = {f"w (k={k})": Case("w", {"k": k}) for k in (2, 4)}
     records = {}
-    for world, case in worlds.items():
-        records[world, "A"] = _record(a(case.axes["k"]), spread)
-        records[world, "B"] = _record(b(case.axes["k"]), spread)
+    for instance, case in instances.items():
+        records[instance, "A"] = _record(a(case.axes["k"]), spread)
+        records[instance, "B"] = _record(b(case.axes["k"]), spread)
     made = dataclasses.replace(experiment, claims=())
     object.__setattr__(made, "claims", tuple(claims))
-    return Study(None, made, {}, worlds, {"A": Case("A"), "B": Case("B")}, records)
+    return Study(None, made, {}, instances, {"A": Case("A"), "B": Case("B")}, records)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +47,11 @@ def _study(experiment, claims, a, b, spread=0.01):
     ],
 )
 def test_a_claim_is_decided_by_its_number(experiment, claim, word, number):
-    verdicts = judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
-    assert [v.instance for v in verdicts] == ["w (k=2)", "w (k=4)"]
-    for verdict in verdicts:
-        assert verdict.word == word
-        assert verdict.number.value == pytest.approx(number, abs=1e-9)
+    judgements = judge_claims(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
+    assert [v.instance for v in judgements] == ["w (k=2)", "w (k=4)"]
+    for judgement in judgements:
+        assert judgement.outcome == word
+        assert judgement.estimate.value == pytest.approx(number, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -57,26 +59,26 @@ def test_a_claim_is_decided_by_its_number(experiment, claim, word, number):
 )
 def test_a_slope_is_one_number_for_the_sweep(experiment, limit, word):
     claim = {"kind": "slope", "policy": "A", "against": "k", **limit}
-    (verdict,) = judge(_study(experiment, [claim], float, lambda k: 1.0))
-    assert verdict.number.value == pytest.approx(1.0)
-    assert verdict.word == word
-    assert verdict.instance == "w"
+    (judgement,) = judge_claims(_study(experiment, [claim], float, lambda k: 1.0))
+    assert judgement.estimate.value == pytest.approx(1.0)
+    assert judgement.outcome == word
+    assert judgement.instance == "w"
 
 
 def test_there_is_no_way_to_a_rival_that_is_no_better(experiment):
     claim = {"kind": "towards", "policy": "A", "than": "A", "rivals": ["B"]}
-    verdicts = judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
-    assert {verdict.measure for verdict in verdicts} == {"no rival is better than A here"}
-    assert {verdict.word for verdict in verdicts} == {"undecided"}
+    judgements = judge_claims(_study(experiment, [claim], lambda k: 1.0, lambda k: 2.0))
+    assert {judgement.measure for judgement in judgements} == {"no rival is better than A here"}
+    assert {judgement.outcome for judgement in judgements} == {"undecided"}
 
 
 def test_a_claim_about_one_instance_is_not_checked_on_others(experiment):
     claim = {"kind": "growth", "policy": "A", "below": 9.0, "instance": "other"}
-    assert judge(_study(experiment, [claim], lambda k: 1.0, lambda k: 1.0)) == []
+    assert judge_claims(_study(experiment, [claim], lambda k: 1.0, lambda k: 1.0)) == []
 
 
 def test_all_kinds_on_a_real_study(study):
-    verdicts = judge(study)
-    words = [verdict.word for verdict in verdicts]
+    judgements = judge_claims(study)
+    words = [judgement.outcome for judgement in judgements]
     assert words[:4] == ["holds", "holds", "holds", "fails"]  # learning helps, twice; the slope; growth above 1e9
-    assert verdicts[-1].text == "BC-UCB stays below upper_bound"
+    assert judgements[-1].text == "BC-UCB stays below upper_bound"

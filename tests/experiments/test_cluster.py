@@ -1,20 +1,21 @@
 """A real scheduler and real worker processes, one of which is killed in the middle."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
+from distributed import Client
 
 from superarm.errors import SuperarmError
-from superarm.experiments import Cluster, Experiment, Threads, run
-from superarm.experiments.cluster import _check_versions
+from superarm.experiments import Cluster, run
+from superarm.experiments.execution.cluster import _check_versions
+
+from .interference import ActAfterFirstTask, CountingBar
 
 
 def _start(*arguments):
@@ -28,8 +29,8 @@ def _start(*arguments):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    place = tmp_path_factory.mktemp("dask")
-    file = place / "scheduler.json"
+    directory = tmp_path_factory.mktemp("dask")
+    file = directory / "scheduler.json"
     scheduler = _start(
         "dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
     )
@@ -38,7 +39,7 @@ def cluster(tmp_path_factory):
         time.sleep(0.05)
     time.sleep(0.2)
     address = json.loads(file.read_text())["address"]
-    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(place))
+    common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(directory))
     workers = [_start("dask_worker", address, *common) for _ in range(2)]
     yield address, workers
     for process in [*workers, scheduler]:
@@ -46,45 +47,28 @@ def cluster(tmp_path_factory):
         process.wait()
 
 
-class Counted:
-    """A progress bar that only counts."""
-
-    rounds = news = 0
-
-    def advance(self, n):
-        self.rounds, self.news = self.rounds + n, self.news + 1
-
-    def say(self, text):
-        pass
-
-
 @pytest.mark.filterwarnings("default")
-def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, experiment, tmp_path, monkeypatch):
+def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, study, experiment, tmp_path, monkeypatch):
     address, workers = cluster
-    fields = {field.name: getattr(experiment, field.name) for field in dataclasses.fields(experiment)}
-    long = Experiment(**(fields | {"horizon": 12_000}))
-    expected = run(long, tmp_path / "threads", Threads(2), progress=False)
 
-    def kill():
-        deadline = time.time() + 300
-        while time.time() < deadline and not list((tmp_path / "cluster").glob("cells/*.parquet")):
-            time.sleep(0.02)
+    def kill_one():
+        """Both are stopped first, so that no task is finished while one of them is killed."""
+        for worker in workers:
+            worker.send_signal(signal.SIGSTOP)
+        with Client(address, set_as_default=False) as client:
+            unfinished.append(sum(map(len, client.processing().values())))
         workers[0].send_signal(signal.SIGKILL)
-        finished.append(len(list((tmp_path / "cluster").glob("cells/*.parquet"))))
+        workers[1].send_signal(signal.SIGCONT)
 
-    finished = []
-    killer = threading.Thread(target=kill)
-    killer.start()
-    shown = Counted()
-    monkeypatch.setattr("superarm.experiments.runner.bar", lambda *_: contextlib.nullcontext(shown))
-    found = run(long, tmp_path / "cluster", Cluster(address))
-    killer.join()
-    assert 0 < finished[0] < 6  # it was in the middle
+    bar, unfinished = CountingBar(), []
+    monkeypatch.setattr("superarm.experiments.execution.runner.bar", lambda *_: contextlib.nullcontext(bar))
+    found = run(experiment, tmp_path / "cluster", ActAfterFirstTask(Cluster(address), kill_one))
+    assert unfinished[0] > 0
     assert workers[0].wait() == -signal.SIGKILL
     assert found.complete
-    assert found.digest == expected.digest
-    assert shown.rounds == 6 * 4 * 12_000  # what was played twice is counted once
-    assert shown.news > 6 * 4  # and it was told more often than at the end of tasks
+    assert found.digest == study.digest
+    assert bar.rounds == 6 * 4 * 300  # what was played twice is counted once
+    assert bar.reports > 6 * 4  # and progress was reported more often than at the end of tasks
 
 
 def test_where_no_scheduler_answers_the_address_is_named():

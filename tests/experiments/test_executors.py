@@ -1,29 +1,19 @@
 import contextlib
+import dataclasses
 import multiprocessing
+import os
+import signal
 import threading
-import time
 
 import pytest
 
-import superarm as sa
 from superarm.errors import InvalidArgument
 from superarm.experiments import Processes, Threads, run
-from superarm.experiments.executors import _place
-from superarm.experiments.tasks import divide
-from superarm.experiments.watch import Watch
+from superarm.experiments.execution import executors
+from superarm.experiments.execution.progress import TaskProgress
+from superarm.experiments.execution.tasks import divide
 
-
-class Counted:
-    """A progress bar that only counts."""
-
-    def __init__(self):
-        self.rounds, self.words = 0, []
-
-    def advance(self, n):
-        self.rounds += n
-
-    def say(self, text):
-        self.words.append(text)
+from .interference import ActAfterFirstTask, CountingBar
 
 
 def test_one_thread_and_many_give_the_same_bits(study, experiment, tmp_path):
@@ -33,46 +23,64 @@ def test_one_thread_and_many_give_the_same_bits(study, experiment, tmp_path):
 
 
 def test_progress_counts_every_round(experiment):
-    shown = Counted()
+    bar = CountingBar()
     tasks = divide(experiment.cells(), 2)
-    done = [task.number for task, _ in Threads(2).perform(tasks, Watch(shown))]
+    done = [task.number for task, _ in Threads(2).perform(tasks, TaskProgress(bar))]
     assert sorted(done) == list(range(len(tasks)))
-    assert shown.rounds == 6 * 4 * 300
-    assert "compiling 1 of 3" in shown.words
+    assert bar.rounds == 6 * 4 * 300
+    assert "compiling 1 of 3" in bar.texts
 
 
-def test_processes_of_which_one_is_killed_give_the_same_bits(experiment, tmp_path, monkeypatch):
-    shown = Counted()
-    monkeypatch.setattr("superarm.experiments.runner.bar", lambda *_: contextlib.nullcontext(shown))
-    long = sa.experiments.Experiment(**{**_fields(experiment), "horizon": 12_000})
-    expected = run(long, tmp_path / "threads", Threads(2), progress=False)
+def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, tmp_path, monkeypatch):
+    bar = CountingBar()
+    monkeypatch.setattr("superarm.experiments.execution.runner.bar", lambda *_: contextlib.nullcontext(bar))
+    pools, start_pool = [], executors._perform_in_pool
 
-    def kill():
-        deadline = time.time() + 300
-        while time.time() < deadline and len(list((tmp_path / "processes").glob("cells/*.parquet"))) < 1:
-            time.sleep(0.02)
-        worker = multiprocessing.active_children()[0]
-        killed.append(worker.pid)
-        worker.kill()
+    def count_pools(workers, tasks, progress):
+        pools.append(len(tasks))
+        return start_pool(workers, tasks, progress)
 
-    killed = []
-    killer = threading.Thread(target=kill)
-    killer.start()
-    shown.rounds = 0
-    found = run(long, tmp_path / "processes", Processes(2))
-    killer.join()
-    assert killed
-    assert shown.rounds == 6 * 4 * 12_000  # what was played twice is counted once
-    assert found.digest == expected.digest
+    monkeypatch.setattr(executors, "_perform_in_pool", count_pools)
 
+    def kill_workers():
+        """All are stopped first, so that those that are left finish nothing while one is killed."""
+        workers = [worker.pid for worker in multiprocessing.active_children()]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in workers:
+                os.kill(pid, number)
 
-def _fields(experiment):
-    return {name: getattr(experiment, name) for name in experiment.__dataclass_fields__}
+    found = run(experiment, tmp_path, ActAfterFirstTask(Processes(2), kill_workers))
+    assert pools[0] == 24
+    assert 0 < pools[1] < 24  # a second pool played what was left
+    assert bar.rounds == 6 * 4 * 300  # what was played twice is counted once
+    assert found.digest == study.digest
 
 
-def test_a_caller_that_has_seen_enough_leaves_no_threads_behind(experiment):
+def test_workers_that_always_die_are_given_up(experiment, monkeypatch):
+    def break_pool(workers, tasks, progress):
+        raise executors.BrokenProcessPool
+        yield
+
+    monkeypatch.setattr(executors, "_perform_in_pool", break_pool)
+    tasks = divide(experiment.cells(), 1)
+    with pytest.raises(executors.SuperarmError, match=rf"died 4 times and {len(tasks)} tasks are unfinished"):
+        list(Processes(1).perform(tasks, TaskProgress(CountingBar())))
+
+
+def test_a_worker_process_reports_and_stops_as_its_parent_says(experiment, monkeypatch):
+    """What a worker process is given when it starts is what its tasks use."""
+    reports, stop = [], threading.Event()
+    monkeypatch.setattr(executors, "_worker", {"report": lambda *report: reports.append(report), "stop": stop})
+    task = dataclasses.replace(divide(experiment.cells(), 2)[0], number=7)
+    assert all(run.done for run in executors._play_in_worker(task))
+    assert reports[-1] == (7, task.rounds)
+    stop.set()
+    assert not any(run.done for run in executors._play_in_worker(task))
+
+
+def test_a_caller_that_stops_iterating_leaves_no_threads_behind(experiment):
     before = threading.active_count()
-    results = Threads(2).perform(divide(experiment.cells(), 2), Watch(Counted()))
+    results = Threads(2).perform(divide(experiment.cells(), 2), TaskProgress(CountingBar()))
     next(results)
     results.close()
     assert threading.active_count() <= before
@@ -82,7 +90,3 @@ def test_no_workers_are_refused():
     for kind in (Threads, Processes):
         with pytest.raises(InvalidArgument, match="workers"):
             kind(0)
-
-
-def test_the_parent_is_no_worker():
-    assert not _place

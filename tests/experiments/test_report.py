@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from superarm.experiments import Experiment, Study, manifest, store
-from superarm.experiments.cells import cells
+from superarm.experiments.execution.cells import list_cells
 from superarm.simulation import Target
 
 _VOID = {"meta", "br", "img", "path", "use", "rect", "line", "image", "link", "hr", "input"}
@@ -53,7 +53,7 @@ def page(built):
 
 
 def test_every_section_is_there(page):
-    wanted = ["claims", "run", "curves", "ranking", "sweeps", "maps", "pace", "again"]
+    wanted = ["claims", "run", "curves", "ranking", "sweeps", "maps", "run-time", "again"]
     assert [name for name in page.ids if name in [*wanted, "bounds"]] == wanted
 
 
@@ -86,7 +86,7 @@ def test_the_numbers_are_on_the_page(page, study):
         "slope of log regret in log k",
     ):
         assert text in words
-    assert f"{study.final('random (k=2)', 'CUCB').mean():.1f}" in words
+    assert f"{study.final_regret('random (k=2)', 'CUCB').mean():.1f}" in words
 
 
 def test_figures_take_the_colours_of_the_page(built):
@@ -106,10 +106,10 @@ def test_the_same_study_gives_the_same_page(study, built):
 
 def test_names_are_escaped(study):
     nasty = "<script>alert(1)</script>"
-    worlds = {nasty if k == "random (k=2)" else k: v for k, v in study.worlds.items()}
+    instances = {nasty if k == "random (k=2)" else k: v for k, v in study.instances.items()}
     records = {(nasty if w == "random (k=2)" else w, p): r for (w, p), r in study.records.items()}
     fields = {name: getattr(study, name) for name in Study.__dataclass_fields__}
-    html = Study(**(fields | {"worlds": worlds, "records": records}))._repr_html_()
+    html = Study(**(fields | {"instances": instances, "records": records}))._repr_html_()
     assert nasty not in html
     assert "&lt;script&gt;" in html
 
@@ -137,20 +137,22 @@ def _grid(directory):
         replications=20,
         checkpoints=200,
     )
-    grid = cells(experiment)
+    grid = list_cells(experiment)
     for n, cell in enumerate(grid):
         rng = np.random.default_rng(n)
-        rounds, looks = cell.marks[1:], cell.looks
+        rounds, batch_rounds = cell.recorded_rounds[1:], cell.batch_rounds
         regret = np.cumsum(rng.exponential(1.0 + n % 10, (20, len(rounds))), axis=1)
-        batches = rng.permuted(np.tile(np.arange(30), (20, len(looks), 1)), axis=2)[:, :, :3]
-        facts = {
+        batches = rng.permuted(np.tile(np.arange(30), (20, len(batch_rounds), 1)), axis=2)[:, :, :3]
+        metadata = {
             "target": Target("oracle", 2.0, None)._asdict(),
             "policy": {"type": "KL"},
-            "instance": cell.world.digest,
+            "instance": cell.source.digest,
         }
-        made = store.Record(rounds, regret, rng.uniform(0, 1e4, (20, 30)), looks, batches, np.full(20, 0.1), facts)
-        store.write(directory, cell, made)
-        store.write_instance(directory, cell.world)
+        made = store.CellResults(
+            rounds, regret, rng.uniform(0, 1e4, (20, 30)), batch_rounds, batches, np.full(20, 0.1), metadata
+        )
+        store.write_cell(directory, cell, made)
+        store.write_instance(directory, cell.source)
     store.write_text(directory / "spec.toml", experiment.to_toml())
     manifest.write(directory, manifest.begin(experiment, grid, "Threads(2)"))
 

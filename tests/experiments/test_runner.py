@@ -6,8 +6,8 @@ import pytest
 
 import superarm as sa
 from superarm.experiments import Experiment, Study, Threads, run, store
-from superarm.experiments.cells import cells
-from superarm.experiments.tasks import divide, kind
+from superarm.experiments.execution.cells import list_cells
+from superarm.experiments.execution.tasks import compile_signature, divide
 
 
 def _times(directory):
@@ -23,8 +23,8 @@ class Interrupted:
     def lanes(self):
         return 1
 
-    def perform(self, tasks, watch):
-        for n, done in enumerate(Threads(1).perform(tasks, watch), 1):
+    def perform(self, tasks, progress):
+        for n, done in enumerate(Threads(1).perform(tasks, progress), 1):
             yield done
             if n == self.tasks:
                 raise KeyboardInterrupt
@@ -82,9 +82,9 @@ def test_the_manifest_tells_what_was_run(study, experiment):
     assert manifest["versions"]["superarm"] == sa.__version__
     assert manifest["seeds"] == {"root": 5, "spawn_keys": [[0], [1], [2], [3]]}
     assert manifest["machine"]["cores"] >= 1
-    assert [entry["digest"] for entry in manifest["cells"]] == [cell.digest for cell in cells(experiment)]
+    assert [entry["digest"] for entry in manifest["cells"]] == [cell.digest for cell in list_cells(experiment)]
     for entry in manifest["cells"]:
-        assert store.read(study.directory, entry["digest"]).digest == entry["results"]
+        assert store.read_cell(study.directory, entry["digest"]).digest == entry["results"]
 
 
 def test_the_spec_is_kept(study, experiment):
@@ -92,7 +92,7 @@ def test_the_spec_is_kept(study, experiment):
 
 
 def test_tasks_cover_every_replication_once(experiment):
-    grid = cells(experiment)
+    grid = list_cells(experiment)
     for lanes in (1, 2, 50):
         tasks = divide(grid, lanes)
         for cell in grid:
@@ -103,10 +103,10 @@ def test_tasks_cover_every_replication_once(experiment):
 
 def test_what_compiles_alike_is_compiled_once():
     small, large = (sa.instances.random_coverage(n_arms=n, n_items=3, k=2) for n in (5, 9))
-    assert kind(small.problem) == kind(large.problem)
-    assert kind(small.environment) == kind(large.environment)
-    assert kind(sa.cucb()) != kind(sa.bc_ucb())
-    assert kind(sa.bc_ucb(1.0)) == kind(sa.bc_ucb(2.0))
+    assert compile_signature(small.problem) == compile_signature(large.problem)
+    assert compile_signature(small.environment) == compile_signature(large.environment)
+    assert compile_signature(sa.cucb()) != compile_signature(sa.bc_ucb())
+    assert compile_signature(sa.bc_ucb(1.0)) == compile_signature(sa.bc_ucb(2.0))
 
 
 def test_the_same_cell_under_two_names_runs_once(experiment, tmp_path):

@@ -2,9 +2,11 @@ import csv
 import io
 import math
 
-from superarm.experiments.tables import Table, number
+from superarm.experiments.report.tables import ExportedTable, format_number
 
-TABLE = Table("t", "A_caption", ("policy", "regret", "p"), [("BC-UCB & co", 1234.5678, 0.25), ("x_1", -0.5, None)])
+TABLE = ExportedTable(
+    "t", "A_caption", ("policy", "regret", "p"), [("BC-UCB & co", 1234.5678, 0.25), ("x_1", -0.5, None)]
+)
 
 
 def test_csv_keeps_numbers_whole():
@@ -24,10 +26,10 @@ def test_latex_is_escaped_and_aligned():
 
 
 def test_both_are_written(tmp_path):
-    assert TABLE.export(tmp_path / "tables") == ["t.csv", "t.tex"]
+    assert TABLE.write(tmp_path / "tables") == ["t.csv", "t.tex"]
     assert (tmp_path / "tables" / "t.tex").read_text() == TABLE.to_latex()
 
 
 def test_numbers_as_people_read_them():
-    shown = [number(x) for x in (0, 0.123456, 1.0, 99.99, 123456.0, 1e9, -2e-7, math.nan, None)]
+    shown = [format_number(x) for x in (0, 0.123456, 1.0, 99.99, 123456.0, 1e9, -2e-7, math.nan, None)]
     assert shown == ["0", "0.1235", "1.000", "99.99", "123,456", "1.000e+09", "−2.000e−07", "–", "–"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.experiments.toml import dumps, line_of
+from superarm.experiments.spec.toml import dumps, line_of
 
 TEXT = '''name = "x"   # line 1
 text = """

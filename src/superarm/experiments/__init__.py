@@ -1,31 +1,60 @@
-"""The laboratory: experiments as files, run anywhere to the same bits, and reports to look at."""
+"""The laboratory: experiments described in files, run on any machine with identical results, and reported in HTML.
+
+An experiment is a table of instances and policies; every pair is a cell, which is stored under a digest of everything
+that determines its numbers. The public names are loaded when they are first used.
+
+- ``spec/``: experiments, from and to TOML.
+- ``execution/``: the cells of an experiment, divided into tasks and run by threads, processes or a cluster.
+- ``store.py``, ``manifest.py``: the directory that a run writes.
+- ``analysis/``: results read back: summaries, statistics, claims, bounds, comparisons of two runs.
+- ``report/``: the HTML report, its figures and tables; text for terminals.
+- ``applications.py``: synthetic instances of recommendation, advertising, monitoring and influence.
+- ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
+"""
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from superarm.experiments.cluster import Cluster
-    from superarm.experiments.executors import Executor, Processes, Threads
-    from superarm.experiments.runner import run
-    from superarm.experiments.shelf import named
-    from superarm.experiments.spec import Experiment, from_toml, load
-    from superarm.experiments.study import Study
+    from superarm.experiments.analysis.study import Study
+    from superarm.experiments.execution.cluster import Cluster
+    from superarm.experiments.execution.executors import Executor, Processes, Threads
+    from superarm.experiments.execution.runner import run
+    from superarm.experiments.spec.experiment import Experiment, from_toml, load
+    from superarm.experiments.spec.shipped import load_shipped
 
 _HOMES = {
-    "cluster": "Cluster",
-    "executors": "Executor Processes Threads",
-    "shelf": "named",
-    "runner": "run",
-    "spec": "Experiment from_toml load",
-    "study": "Study",
+    "analysis.study": "Study",
+    "execution.cluster": "Cluster",
+    "execution.executors": "Executor Processes Threads",
+    "execution.runner": "run",
+    "spec.experiment": "Experiment from_toml load",
+    "spec.shipped": "load_shipped",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
+_RENAMED = {"named": "load_shipped"}
 
-__all__ = ["Cluster", "Executor", "Experiment", "Processes", "Study", "Threads", "from_toml", "load", "named", "run"]
+__all__ = [
+    "Cluster",
+    "Executor",
+    "Experiment",
+    "Processes",
+    "Study",
+    "Threads",
+    "from_toml",
+    "load",
+    "load_shipped",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that the command line starts without numba."""
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"experiments.{name} is now called experiments.{new}", DeprecationWarning, stacklevel=2)
+        name = new
     if name in _NAMES:
         return getattr(importlib.import_module(f"superarm.experiments.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'superarm.experiments' has no attribute {name!r}")

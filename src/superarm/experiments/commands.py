@@ -1,4 +1,4 @@
-"""The laboratory on the command line: run, report, compare. Heavy imports stand in the bodies, so that help is fast."""
+"""The commands of the laboratory. Heavy imports are inside the functions, so that ``--help`` answers at once."""
 
 import sys
 from pathlib import Path
@@ -10,27 +10,27 @@ import click
 @click.command()
 @click.argument("spec")
 @click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/<name> by default.")
-@click.option("--workers", type=click.IntRange(1), help="How many at once; all cores by default.")
+@click.option("--workers", type=click.IntRange(1), help="How many tasks to run at once; all cores by default.")
 @click.option("--processes", is_flag=True, help="Use processes instead of threads.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
 def run(spec: str, out: Path | None, workers: int | None, processes: bool, scheduler: str | None, quiet: bool) -> None:
     """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, recommendation, …).
 
-    Cells that are there already are not run again. Results do not depend on where they were run.
+    Cells that the directory already has are not run again. Results do not depend on where they are run.
     """
-    from superarm.experiments.runner import run as run_experiment
-    from superarm.experiments.shelf import find
+    from superarm.experiments.execution.runner import run as run_experiment
+    from superarm.experiments.spec.shipped import find_experiment
 
     try:
-        experiment = find(spec)
+        experiment = find_experiment(spec)
         directory = out or Path("results") / experiment.name
         executor = _executor(workers, processes, scheduler)
         _announce(experiment, directory, quiet)
         study = run_experiment(experiment, directory, executor, progress=not quiet)
         report = study.report()
     except KeyboardInterrupt:
-        click.echo(f"\nInterrupted. What is finished is kept: superarm run {spec} continues.", err=True)
+        click.echo(f"\nInterrupted. Finished cells are kept: superarm run {spec} continues.", err=True)
         sys.exit(130)
     if not quiet:
         click.echo(str(study))
@@ -40,11 +40,11 @@ def run(spec: str, out: Path | None, workers: int | None, processes: bool, sched
 
 
 def _executor(workers: int | None, processes: bool, scheduler: str | None) -> Any:
-    from superarm.experiments.cluster import Cluster
-    from superarm.experiments.executors import Processes, Threads
+    from superarm.experiments.execution.cluster import Cluster
+    from superarm.experiments.execution.executors import Processes, Threads
 
     if scheduler and (processes or workers):
-        raise click.UsageError("--scheduler takes the cluster's own workers; leave out --workers and --processes")
+        raise click.UsageError("--scheduler uses the cluster's own workers; leave out --workers and --processes")
     if scheduler:
         return Cluster(scheduler)
     kind = Processes if processes else Threads
@@ -57,16 +57,16 @@ def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
     if quiet:
         return
     digests = {cell.digest for cell in experiment.cells()}
-    done = sum(store.holds(directory, digest) for digest in digests)
-    kept = f", {done} of them done before" if done else ""
+    done = sum(store.has_cell(directory, digest) for digest in digests)
+    kept = f", {done} of them already done" if done else ""
     click.echo(f"{experiment.name}: {len(digests)} cells{kept}; results go to {directory}", err=True)
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 def report(directory: Path) -> None:
-    """Build the report of DIRECTORY anew from the cells it holds."""
-    from superarm.experiments.study import Study
+    """Rebuild the report of DIRECTORY from the cells it has."""
+    from superarm.experiments.analysis.study import Study
 
     click.echo(f"report: {Study.load(directory).report()}")
 
@@ -76,14 +76,14 @@ def report(directory: Path) -> None:
 @click.argument("second", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the comparison as an HTML page.")
 def compare(first: Path, second: Path, out: Path | None) -> None:
-    """Set two runs side by side: regret, the difference with its significance, and run time."""
-    from superarm.experiments.comparison import lines, write
-    from superarm.experiments.study import Study
+    """Compare two runs: regret, the difference with its significance, and run time."""
+    from superarm.experiments.analysis.study import Study
+    from superarm.experiments.report.side_by_side import format_comparison, write_comparison
 
     a, b = Study.load(first), Study.load(second)
-    click.echo("\n".join(lines(a, b)))
+    click.echo("\n".join(format_comparison(a, b)))
     if out is not None:
-        write(a, b, out)
+        write_comparison(a, b, out)
         click.echo(f"page: {out}")
 
 
@@ -92,26 +92,26 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Where figures go; bounds/<name> by default.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def bounds(spec: str, out: Path | None, quiet: bool) -> None:
-    """Set simulated regret beside the lower and upper bounds, for every instance of the experiment SPEC.
+    """Compare simulated regret with the lower and upper bounds, for every instance of the experiment SPEC.
 
-    Prints a table an instance, writes its figure, and tells from which round on each bound says more than nothing.
+    Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
     """
-    from superarm.experiments.shelf import find
+    from superarm.experiments.spec.shipped import find_experiment
     from superarm.theory.report import bounds_report
 
-    experiment = find(spec)
+    experiment = find_experiment(spec)
     directory = out or Path("bounds") / experiment.name
-    for number, (world, policies) in enumerate(_by_world(experiment).values(), 1):
-        place = directory / f"{number:02d}"
-        click.echo(f"\n{world.case.label}")
+    for number, (source, policies) in enumerate(_group_by_instance(experiment).values(), 1):
+        folder = directory / f"{number:02d}"
+        click.echo(f"\n{source.case.label}")
         size = (experiment.horizon, experiment.replications, experiment.seed)
-        click.echo(bounds_report(world.instance, policies, *size, out_dir=place, progress=not quiet))
-        click.echo(f"figure: {place / 'bounds.png'}")
+        click.echo(bounds_report(source.instance, policies, *size, out_dir=folder, progress=not quiet))
+        click.echo(f"figure: {folder / 'bounds.png'}")
 
 
-def _by_world(experiment: Any) -> dict[str, Any]:
+def _group_by_instance(experiment: Any) -> dict[str, Any]:
     """Each instance of the experiment with its policies by label."""
-    worlds: dict[str, Any] = {}
+    groups: dict[str, Any] = {}
     for cell in experiment.cells():
-        worlds.setdefault(cell.world.digest, (cell.world, {}))[1][cell.case.label] = cell.policy
-    return worlds
+        groups.setdefault(cell.source.digest, (cell.source, {}))[1][cell.policy_case.label] = cell.policy
+    return groups

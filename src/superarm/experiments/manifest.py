@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import superarm
 from superarm.errors import InvalidArgument
-from superarm.experiments.cells import Cell
 from superarm.experiments.store import write_text
 
 if TYPE_CHECKING:
-    from superarm.experiments.spec import Experiment
+    from superarm.experiments.execution.cells import Cell
+    from superarm.experiments.spec.experiment import Experiment
 
 FILE = "manifest.json"
-_PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib", "distributed")
+_RECORDED_PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib", "distributed")
 
 
-def begin(experiment: "Experiment", cells: Sequence[Cell], executor: Any) -> dict[str, Any]:
-    """The manifest of a run that begins now."""
+def begin(experiment: "Experiment", cells: "Sequence[Cell]", executor: Any) -> dict[str, Any]:
+    """The manifest of a run that starts now."""
     return {
         "name": experiment.name,
         "spec": experiment.digest,
@@ -37,43 +37,44 @@ def begin(experiment: "Experiment", cells: Sequence[Cell], executor: Any) -> dic
     }
 
 
-def _entry(cell: Cell) -> dict[str, Any]:
+def _entry(cell: "Cell") -> dict[str, Any]:
     return {
         "digest": cell.digest,
         "file": f"cells/{cell.digest}.parquet",
-        "instance": cell.world.case.name,
-        "instance_axes": dict(cell.world.case.axes),
-        "instance_digest": cell.world.digest,
-        "policy": cell.case.name,
-        "policy_axes": dict(cell.case.axes),
+        "instance": cell.source.case.name,
+        "instance_axes": dict(cell.source.case.axes),
+        "instance_digest": cell.source.digest,
+        "policy": cell.policy_case.name,
+        "policy_axes": dict(cell.policy_case.axes),
     }
 
 
 def finish(manifest: dict[str, Any], wall: float, results: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a run that is complete; ``results`` are the digests of the cells' numbers."""
+    """The manifest of a finished run; ``results`` maps the digest of a cell to the digest of its numbers."""
     cells = [entry | {"results": results[entry["digest"]]} for entry in manifest["cells"]]
     return manifest | {"finished": _now(), "wall_seconds": round(wall, 3), "cells": cells}
 
 
 def write(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest into a directory of results."""
     write_text(directory / FILE, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
 def read(directory: Path) -> dict[str, Any]:
-    """The manifest of a directory of results."""
+    """Read the manifest of a directory of results."""
     try:
         manifest: dict[str, Any] = json.loads((directory / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidArgument(
-            "directory", f"{directory} holds no {FILE}", "give a directory that superarm run wrote"
+            "directory", f"{directory} holds no {FILE}", "give a directory that superarm run has written"
         ) from None
     return manifest
 
 
 def versions() -> dict[str, str]:
-    """The versions that could matter to a number."""
+    """The versions of the packages that can influence the numbers."""
     found = {"superarm": superarm.__version__, "python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in _RECORDED_PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -82,7 +83,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What was run on; no names of hosts or users."""
+    """The system and its number of cores; no names of hosts or users."""
     return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count() or 1}
 
 

@@ -1,8 +1,8 @@
-"""Results on disk: one Parquet file a cell, known by its digest; written whole or not at all.
+"""Results on disk: one Parquet file per cell, named by the cell's digest, and written completely or not at all.
 
-A row is a replication. ``round`` and ``regret`` are lists of equal length; ``pulls`` has an entry an arm;
-``look`` are the rounds whose batch was kept, ``batch`` those batches, filled up with -1. What the cell is stands
-as JSON in the file's metadata under ``superarm``.
+Each row is one replication. ``round`` and ``regret`` are lists of equal length; ``pulls`` has one entry per arm;
+``look`` lists the rounds whose batch was stored, ``batch`` those batches, padded with -1. The file's metadata describe
+the cell as JSON under the key ``superarm``.
 """
 
 import hashlib
@@ -11,37 +11,59 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.describe import build, describe
 from superarm.errors import MissingExtra
-from superarm.experiments.cells import Cell, World
 from superarm.simulation import Instance, Target
 from superarm.simulation.regret import regret
 from superarm.simulation.runs import Run
 
-_META = b"superarm"
+if TYPE_CHECKING:
+    from superarm.experiments.execution.cells import Cell, NamedInstance
+
+_METADATA_KEY = b"superarm"
+
+
+def digest_of(content: Any) -> str:
+    """A digest of plain values, or of the description of a component."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=describe)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True)
-class Record:
-    """A cell's results: ``regret`` (replications, n), ``pulls`` (replications, n_arms), ``batches`` (…, n_looks, k)."""
+class CellResults:
+    """The results of one cell, over its replications.
+
+    Parameters
+    ----------
+    rounds, regret
+        The rounds at which regret was recorded, (n,), and the regret, (replications, n).
+    pulls
+        How often each arm was played, (replications, n_arms).
+    batch_rounds, batches
+        The rounds whose batch was stored, (m,), and the batches, (replications, m, k), padded with -1.
+    seconds
+        Processor time, (replications,).
+    metadata
+        The description of the target, the policy and the instance.
+    """
 
     rounds: Ints
     regret: Floats
     pulls: Floats
-    looks: Ints
+    batch_rounds: Ints
     batches: Ints
     seconds: Floats
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
     @property
     def digest(self) -> str:
-        """A digest of the numbers: equal wherever and however the cell was run."""
-        numbers = (self.rounds, self.regret, self.pulls, self.looks, self.batches)
+        """A digest of the numbers, which does not depend on where or how the cell was run."""
+        numbers = (self.rounds, self.regret, self.pulls, self.batch_rounds, self.batches)
         return hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in numbers)).hexdigest()[:20]
 
 
@@ -54,108 +76,112 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def record(cell: Cell, runs: Sequence[Run], target: Target) -> Record:
-    """The runs of a cell, in the order of its replications, measured against ``target``."""
-    rounds = cell.marks[1:]
+def collect_results(cell: "Cell", runs: Sequence[Run], target: Target) -> CellResults:
+    """The results of a cell from its runs, in the order of the replications, with regret against ``target``."""
+    rounds = cell.recorded_rounds[1:]
     bracket = target.r_max
-    return Record(
+    return CellResults(
         rounds=rounds,
         regret=np.array([regret(target, rounds, run.earned) for run in runs]),
         pulls=np.array([run.pulls for run in runs]),
-        looks=cell.looks,
+        batch_rounds=cell.batch_rounds,
         batches=np.array([run.batches for run in runs]),
         seconds=np.array([run.seconds for run in runs]),
-        facts={
+        metadata={
             "target": {"kind": target.kind, "value": target.value, "r_max": list(bracket) if bracket else None},
             "policy": describe(cell.policy),
-            "instance": cell.world.digest,
+            "instance": cell.source.digest,
         },
     )
 
 
-def write(directory: Path, cell: Cell, result: Record) -> None:
-    """Put a cell's results into ``directory``."""
+def write_cell(directory: Path, cell: "Cell", results: CellResults) -> None:
+    """Write the results of a cell into ``directory``."""
     import pyarrow as pa
 
+    replications = len(results.regret)
     table = pa.table(
         {
-            "replication": pa.array(np.arange(len(result.regret), dtype=np.int32)),
-            "round": pa.array([result.rounds] * len(result.regret)),
-            "regret": pa.array(list(result.regret)),
-            "pulls": pa.array(list(result.pulls)),
-            "look": pa.array([result.looks] * len(result.regret)),
-            "batch": pa.array([batches.reshape(-1) for batches in result.batches]),
-            "seconds": pa.array(result.seconds),
+            "replication": pa.array(np.arange(replications, dtype=np.int32)),
+            "round": pa.array([results.rounds] * replications),
+            "regret": pa.array(list(results.regret)),
+            "pulls": pa.array(list(results.pulls)),
+            "look": pa.array([results.batch_rounds] * replications),
+            "batch": pa.array([batches.reshape(-1) for batches in results.batches]),
+            "seconds": pa.array(results.seconds),
         },
-        metadata={_META: json.dumps(result.facts | {"digest": cell.digest, "results": result.digest}).encode()},
+        metadata={
+            _METADATA_KEY: json.dumps(results.metadata | {"digest": cell.digest, "results": results.digest}).encode()
+        },
     )
-    path = file_of(directory, cell.digest)
+    path = cell_file(directory, cell.digest)
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole(path, lambda partial: parquet().write_table(table, partial, compression="zstd"))
+    write_atomically(path, lambda partial: parquet().write_table(table, partial, compression="zstd"))
 
 
-def read(directory: Path, digest: str) -> Record:
-    """The results of a cell."""
-    table = parquet().read_table(file_of(directory, digest))
+def read_cell(directory: Path, digest: str) -> CellResults:
+    """Read the results of a cell."""
+    table = parquet().read_table(cell_file(directory, digest))
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     n = len(table)
 
     def rows(name: str) -> Any:
         return columns[name].values.to_numpy().reshape(n, -1)
 
-    looks = rows("look")[0]
-    return Record(
+    batch_rounds = rows("look")[0]
+    return CellResults(
         rounds=rows("round")[0],
         regret=rows("regret"),
         pulls=rows("pulls"),
-        looks=looks,
-        batches=rows("batch").reshape(n, len(looks), -1),
+        batch_rounds=batch_rounds,
+        batches=rows("batch").reshape(n, len(batch_rounds), -1),
         seconds=columns["seconds"].to_numpy(),
-        facts=json.loads(table.schema.metadata[_META]),
+        metadata=json.loads(table.schema.metadata[_METADATA_KEY]),
     )
 
 
-def facts(directory: Path, digest: str) -> dict[str, Any]:
-    """What a cell's file says of itself, without reading its numbers."""
-    found: dict[str, Any] = json.loads(parquet().read_schema(file_of(directory, digest)).metadata[_META])
+def read_metadata(directory: Path, digest: str) -> dict[str, Any]:
+    """The metadata of a cell's file; its numbers are not read."""
+    found: dict[str, Any] = json.loads(parquet().read_schema(cell_file(directory, digest)).metadata[_METADATA_KEY])
     return found
 
 
-def holds(directory: Path, digest: str) -> bool:
-    """Whether the cell is there, and readable."""
+def has_cell(directory: Path, digest: str) -> bool:
+    """Whether ``directory`` has a readable file of the cell."""
     try:
-        return bool(facts(directory, digest)["digest"] == digest)
+        return bool(read_metadata(directory, digest)["digest"] == digest)
     except (OSError, ValueError, KeyError, TypeError):  # pyarrow's errors are ValueErrors
         return False
 
 
-def file_of(directory: Path, digest: str) -> Path:
+def cell_file(directory: Path, digest: str) -> Path:
+    """The path of a cell's file."""
     return directory / "cells" / f"{digest}.parquet"
 
 
-def write_instance(directory: Path, world: World) -> None:
-    """Keep the instance itself, so that a report needs neither its generator nor its data."""
-    path = directory / "instances" / f"{world.digest}.json"
+def write_instance(directory: Path, source: "NamedInstance") -> None:
+    """Store an instance, so that a report needs neither its generator nor its data."""
+    path = directory / "instances" / f"{source.digest}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        instance = world.instance
+        instance = source.instance
         table = {"problem": describe(instance.problem), "environment": describe(instance.environment)}
         write_text(path, json.dumps(table))
 
 
 def read_instance(directory: Path, digest: str) -> Instance:
-    """An instance that was kept."""
+    """Read a stored instance."""
     table = json.loads((directory / "instances" / f"{digest}.json").read_text(encoding="utf-8"))
     return Instance(build(table["problem"]), build(table["environment"]))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    """Write a text file completely or not at all."""
+    write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
-def whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` fill a file beside ``path``, then put it in place in one step."""
+def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    """Let ``write`` fill a temporary file next to ``path``, then rename it to ``path``."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         write(partial)

@@ -1,4 +1,19 @@
-"""The theory of the paper, computable on a concrete instance: smoothness, gaps, bounds, the proof, the headline."""
+"""The theory of the paper, computed on a concrete instance: smoothness, gaps, upper and lower bounds, the proof.
+
+Bounds are functions of an instance and of one or more horizons; where the paper's statement is wrong or loose, the
+docstring and ``docs/theory`` say how the function differs.
+
+- ``smoothness.py``, ``certificate.py``, ``intervals.py``: the smoothness parameters of a reward, and their proof.
+- ``gaps.py``, ``search.py``, ``table.py``: the gaps of an instance, by enumeration or branch and bound.
+- ``bound.py``, ``upper.py``, ``lower.py``, ``graves_lai.py``: the bounds; ``labels.py``: their labels.
+- ``sequences.py``: the sequences in the lemma on small gaps; ``printed.py``: the statements exactly as printed.
+- ``crossover.py``: from which round on a bound beats another one.
+- ``proof.py``: the steps of the proof, checked along a run.
+- ``report.py``, ``plots.py``: the bounds beside simulated regret.
+"""
+
+import warnings
+from typing import Any
 
 from superarm.theory.bound import Bound, Setting, setting
 from superarm.theory.crossover import crossover
@@ -9,7 +24,7 @@ from superarm.theory.printed import printed_corollary, printed_theorem, printed_
 from superarm.theory.proof import Trace, follow
 from superarm.theory.report import bounds_report
 from superarm.theory.sequences import Sequences, best_sequences, factor, geometric, levels
-from superarm.theory.smoothness import Certificate, Refuted, multilinear, smoothness
+from superarm.theory.smoothness import Refuted, SmoothnessCertificate, multilinear, smoothness
 from superarm.theory.upper import (
     trivial,
     upper_bound,
@@ -23,12 +38,12 @@ from superarm.theory.upper import (
 
 __all__ = [
     "Bound",
-    "Certificate",
     "Gaps",
     "LowerBound",
     "Refuted",
     "Sequences",
     "Setting",
+    "SmoothnessCertificate",
     "Trace",
     "best_sequences",
     "bounds_report",
@@ -56,3 +71,12 @@ __all__ = [
     "upper_bound_sharp",
     "upper_bound_wang_chen",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The old name of ``SmoothnessCertificate``, which ``superarm.Certificate`` (of an oracle's batch) has, too."""
+    if name == "Certificate":
+        message = "theory.Certificate is now called theory.SmoothnessCertificate"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return SmoothnessCertificate
+    raise AttributeError(f"module 'superarm.theory' has no attribute {name!r}")

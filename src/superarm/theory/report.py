@@ -1,4 +1,4 @@
-"""The bounds of an instance beside what policies do on it: a table, a figure, and where each bound starts to matter."""
+"""The bounds of an instance beside simulated regret: a table, a figure, and from which round on each bound matters."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,31 +13,22 @@ from superarm.errors import InvalidArgument
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.replicate import simulate
+from superarm.statistics import mean_and_standard_error
+from superarm.theory import upper
 from superarm.theory.bound import Bound
 from superarm.theory.crossover import crossover
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
+from superarm.theory.labels import LABELS, REPORTED
 from superarm.theory.lower import lower_bound, lower_bound_gap_free
-from superarm.theory.upper import (
-    upper_bound,
-    upper_bound_gap_free,
-    upper_bound_kl,
-    upper_bound_sharp,
-    upper_bound_wang_chen,
-)
 
-UPPER: Mapping[str, Callable[[Instance, Any, Gaps], Bound]] = {
-    "Theorem 1 (BC-UCB)": upper_bound,
-    "Corollary 1 (BC-UCB)": upper_bound_gap_free,
-    "sharpened (BC-UCB)": upper_bound_sharp,
-    "KL theorem (KL-UCB, 3 log t)": upper_bound_kl,
-    "Wang-Chen (CUCB)": upper_bound_wang_chen,
-}
+UPPER: Mapping[str, Callable[[Instance, Any, Gaps], Bound]] = {LABELS[name]: getattr(upper, name) for name in REPORTED}
+"""The upper bounds of the report, by label."""
 
 
 @dataclass(frozen=True)
-class Lines:
-    """What the figure shows: rounds (n,), regret of policies (replications, n), bounds and the trivial bound (n,)."""
+class ComparedBounds:
+    """What the report compares: rounds (n,), regret of policies (replications, n), bounds and trivial bound (n,)."""
 
     rounds: Ints
     regret: Mapping[str, Floats]
@@ -55,7 +46,7 @@ def bounds_report(
     out_dir: str | Path | None = None,
     progress: bool = True,
 ) -> str:
-    """Simulate, compute every bound that applies, write ``bounds.png`` and ``bounds.txt`` to ``out_dir``; the text.
+    """Simulate, compute every bound that applies, and return both as text; write it to ``out_dir`` with a figure.
 
     Regret is the paper's, against alpha * beta * r_max of each policy's oracle, [MerlisMannor2019]_ (equation
     regretDef). A bound that does not apply to the instance is left out, and the text says why.
@@ -68,54 +59,50 @@ def bounds_report(
     """
     g = gaps(instance)
     found = simulate(instance, policies, horizon, replications, seed, target="approximation", progress=progress)
-    lower, notes = _lower(instance, found.rounds, g)
-    upper = {name: bound(instance, found.rounds, g).value for name, bound in UPPER.items()}
-    lines = Lines(found.rounds, found.regret, lower, upper, np.asarray(g.largest * found.rounds))
-    text = "\n".join([str(g), "", *_table(lines, horizon), "", *_crossings(instance, g), *notes])
+    lower, notes = _find_lower(instance, found.rounds, g)
+    above = {label: bound(instance, found.rounds, g).value for label, bound in UPPER.items()}
+    compared = ComparedBounds(found.rounds, found.regret, lower, above, np.asarray(g.largest * found.rounds))
+    text = "\n".join([str(g), "", *_format_table(compared, horizon), "", *_find_crossovers(instance, g), *notes])
     if out_dir is not None:
-        from superarm.theory.plots import bounds
+        from superarm.theory.plots import plot_bounds
 
-        room = Path(out_dir)
-        room.mkdir(parents=True, exist_ok=True)
-        bounds(lines).savefig(room / "bounds.png", dpi=150)
-        (room / "bounds.txt").write_text(text + "\n")
+        directory = Path(out_dir)
+        directory.mkdir(parents=True, exist_ok=True)
+        plot_bounds(compared).savefig(directory / "bounds.png", dpi=150)
+        (directory / "bounds.txt").write_text(text + "\n")
     return text
 
 
-def _lower(instance: Instance, rounds: Ints, known: Gaps) -> tuple[dict[str, Floats], list[str]]:
+def _find_lower(instance: Instance, rounds: Ints, known: Gaps) -> tuple[dict[str, Floats], list[str]]:
     """The lower bounds that apply, and a note on each that does not."""
-    lines, notes = {}, []
+    found, notes = {}, []
     if known.alpha < 1.0:
-        return {}, ["lower bounds are left out: they speak of exact oracles (alpha = 1)"]
-    lines["gap-free, some instance of this size"] = lower_bound_gap_free(instance, rounds)
+        return {}, ["lower bounds are left out: they hold for exact oracles (alpha = 1)"]
+    found[LABELS["lower_bound_gap_free"]] = lower_bound_gap_free(instance, rounds)
     try:
-        lines["Lai-Robbins rate × log T, this size and gap"] = lower_bound(instance, rounds, known).value
+        found[LABELS["lower_bound"]] = lower_bound(instance, rounds, known).value
     except InvalidArgument as error:
         notes.append(f"Proposition 1 is left out: {error}")
     try:
-        lines["Graves-Lai rate × log T, this instance"] = graves_lai(instance).low * np.log(rounds)
+        found[LABELS["graves_lai"]] = graves_lai(instance).low * np.log(rounds)
     except InvalidArgument as error:
         notes.append(f"Graves-Lai is left out: {error}")
-    return lines, notes
+    return found, notes
 
 
-def _table(lines: Lines, horizon: int) -> list[str]:
-    rows = [("lower", name, f"{values[-1]:.6g}") for name, values in lines.lower.items()]
+def _format_table(compared: ComparedBounds, horizon: int) -> list[str]:
+    rows = [("lower", name, f"{values[-1]:.6g}") for name, values in compared.lower.items()]
     rows += [
-        ("regret", name, f"{values[:, -1].mean():.6g} ± {_error(values[:, -1]):.2g}")
-        for name, values in lines.regret.items()
+        ("regret", name, "{:.6g} ± {:.2g}".format(*mean_and_standard_error(values[:, -1])))
+        for name, values in compared.regret.items()
     ]
-    rows += [("upper", name, f"{values[-1]:.6g}") for name, values in lines.upper.items()]
-    rows.append(("upper", "trivial, largest gap times T", f"{lines.trivial[-1]:.6g}"))
+    rows += [("upper", name, f"{values[-1]:.6g}") for name, values in compared.upper.items()]
+    rows.append(("upper", "trivial, largest gap times T", f"{compared.trivial[-1]:.6g}"))
     width = max(len(name) for _, name, _ in rows)
     return [f"at T = {horizon}", *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
 
-def _error(values: Floats) -> float:
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
-
-
-def _crossings(instance: Instance, known: Gaps) -> list[str]:
+def _find_crossovers(instance: Instance, known: Gaps) -> list[str]:
     lines = []
     for name, bound in UPPER.items():
         t = crossover(lambda t, bound=bound: float(bound(instance, t, known)), known.largest)  # type: ignore[misc]

@@ -22,7 +22,7 @@ WIDEST = 16
 
 
 @dataclass(frozen=True)
-class Certificate:
+class SmoothnessCertificate:
     """Smoothness parameters, and what they rest on.
 
     Attributes
@@ -68,7 +68,9 @@ class Refuted(InvalidArgument):
         self.parameter, self.claim, self.value, self.point = parameter, claim, value, point
 
 
-def smoothness(reward: Any, k: int, claim: tuple[float, float] | None = None, boxes: int = BOXES) -> Certificate:
+def smoothness(
+    reward: Any, k: int, claim: tuple[float, float] | None = None, boxes: int = BOXES
+) -> SmoothnessCertificate:
     r"""The smoothness of ``reward`` for batches of ``k`` arms, and what it rests on.
 
     The rewards of superarm have closed forms: coverage exactly :math:`\gamma_g = 1/2`, where [MerlisMannor2019]_ gives
@@ -92,16 +94,16 @@ def smoothness(reward: Any, k: int, claim: tuple[float, float] | None = None, bo
     if own is not None and type(reward).__module__.startswith("superarm.rewards."):
         top, at, gini, place = largest(slopes(reward, k), k) if claim is not None else _nowhere(k)
         _test(claim, top, at, gini, place)
-        return Certificate(own[0], own[1], own[2], "exact", top, gini, at, place)
+        return SmoothnessCertificate(own[0], own[1], own[2], "exact", top, gini, at, place)
     top, at, gini, place = largest(slopes(reward, k), k)
     claims = claim if claim is not None or own is None else (own[0], own[1])
     _test(claims, top, at, gini, place)
     above = proven(reward, int(k), boxes) if hasattr(reward, "derivative") else None
     if above is not None and _differentiates(reward, int(k)):
-        return Certificate(above[0], above[1], math.nan, "bounded", top, gini, at, place)
+        return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, place)
     if claims is not None:
-        return Certificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, place)
-    return Certificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, place)
+        return SmoothnessCertificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, place)
+    return SmoothnessCertificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, place)
 
 
 def _nowhere(k: int) -> tuple[float, Floats, float, Floats]:
@@ -130,7 +132,7 @@ def _differentiates(reward: Any, k: int) -> bool:
     return all(np.allclose(numeric(x), stated(x), rtol=1e-4, atol=1e-6) for x in points)
 
 
-def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> Certificate:
+def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> SmoothnessCertificate:
     r"""The smoothness of :math:`x \mapsto E f(X)`, the multilinear extension of a function ``f`` of k independent bits.
 
     :math:`\gamma_\infty` is the largest change by one bit, exactly, and
@@ -152,7 +154,7 @@ def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> Certificate:
     spread = float(value.max() - value.min())
     boolean = set(np.unique(value)) == {0.0, 1.0}
     at, place = _steepest_edge(changes, int(np.argmax(steps)), k)
-    return Certificate(
+    return SmoothnessCertificate(
         float(steps.max()), spread / 2.0, math.nan, "exact" if boolean else "bounded", float(steps.max()),
         float(steps.max()) / 2.0, at, place,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from superarm.arrays import Floats
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import Bound, Setting, assemble, rounds, setting
 from superarm.theory.gaps import Gaps
+from superarm.theory.labels import LABELS
 from superarm.theory.sequences import Sequences, factor, geometric, levels
 
 _BERNSTEIN = 2.0 * math.pi**2 / 3.0
@@ -46,7 +47,7 @@ def theorem(s: Setting, horizon: Any) -> Bound:
     k0 = levels(s.k)
     g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * k0**2
     inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * k0**2
-    return assemble("Theorem 1 (BC-UCB)", horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound"], horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
 
 
 def _start(s: Setting, rounds_an_arm: float, failures: float) -> float:
@@ -84,7 +85,11 @@ def corollary(s: Setting, horizon: Any) -> Bound:
         return threshold * (2.0 + np.maximum(0.0, np.log(np.maximum(ratio, 1e-300))))
 
     return assemble(
-        "Corollary 1 (BC-UCB)", horizon, lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)), slow, _start(s, 1.0, _BERNSTEIN)
+        LABELS["upper_bound_gap_free"],
+        horizon,
+        lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)),
+        slow,
+        _start(s, 1.0, _BERNSTEIN),
     )
 
 
@@ -108,7 +113,7 @@ def upper_bound_sequences(
     product = factor(geometric(s.k) if sequences is None else sequences, s.k)
     g = 1728.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * product
     inf = 68.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * product
-    return assemble("Theorem 1, other sequences", horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
 
 
 def upper_bound_sharp(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -133,7 +138,7 @@ def sharp(s: Setting, horizon: Any) -> Bound:
     log_k = math.log(s.k)
     g = 384.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + log_k) * s.inverse_gaps
     inf = 112.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0 + log_k)
-    return assemble("sharpened (BC-UCB)", horizon, g, inf, _start(s, 2.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound_sharp"], horizon, g, inf, _start(s, 2.0, _BERNSTEIN))
 
 
 def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -155,7 +160,7 @@ def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) 
 def kl(s: Setting, horizon: Any) -> Bound:
     """:func:`upper_bound_kl` of given numbers."""
     g = 96.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + math.log(s.k)) * s.inverse_gaps
-    return assemble("KL theorem (KL-UCB, 3 log t)", horizon, g, 0.0, _start(s, 2.0, _CHERNOFF))
+    return assemble(LABELS["upper_bound_kl"], horizon, g, 0.0, _start(s, 2.0, _CHERNOFF))
 
 
 def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -175,7 +180,7 @@ def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None
     def root(t: Floats) -> Floats:
         return 2.0 * s.weight * s.smoothness.gamma_g * np.sqrt(u * t * np.log(t))
 
-    return assemble("KL theorem without gaps", horizon, root, lambda t: 0.0 * t, _start(s, 2.0, _CHERNOFF))
+    return assemble(LABELS["upper_bound_kl_gap_free"], horizon, root, lambda t: 0.0 * t, _start(s, 2.0, _CHERNOFF))
 
 
 def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -199,7 +204,7 @@ def wang_chen(s: Setting, horizon: Any) -> Bound:
     """:func:`upper_bound_wang_chen` of given numbers."""
     b, m = s.smoothness.gamma_inf * s.heaviest, s.n_items * s.n_arms
     slow = 48.0 * b**2 * s.n_items**2 * s.k * s.inverse_gaps
-    return assemble("Wang-Chen (CUCB)", horizon, 0.0, slow, 2.0 * b * m + m * s.largest * _CHERNOFF)
+    return assemble(LABELS["upper_bound_wang_chen"], horizon, 0.0, slow, 2.0 * b * m + m * s.largest * _CHERNOFF)
 
 
 def trivial(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:

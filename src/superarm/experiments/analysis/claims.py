@@ -1,0 +1,211 @@
+"""Claims: what an experiment is expected to show, each decided by one number and its confidence interval."""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.experiments.analysis.bounds import bound_curve
+from superarm.experiments.analysis.statistics import (
+    Estimate,
+    estimate_growth,
+    estimate_mean,
+    paired_difference,
+)
+from superarm.experiments.spec.claim_kinds import as_list
+from superarm.statistics import mean_and_standard_error
+
+if TYPE_CHECKING:
+    from superarm.experiments.analysis.study import Study
+
+Claim = Mapping[str, Any]
+REPORTED_ERRORS = 3.0
+"""How many combined standard errors a mean may differ from a reported one: 0.3 % of true claims fail."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim on one instance, decided by ``estimate``, the estimate of what ``measure`` describes.
+
+    ``holds`` is None if the interval includes the limit, or if cells are missing.
+    """
+
+    text: str
+    instance: str
+    holds: bool | None
+    measure: str
+    estimate: Estimate | None
+
+    @property
+    def outcome(self) -> str:
+        """``holds``, ``fails`` or ``undecided``."""
+        return {True: "holds", False: "fails", None: "undecided"}[self.holds]
+
+
+def judge_claims(study: "Study") -> list[Judgement]:
+    """Every claim of the experiment on every instance that it is about."""
+    judges: dict[str, Callable[..., list[Judgement]]] = {
+        "less": _judge_less,
+        "towards": _judge_towards,
+        "best": _judge_best,
+        "slope": _judge_slope,
+        "growth": _judge_growth,
+        "bound": _judge_bound,
+        "reported": _judge_reported,
+    }
+    return [judgement for claim in study.experiment.claims for judgement in judges[claim["kind"]](study, claim)]
+
+
+def _instances(study: "Study", claim: Claim, *policies: str) -> list[str]:
+    """The instances a claim is about on which all the policies have results."""
+    meant = [label for label, case in study.instances.items() if _is_about(claim, case.name)]
+    return [instance for instance in meant if all((instance, policy) in study.records for policy in policies)]
+
+
+def _is_about(claim: Claim, instance: str) -> bool:
+    return "instance" not in claim or instance in as_list(claim["instance"])
+
+
+def _labels(study: "Study", name: str) -> list[str]:
+    """The labels of the policies that were declared under ``name``."""
+    return [label for label, case in study.policies.items() if case.name == name]
+
+
+def _judge_less(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether a policy's regret is below ``factor`` times that of another."""
+    factor = float(claim.get("factor", 1.0))
+    times = f"{factor:g}·" if factor != 1.0 else ""
+    judgements = []
+    for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
+        text = claim.get("text") or f"{policy} has less regret than {times}{than}"
+        for instance in _instances(study, claim, policy, than):
+            estimate = paired_difference(
+                study.final_regret(instance, policy), factor * study.final_regret(instance, than)
+            )
+            measure = f"R({policy}) − {times}R({than}), paired"
+            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
+    return judgements
+
+
+def _judge_towards(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether a policy closes a ``share`` of the distance from another to the best rival, if that one is better."""
+    share = float(claim.get("share", 0.5))
+    judgements = []
+    for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
+        for instance, rival in _best_rivals(study, claim, policy, than):
+            start, end = study.final_regret(instance, than), study.final_regret(instance, rival)
+            text = claim.get("text") or f"{policy} is {share:g} of the way from {than} to the best rival, or further"
+            if np.mean(end) >= np.mean(start):
+                judgements.append(Judgement(text, instance, None, f"no rival is better than {than} here", None))
+                continue
+            estimate = paired_difference(study.final_regret(instance, policy), (1.0 - share) * start + share * end)
+            measure = f"R({policy}) − {1.0 - share:g}·R({than}) − {share:g}·R({rival}), paired"
+            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
+    return judgements
+
+
+def _judge_best(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether a policy's regret is below ``factor`` times that of the best rival."""
+    factor = float(claim.get("factor", 1.0))
+    judgements = []
+    for policy in _labels(study, claim["policy"]):
+        for instance, rival in _best_rivals(study, claim, policy):
+            text = claim.get("text") or f"{policy} has less regret than {factor:g} times the best rival's"
+            estimate = paired_difference(
+                study.final_regret(instance, policy), factor * study.final_regret(instance, rival)
+            )
+            measure = f"R({policy}) − {factor:g}·R({rival}), paired"
+            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
+    return judgements
+
+
+def _best_rivals(study: "Study", claim: Claim, *policies: str) -> list[tuple[str, str]]:
+    """The instances a claim is about, each with the rival that has the least mean regret on it."""
+    rivals = [label for name in as_list(claim["rivals"]) for label in _labels(study, name)]
+    return [
+        (instance, min(rivals, key=lambda rival: float(np.mean(study.final_regret(instance, rival)))))
+        for instance in _instances(study, claim, *policies, *rivals)
+    ]
+
+
+def _judge_slope(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether the slope of log regret along a sweep is on one side of a limit."""
+    judgements = []
+    for line in study.sweep_lines:
+        meant = line.axis == claim["against"] and line.name in _labels(study, claim["policy"])
+        if meant and _is_about(claim, line.group.partition(" (")[0]):
+            text = claim.get("text") or f"slope of {line.name} against {line.axis} is {_describe_limit(claim)}"
+            measure = f"slope of log R({line.name}) in log {line.axis}"
+            judgements.append(Judgement(text, line.group, _is_within_limit(line.slope, claim), measure, line.slope))
+    return judgements
+
+
+def _judge_growth(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether regret per unit of log t over the last decade of rounds is on one side of a limit."""
+    judgements = []
+    for policy in _labels(study, claim["policy"]):
+        for instance in _instances(study, claim, policy):
+            record = study.records[instance, policy]
+            estimate = estimate_growth(record.rounds, record.regret)
+            text = claim.get("text") or f"regret of {policy} per log t is {_describe_limit(claim)}"
+            measure = f"(R(T) − R(T/10)) / log 10 of {policy}"
+            judgements.append(Judgement(text, instance, _is_within_limit(estimate, claim), measure, estimate))
+    return judgements
+
+
+def _judge_bound(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether regret is below a bound at the round at which it comes closest to it."""
+    judgements = []
+    for policy in _labels(study, claim["policy"]):
+        for instance in _instances(study, claim, policy):
+            record = study.records[instance, policy]
+            limit = bound_curve(claim["bound"], study.instance(instance), record.rounds)
+            text = claim.get("text") or f"{policy} stays below {claim['bound']}"
+            if limit is None:
+                judgements.append(Judgement(text, instance, None, f"{claim['bound']} is not available here", None))
+                continue
+            positive = limit > 0.0  # a rate times log t is 0 in the first round
+            if not positive.any():  # every batch is as good as the oracle guarantees
+                judgements.append(Judgement(text, instance, None, f"{claim['bound']} is 0 here", None))
+                continue
+            shares = record.regret[:, positive] / limit[positive]
+            estimate = estimate_mean(shares[:, int(np.argmax(shares.mean(axis=0)))])
+            measure = f"largest R({policy}) / {claim['bound']} over rounds"
+            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=1.0), measure, estimate))
+    return judgements
+
+
+def _judge_reported(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether mean regret agrees with a published mean ``regret`` that has the standard error ``error``."""
+    judgements = []
+    for policy in _labels(study, claim["policy"]):
+        for instance in _instances(study, claim, policy):
+            mean, error = mean_and_standard_error(study.final_regret(instance, policy))
+            difference, room = mean - claim["regret"], REPORTED_ERRORS * math.hypot(error, claim["error"])
+            estimate = Estimate(difference, difference - room, difference + room)
+            text = claim.get("text") or f"{policy} has the reported regret {claim['regret']:g} ± {claim['error']:g}"
+            measure = f"R({policy}) − {claim['regret']:g}, ± {REPORTED_ERRORS:g} combined standard errors"
+            holds = None if math.isnan(room) else abs(difference) <= room
+            judgements.append(Judgement(text, instance, holds, measure, estimate))
+    return judgements
+
+
+def _describe_limit(claim: Claim) -> str:
+    return f"above {claim['above']:g}" if "above" in claim else f"below {claim['below']:g}"
+
+
+def _is_within_limit(estimate: Estimate | None, claim: Claim) -> bool | None:
+    return None if estimate is None else _is_on_side(estimate, claim.get("below"), claim.get("above"))
+
+
+def _is_on_side(estimate: Estimate, below: float | None = None, above: float | None = None) -> bool | None:
+    """Whether the whole interval is on the claimed side of the limit; None if it includes the limit."""
+    if math.isnan(estimate.low):
+        return None
+    limit = below if below is not None else above
+    if limit is None or estimate.low <= limit <= estimate.high:
+        return None
+    return estimate.high < limit if below is not None else estimate.low > limit

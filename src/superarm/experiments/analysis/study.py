@@ -1,0 +1,210 @@
+"""Study: the results of an experiment, read from its directory."""
+
+import functools
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.errors import InvalidArgument
+from superarm.experiments import manifest as manifests
+from superarm.experiments import store
+from superarm.experiments.spec.experiment import Experiment, load
+from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.store import CellResults
+from superarm.simulation import Instance
+
+if TYPE_CHECKING:
+    from superarm.experiments.analysis.claims import Judgement
+    from superarm.experiments.analysis.summary import RankedPolicy, SweepLine
+
+
+@dataclass(frozen=True)
+class Study:
+    """The results of an experiment: by instance and policy, as Arrow tables, as a figure, as a report.
+
+    Parameters
+    ----------
+    directory
+        The directory that the results were read from.
+    experiment, manifest
+        What was run, and with which versions, seeds and machine.
+    instances, policies
+        The cases of the experiment by their labels, such as ``random (k=2)``.
+    records
+        The results of the finished cells, by the labels of instance and policy.
+    """
+
+    directory: Path
+    experiment: Experiment
+    manifest: Mapping[str, Any]
+    instances: Mapping[str, Case]
+    policies: Mapping[str, Case]
+    records: Mapping[tuple[str, str], CellResults]
+
+    @classmethod
+    def load(cls, directory: str | Path) -> "Study":
+        """Read a directory that ``superarm run`` has written."""
+        path = Path(directory)
+        manifest = manifests.read(path)
+        instances, policies = dict[str, Case](), dict[str, Case]()
+        records = dict[tuple[str, str], CellResults]()
+        for entry in manifest["cells"]:
+            instance = Case(entry["instance"], entry["instance_axes"])
+            policy = Case(entry["policy"], entry["policy_axes"])
+            if store.has_cell(path, entry["digest"]):
+                records[instance.label, policy.label] = store.read_cell(path, entry["digest"])
+            instances[instance.label], policies[policy.label] = instance, policy
+        if not records:
+            raise InvalidArgument("directory", f"{path} holds no finished cell", "let superarm run finish at least one")
+        return cls(path, load(path / "spec.toml"), manifest, instances, policies, records)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell is finished; an interrupted run lacks some."""
+        return len(self.records) == len(self.instances) * len(self.policies)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all numbers, which does not depend on where or how the experiment was run."""
+        return store.digest_of([[*labels, record.digest] for labels, record in self.records.items()])
+
+    def final_regret(self, instance: str, policy: str) -> Any:
+        """The regret at the horizon, (replications,)."""
+        return self.records[instance, policy].regret[:, -1]
+
+    def records_for(self, instance: str) -> dict[str, CellResults]:
+        """The results on one instance by policy, in the order of the spec."""
+        found = {policy: self.records.get((instance, policy)) for policy in self.policies}
+        return {policy: record for policy, record in found.items() if record is not None}
+
+    @functools.cached_property
+    def started_instances(self) -> list[str]:
+        """The labels of the instances on which at least one policy has results."""
+        return [instance for instance in self.instances if self.records_for(instance)]
+
+    @functools.cached_property
+    def judgements(self) -> "list[Judgement]":
+        """Every claim of the experiment, judged."""
+        from superarm.experiments.analysis.claims import judge_claims
+
+        return judge_claims(self)
+
+    @functools.cached_property
+    def final_regrets(self) -> list[dict[str, Any]]:
+        """The regret at the horizon: one row per instance and policy."""
+        from superarm.experiments.analysis.summary import summarise_final_regret
+
+        return summarise_final_regret(self)
+
+    @functools.cached_property
+    def rankings(self) -> "dict[str, list[RankedPolicy]]":
+        """The policies of every instance that has results, least regret first."""
+        from superarm.experiments.analysis.summary import rank_policies
+
+        return {instance: rank_policies(self, instance) for instance in self.started_instances}
+
+    @functools.cached_property
+    def sweep_lines(self) -> "list[SweepLine]":
+        """Regret along every sweep, with its slope."""
+        from superarm.experiments.analysis.summary import trace_sweeps
+
+        return trace_sweeps(self)
+
+    @functools.cached_property
+    def _loaded_instances(self) -> dict[str, Instance]:
+        return {}
+
+    def instance(self, label: str) -> Instance:
+        """The instance with this label, as it was run."""
+        digest = next(iter(self.records_for(label).values())).metadata["instance"]
+        if digest not in self._loaded_instances:
+            self._loaded_instances[digest] = store.read_instance(self.directory, digest)
+        return self._loaded_instances[digest]
+
+    def table(self) -> Any:
+        """Regret as a tidy Arrow table: one row per instance, policy, replication and round; axes as columns."""
+        import pyarrow as pa
+
+        return pa.concat_tables([self._cell_table(*labels) for labels in self.records])
+
+    def _cell_table(self, instance: str, policy: str) -> Any:
+        import pyarrow as pa
+
+        record = self.records[instance, policy]
+        replications, n = record.regret.shape
+        size = replications * n
+        arrays = {
+            "instance": pa.array([self.instances[instance].name] * size),
+            "policy": pa.array([self.policies[policy].name] * size),
+        }
+        for kind, cases, own in (("instance", self.instances, instance), ("policy", self.policies, policy)):
+            for axis, of_type in axis_types(cases).items():
+                value = cases[own].axes.get(axis)
+                values = [None if value is None else of_type(value)] * size
+                arrays[f"{kind}.{axis}"] = pa.array(values, pa.float64() if of_type is float else pa.string())
+        arrays["replication"] = pa.array(np.repeat(np.arange(replications, dtype=np.int32), n))
+        arrays["round"] = pa.array(np.tile(record.rounds, replications))
+        arrays["regret"] = pa.array(record.regret.reshape(-1))
+        return pa.table(arrays)
+
+    def summary(self) -> Any:
+        """The regret at the horizon as an Arrow table: one row per instance and policy, with quantiles and run time."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.final_regrets)
+
+    def plot(self, instance: str | None = None) -> Any:
+        """Regret curves as a matplotlib figure: of one instance, or of all."""
+        from superarm.experiments.report.plots import plot_curves
+
+        return plot_curves(self, [instance] if instance else list(self.instances))
+
+    def report(self) -> Path:
+        """Write ``report.html``, figures and tables into the directory; return the path of the report."""
+        from superarm.experiments.report.report import write_report
+
+        return write_report(self)
+
+    def _repr_html_(self) -> str:
+        from superarm.experiments.report.report import render_notebook
+
+        return render_notebook(self)
+
+    def __str__(self) -> str:
+        from superarm.experiments.report.text import format_study
+
+        return "\n".join(format_study(self))
+
+    @property
+    def worlds(self) -> Mapping[str, Case]:
+        """Deprecated: ``instances``."""
+        _warn_renamed("worlds", "instances")
+        return self.instances
+
+    def of(self, world: str) -> dict[str, CellResults]:
+        """Deprecated: ``records_for``."""
+        _warn_renamed("of", "records_for")
+        return self.records_for(world)
+
+    def final(self, world: str, policy: str) -> Any:
+        """Deprecated: ``final_regret``."""
+        _warn_renamed("final", "final_regret")
+        return self.final_regret(world, policy)
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warnings.warn(f"Study.{old} is now called Study.{new}", DeprecationWarning, stacklevel=3)
+
+
+def axis_types(cases: Mapping[str, Case]) -> dict[str, type]:
+    """Every axis of some cases, with ``float`` if all its values are numbers and ``str`` otherwise."""
+    found: dict[str, type] = {}
+    for case in cases.values():
+        for axis, value in case.axes.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            found[axis] = float if number and found.get(axis, float) is float else str
+    return found

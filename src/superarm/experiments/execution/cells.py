@@ -1,0 +1,95 @@
+"""Cells: one policy on one instance with all replications, identified by a digest of everything that determines it."""
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import superarm
+from superarm.arrays import Ints
+from superarm.describe import describe
+from superarm.experiments.spec.build import build_cases
+from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.store import digest_of
+from superarm.policies import Policy
+from superarm.simulation import Instance, checkpoints
+
+if TYPE_CHECKING:
+    from superarm.experiments.spec.experiment import Experiment
+
+STORED_BATCHES = 16
+"""The number of rounds, evenly spaced on a log scale, whose batch is stored."""
+
+
+@dataclass(frozen=True)
+class NamedInstance:
+    """An instance with the case of the spec that it was made from, and a digest of its numbers."""
+
+    case: Case
+    instance: Instance
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of the problem and the environment; the name does not enter."""
+        instance = self.instance
+        return digest_of({"problem": describe(instance.problem), "environment": describe(instance.environment)})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy on one instance: the unit that is run, stored and found again."""
+
+    source: NamedInstance
+    policy_case: Case
+    policy: Policy
+    horizon: int
+    replications: int
+    seed: int
+    target: Any
+    checkpoints: int
+
+    @property
+    def instance(self) -> Instance:
+        """The instance that the policy is run on."""
+        return self.source.instance
+
+    @property
+    def label(self) -> str:
+        """The labels of policy and instance."""
+        return f"{self.policy_case.label} on {self.source.case.label}"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of everything that determines the numbers; names do not enter, so that renaming runs nothing."""
+        return digest_of(
+            {
+                "instance": self.source.digest,
+                "policy": describe(self.policy),
+                "horizon": self.horizon,
+                "replications": self.replications,
+                "seed": self.seed,
+                "target": self.target,
+                "checkpoints": self.checkpoints,
+                "looks": STORED_BATCHES,
+                "version": superarm.__version__,
+            }
+        )
+
+    @property
+    def recorded_rounds(self) -> Ints:
+        """The rounds at which regret is recorded, after a leading 0."""
+        return np.concatenate([[0], checkpoints(self.horizon, self.checkpoints)]).astype(np.int64)
+
+    @property
+    def batch_rounds(self) -> Ints:
+        """The rounds whose batch is stored."""
+        return checkpoints(self.horizon, STORED_BATCHES)
+
+
+def list_cells(experiment: "Experiment") -> list[Cell]:
+    """Every cell of an experiment, instance by instance. Generates the instances."""
+    sources = [NamedInstance(case, instance) for case, instance in build_cases("instances", experiment.instances)]
+    policies = build_cases("policies", experiment.policies)
+    sizes = (experiment.horizon, experiment.replications, experiment.seed, experiment.target, experiment.checkpoints)
+    return [Cell(source, case, policy, *sizes) for source in sources for case, policy in policies]

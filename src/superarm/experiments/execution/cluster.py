@@ -1,0 +1,114 @@
+"""Where tasks are played on many machines: a Dask cluster."""
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import superarm
+from superarm.errors import MissingExtra, SuperarmError
+from superarm.experiments.execution.progress import TaskProgress
+from superarm.experiments.execution.tasks import Task, play_task
+from superarm.simulation import Instance
+from superarm.simulation.runs import Run
+
+MAX_RETRIES = 3
+"""How often the scheduler plays a task again that raised an error."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The workers of a Dask scheduler; a task whose worker dies is played by another one.
+
+    Parameters
+    ----------
+    address
+        The scheduler's address, ``tcp://host:port``.
+    wait
+        For how many seconds to wait for the scheduler and its first worker.
+    """
+
+    address: str
+    wait: float = 30.0
+
+    def lanes(self) -> int:
+        with self._client() as client:
+            client.wait_for_workers(1, timeout=self.wait)
+            return int(max(1, sum(client.nthreads().values())))
+
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
+        from distributed import as_completed
+
+        topic = f"superarm-{uuid.uuid4().hex}"
+        with self._client() as client:
+            client.subscribe_topic(topic, lambda event: progress.report(*event[1]))
+            _check_versions(client)
+            held = _hold_instances(client, tasks)
+            futures = {}
+            for task in tasks:
+                light = replace(task, instance=None)  # type: ignore[arg-type]
+                future = client.submit(
+                    _play_on_worker, light, held[id(task.instance)], topic, pure=False, retries=MAX_RETRIES
+                )
+                futures[future.key] = (future, task)
+            try:
+                for future, runs in as_completed(
+                    [future for future, _ in futures.values()], loop=client.loop, with_results=True
+                ):
+                    task = futures.pop(future.key)[1]  # so that the cluster may free the result
+                    progress.report(task.number, task.rounds)
+                    yield task, runs
+            finally:
+                client.cancel([future for future, _ in futures.values()])
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Any]:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise MissingExtra("distributed", "cluster") from None
+        try:
+            client = Client(self.address, timeout=self.wait, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise SuperarmError(f"no Dask scheduler answers at {self.address}: {error}") from error
+        with client:
+            yield client
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers with another version of superarm: their results might differ in the last bit."""
+    for worker, version in client.run(_version).items():
+        if version != superarm.__version__:
+            raise SuperarmError(
+                f"worker {worker} has superarm {version}, this is {superarm.__version__}; install the same version"
+            )
+
+
+def _version() -> str:
+    return superarm.__version__
+
+
+def _hold_instances(client: Any, tasks: Sequence[Task]) -> dict[int, Any]:
+    """Send every instance once, as a task of its own, which the scheduler repeats if the worker that holds it dies."""
+    instances = {id(task.instance): task.instance for task in tasks}
+    return {
+        number: client.submit(_hold, instance, key=f"superarm-instance-{uuid.uuid4().hex}")
+        for number, instance in instances.items()
+    }
+
+
+def _hold(instance: Instance) -> Instance:
+    return instance
+
+
+def _play_on_worker(task: Task, instance: Instance, topic: str) -> list[Run]:
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def report(number: int, played: int) -> None:
+        worker.log_event(topic, (number, played))
+
+    return play_task(replace(task, instance=instance), threading.Event(), report)

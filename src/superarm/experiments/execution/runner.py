@@ -1,0 +1,116 @@
+"""Run an experiment: only the cells that its directory lacks."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from superarm.experiments import manifest, store
+from superarm.experiments.analysis.study import Study
+from superarm.experiments.execution.cells import Cell
+from superarm.experiments.execution.executors import Executor, Threads
+from superarm.experiments.execution.progress import TaskProgress
+from superarm.experiments.execution.tasks import divide
+from superarm.simulation.progress import Progress, bar
+from superarm.simulation.regret import Target
+from superarm.simulation.regret import target as regret_target
+from superarm.simulation.runs import Run
+
+if TYPE_CHECKING:
+    from superarm.experiments.spec.experiment import Experiment
+
+
+def run(
+    experiment: "Experiment",
+    directory: str | Path | None = None,
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> Study:
+    """Run the cells that ``directory`` does not have yet, and return all its results.
+
+    Parameters
+    ----------
+    experiment
+        What to run.
+    directory
+        Where results go, ``results/<name>`` by default. Cells that are there are not run again, even if an earlier run
+        was interrupted; a cell whose description changed is a new cell.
+    executor
+        Where to run: ``Threads(n)`` (all cores by default), ``Processes(n)`` or ``Cluster("tcp://…")``. Results do
+        not depend on it.
+    progress
+        Whether to show a progress bar on a terminal.
+
+    Returns
+    -------
+    The results of all cells of the experiment.
+
+    Examples
+    --------
+    >>> import superarm as sa, tempfile
+    >>> experiment = sa.Experiment(
+    ...     name="tiny",
+    ...     instances={"random": {"generator": "random_coverage", "n_arms": 6, "n_items": 2, "k": 2}},
+    ...     policies={"KL-UCB": {"policy": "kl_ucb"}},
+    ...     horizon=50,
+    ...     replications=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     study = run(experiment, directory, progress=False)
+    ...     study.table().column_names
+    ['instance', 'policy', 'replication', 'round', 'regret']
+    """
+    path = Path(directory) if directory is not None else Path("results") / experiment.name
+    chosen = executor or Threads()
+    cells = experiment.cells()
+    missing = [cell for cell in drop_duplicates(cells) if not store.has_cell(path, cell.digest)]
+    started, begun = time.perf_counter(), manifest.begin(experiment, cells, chosen)
+    _prepare_directory(path, experiment, cells, begun)
+    with bar(sum(cell.horizon * cell.replications for cell in missing), progress) as shown:
+        if missing:
+            _run_cells(path, missing, chosen, shown)
+    results = {cell.digest: store.read_metadata(path, cell.digest)["results"] for cell in cells}
+    manifest.write(path, manifest.finish(begun, time.perf_counter() - started, results))
+    return Study.load(path)
+
+
+def drop_duplicates(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells without those that are the same as another one under another name."""
+    return list({cell.digest: cell for cell in cells}.values())
+
+
+def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cell], begun: dict[str, Any]) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    for source in {cell.source.digest: cell.source for cell in cells}.values():
+        store.write_instance(path, source)
+    store.write_text(path / "spec.toml", experiment.to_toml())
+    manifest.write(path, begun)
+
+
+def _run_cells(path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress) -> None:
+    """Run the cells; each is written when its last replication is finished."""
+    by_digest = {cell.digest: cell for cell in cells}
+    tasks = divide(cells, executor.lanes())
+    targets = _find_targets(cells)
+    played: dict[str, dict[int, list[Run]]] = {cell.digest: {} for cell in cells}
+    for task, runs in executor.perform(tasks, TaskProgress(shown)):
+        blocks = played[task.cell]
+        blocks[task.first] = runs
+        if sum(map(len, blocks.values())) == by_digest[task.cell].replications:
+            cell = by_digest[task.cell]
+            ordered = [run for first in sorted(blocks) for run in blocks[first]]
+            store.write_cell(path, cell, store.collect_results(cell, ordered, targets[cell.digest]))
+            del played[task.cell]
+
+
+def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:
+    """What the regret of each cell is measured against; the optimum is searched once per instance, not per policy."""
+    known: dict[Any, Target] = {}
+    found = {}
+    for cell in cells:
+        promise = cell.policy.fit(cell.instance.problem).guarantee(cell.instance.problem)
+        key = (cell.source.digest, promise if cell.target == "approximation" else None)
+        if key not in known:
+            known[key] = regret_target(cell.instance, cell.policy, cell.target, cell.horizon)
+        found[cell.digest] = known[key]
+    return found

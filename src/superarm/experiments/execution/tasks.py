@@ -1,0 +1,105 @@
+"""Tasks: some replications of one cell, with the same result on any thread, process or machine."""
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from superarm.arrays import Ints
+from superarm.experiments.execution.cells import Cell
+from superarm.experiments.execution.progress import TaskProgress
+from superarm.policies import Policy
+from superarm.simulation import Instance, seeds
+from superarm.simulation.runs import Run, play, warm
+
+TASKS_PER_LANE = 16
+"""Enough that no lane is idle for long at the end, few enough that handing them out costs nothing."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Replications ``first`` to ``last - 1`` of a cell; ``number`` is its position in the list of tasks."""
+
+    number: int
+    cell: str
+    instance: Instance
+    policy: Policy
+    seed: int
+    first: int
+    last: int
+    recorded_rounds: Ints
+    batch_rounds: Ints
+
+    @property
+    def rounds(self) -> int:
+        """The rounds of all its replications together."""
+        return int(self.recorded_rounds[-1]) * (self.last - self.first)
+
+
+class Executor(Protocol):
+    """Where tasks are played."""
+
+    def lanes(self) -> int:
+        """How many tasks can be played at once."""
+        ...
+
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
+        """Play all tasks; yield each with its runs when it is finished, in any order."""
+        ...
+
+
+def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], None]) -> list[Run]:
+    """Play a task; ``report`` is called with its number and with how many of its rounds have been played."""
+    played = 0
+
+    def advance(rounds: int) -> None:
+        nonlocal played
+        played += rounds
+        report(task.number, played)
+
+    children = seeds(task.seed, task.last)[task.first :]
+    rounds, kept = task.recorded_rounds, task.batch_rounds
+    return [play(task.instance, task.policy, seed, rounds, stop, advance, kept) for seed in children]
+
+
+def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
+    """Divide cells into tasks of about equal weight, heaviest cells first, the tasks of a cell next to each other."""
+    weights = {cell.digest: float(cell.horizon * cell.replications * cell.instance.problem.n_entries) for cell in cells}
+    share = sum(weights.values()) / (TASKS_PER_LANE * lanes)
+    tasks: list[Task] = []
+    for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
+        blocks = min(cell.replications, max(1, math.ceil(weights[cell.digest] / share)))
+        fitted = cell.policy.fit(cell.instance.problem)
+        ends = [cell.replications * n // blocks for n in range(blocks + 1)]
+        rounds = (cell.recorded_rounds, cell.batch_rounds)
+        for first, last in itertools.pairwise(ends):
+            tasks.append(Task(len(tasks), cell.digest, cell.instance, fitted, cell.seed, first, last, *rounds))
+    return tasks
+
+
+def compile_all(tasks: Sequence[Task], progress: TaskProgress) -> None:
+    """Compile every composition once in this process, so that workers load it from disk and do not wait in turn."""
+    signatures: dict[Any, Task] = {}
+    for task in tasks:
+        parts = (task.instance.problem, task.instance.environment, task.policy)
+        signatures.setdefault(tuple(compile_signature(part) for part in parts), task)
+    for n, task in enumerate(signatures.values(), 1):
+        progress.show(f"compiling {n} of {len(signatures)}")
+        warm(task.instance, task.policy)
+    progress.show("")
+
+
+def compile_signature(thing: Any) -> Any:
+    """What the compiler distinguishes: the class of a component and its fields' classes; the type and rank of an array.
+
+    >>> import superarm as sa
+    >>> compile_signature(sa.Subsets(2)) == compile_signature(sa.Subsets(3)) != compile_signature(sa.Explicit([[0, 1]]))
+    True
+    """
+    if isinstance(thing, tuple):
+        return type(thing), tuple(compile_signature(field) for field in thing)
+    if hasattr(thing, "dtype"):
+        return str(thing.dtype), thing.ndim
+    return type(thing)

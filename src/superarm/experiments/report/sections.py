@@ -1,0 +1,176 @@
+"""The sections of a report: their content, as plain values for the template."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from superarm.describe import build, describe
+from superarm.errors import InvalidArgument
+from superarm.experiments.analysis.bounds import bound_curves
+from superarm.experiments.analysis.statistics import Estimate
+from superarm.experiments.report.figures import inline_svg
+from superarm.experiments.report.heat_maps import plot_coverage, plot_pulls
+from superarm.experiments.report.plots import plot_bounds, plot_curves, plot_sweeps
+from superarm.experiments.report.tables import ExportedTable
+from superarm.simulation.plots import COLOURS, line_style
+
+if TYPE_CHECKING:
+    from superarm.experiments.analysis.study import Study
+
+MAX_MAPPED_INSTANCES = 4
+"""Heat maps and bounds are drawn for this many instances; the numbers of all are in the cells."""
+MAX_MAPPED_ITEMS = 4_000
+"""With more items a heat map would be finer than a screen."""
+
+
+def legend_entries(study: "Study") -> list[dict[str, Any]]:
+    """The legend of all panels: name, colour and dashes of each policy's line."""
+    dashes = {"-": "", "--": "6 3", "-.": "6 2 1.5 2", ":": "1.5 2"}
+    return [
+        {"name": name, "colour": f"var(--c{n % len(COLOURS)})", "dash": dashes[line_style(n)["linestyle"]]}
+        for n, name in enumerate(study.policies)
+    ]
+
+
+def draw_curve_panels(study: "Study") -> list[str]:
+    """Regret curves, one panel per instance."""
+    return [
+        inline_svg(
+            plot_curves(study, [instance], legend=False),
+            f"curves-{n}",
+            f"Regret of each policy over rounds on {instance}",
+        )
+        for n, instance in enumerate(study.started_instances)
+    ]
+
+
+def draw_sweep_panels(study: "Study") -> list[dict[str, Any]]:
+    """For each axis: one panel per group, and the slopes."""
+    lines = study.sweep_lines
+    shown = []
+    for n, axis in enumerate(dict.fromkeys(line.axis for line in lines)):
+        own = [line for line in lines if line.axis == axis]
+        panels = [
+            inline_svg(
+                plot_sweeps([line for line in own if line.group == group], legend=False),
+                f"sweep-{n}-{m}",
+                f"Regret against {axis} on {group}",
+            )
+            for m, group in enumerate(dict.fromkeys(line.group for line in own))
+        ]
+        shown.append({"axis": axis, "panels": panels, "lines": own})
+    return shown
+
+
+def draw_heat_maps(study: "Study") -> list[dict[str, Any]]:
+    """Arm pulls and item coverage of the first instances."""
+    shown = []
+    for n, instance in enumerate(study.started_instances[:MAX_MAPPED_INSTANCES]):
+        words = f"How often each policy plays each arm on {instance}"
+        pulls, coverage = inline_svg(plot_pulls(study, instance), f"pulls-{n}", words), ""
+        if 1 < study.instance(instance).problem.n_items <= MAX_MAPPED_ITEMS:
+            words = f"Value of each item in the batches over time on {instance}"
+            coverage = inline_svg(plot_coverage(study, instance), f"coverage-{n}", words)
+        shown.append({"pulls": pulls, "coverage": coverage})
+    return shown
+
+
+def draw_bounds(study: "Study") -> list[dict[str, Any]]:
+    """Regret with the bounds that apply, for the first instances; empty if no bound applies."""
+    shown = []
+    first = list(study.instances)[:MAX_MAPPED_INSTANCES]
+    for n, instance in enumerate(label for label in first if label in study.started_instances):
+        rounds = next(iter(study.records_for(instance).values())).rounds
+        found = bound_curves(study.instance(instance), rounds, study.experiment.target)
+        if found:
+            figure = inline_svg(
+                plot_bounds(study, instance, found), f"bounds-{n}", f"Regret and its bounds on {instance}"
+            )
+            finals = {label: float(values[-1]) for label, values in found.items()}
+            shown.append({"instance": instance, "figure": figure, "finals": finals})
+    return shown
+
+
+def describe_instances(study: "Study") -> list[dict[str, Any]]:
+    """The sizes and components of each instance, and the target of regret."""
+    rows = []
+    for label in study.started_instances:
+        instance, record = study.instance(label), next(iter(study.records_for(label).values()))
+        problem, target = instance.problem, record.metadata["target"]
+        rows.append(
+            {
+                "label": label,
+                "n_arms": problem.n_arms,
+                "n_items": problem.n_items,
+                "k": problem.k,
+                "reward": format_description(describe(problem.reward)),
+                "actions": type(problem.actions).__name__,
+                "outcomes": type(instance.environment).__name__,
+                "target": target["value"],
+                "r_max": target["r_max"],
+            }
+        )
+    return rows
+
+
+def describe_policies(study: "Study") -> list[tuple[str, str, str]]:
+    """The label of each policy, its components with their parameters, and its caveat."""
+    found = {}
+    for (_, policy), record in study.records.items():
+        description = record.metadata["policy"]
+        found[policy] = policy, format_description(description), find_caveat(description)
+    return [found[policy] for policy in study.policies if policy in found]
+
+
+def find_caveat(description: Any) -> str:
+    """The assumption that the described policy states and that may not hold; empty if it states none."""
+    try:
+        return str(getattr(build(description), "caveat", ""))
+    except InvalidArgument:  # a component of the user's own, from a module that is not imported here
+        return ""
+
+
+def format_description(description: Any) -> str:
+    """The description of a component as the call that makes it.
+
+    >>> format_description({"type": "superarm.indices.bernstein:Bernstein", "rho": 3.0})
+    'Bernstein(rho=3)'
+    """
+    if isinstance(description, Mapping) and "type" in description:
+        inner = ", ".join(f"{key}={format_description(value)}" for key, value in description.items() if key != "type")
+        return f"{description['type'].rpartition(':')[2]}({inner})"
+    if isinstance(description, Mapping):
+        return f"array{tuple(description['shape'])}"
+    return f"{description:g}" if isinstance(description, float) else str(description)
+
+
+def make_tables(study: "Study") -> list[ExportedTable]:
+    """The tables that are written to files."""
+    rows = study.final_regrets
+    ranks = [
+        (instance, r.policy, r.regret.value, *_interval(r.behind), None if math.isnan(r.p) else r.p)
+        for instance, ranking in study.rankings.items()
+        for r in ranking
+    ]
+    tables = [
+        ExportedTable("regret", "Regret at the horizon", tuple(rows[0]), [tuple(row.values()) for row in rows]),
+        ExportedTable(
+            "ranking",
+            "Ranking, and paired differences from the best (95 % intervals, Holm's p)",
+            ("instance", "policy", "regret", "behind", "behind_low", "behind_high", "p_holm"),
+            ranks,
+        ),
+    ]
+    slopes = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.sweep_lines]
+    if slopes:
+        head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")
+        caption = "Slope of log regret in the log of the swept parameter"
+        tables.append(ExportedTable("slopes", caption, head, slopes))
+    return tables
+
+
+def _interval(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    if estimate is None:
+        return None, None, None
+    low, high = (None if math.isnan(x) else x for x in (estimate.low, estimate.high))
+    return estimate.value, low, high

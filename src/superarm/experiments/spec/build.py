@@ -1,0 +1,95 @@
+"""Instances and policies of a spec: objects from tables, and tables from objects."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from superarm import catalog as _catalog  # noqa: F401  (so that every component of the library can be built)
+from superarm.describe import build, describe
+from superarm.errors import InvalidArgument, InvalidSpec
+from superarm.experiments.spec import resolve
+from superarm.experiments.spec.sweeps import Case, KeyPath, expand
+from superarm.simulation.instances import Instance
+
+
+def check_section(kind: str, section: Mapping[str, Any]) -> None:
+    """Refuse a section (``instances`` or ``policies``) that is empty, or has entries that are no objects or tables."""
+    if not isinstance(section, Mapping) or not section:
+        raise InvalidSpec((kind,), "empty", f"add a table [{kind}.<name>]")
+    for name, entry in section.items():
+        if isinstance(entry, Mapping):
+            _check_table(kind, entry, (kind, name))
+        elif not _is_object(kind, entry):
+            remedy = "give an Instance" if kind == "instances" else "give e.g. kl_ucb(), with the parentheses"
+            raise InvalidSpec((kind, name), f"{entry!r} is not one of {kind}", f"{remedy}, or a table")
+
+
+def _is_object(kind: str, entry: Any) -> bool:
+    if kind == "instances":
+        return isinstance(entry, Instance)
+    return callable(getattr(entry, "choose", None)) and not isinstance(entry, type)
+
+
+def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
+    """Check the names and keys of every case, before anything is built or read from disk."""
+    for _, filled in expand(table, path):
+        if "type" in filled or "problem" in filled:
+            continue
+        instances = kind == "instances"
+        key = "generator" if instances else "policy"
+        makers = resolve.find_generators() if instances else resolve.find_policies()
+        if key not in filled:
+            resolve.check_choice(None if not filled else next(iter(filled)), [key], path, "key")
+            raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
+        maker = makers[resolve.check_choice(filled[key], makers, (*path, key), key)]
+        resolve.check_arguments(maker, {k: v for k, v in filled.items() if k not in (key, "outcomes")}, path)
+
+
+def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]:
+    """Every case of a section with the object it describes."""
+    make: Callable[[Mapping[str, Any], KeyPath], Any] = _make_instance if kind == "instances" else _make_policy
+    found: list[tuple[Case, Any]] = []
+    for name, entry in section.items():
+        if not isinstance(entry, Mapping):
+            found.append((Case(name), entry))
+            continue
+        found += [(Case(name, axes), make(table, (kind, name))) for axes, table in expand(entry, (kind, name))]
+    return found
+
+
+def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
+    if "problem" in table:
+        return Instance(_build_description(table["problem"], path), _build_description(table["environment"], path))
+    rest = {key: value for key, value in table.items() if key not in ("generator", "outcomes")}
+    instance: Instance = resolve.call(resolve.find_generators()[table["generator"]], rest, path)
+    if "outcomes" not in table:
+        return instance
+    means = instance.environment.means(1)
+    environment = resolve.resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), means)
+    return Instance(instance.problem, environment)
+
+
+def _make_policy(table: Mapping[str, Any], path: KeyPath) -> Any:
+    if "type" in table:
+        return _build_description(table, path)
+    rest = {key: value for key, value in table.items() if key != "policy"}
+    if isinstance(rest.get("of"), Mapping):
+        _check_table("policies", rest["of"], (*path, "of"))
+        rest["of"] = _make_policy(rest["of"], (*path, "of"))
+    return resolve.call(resolve.find_policies()[table["policy"]], rest, path)
+
+
+def _build_description(description: Any, path: KeyPath) -> Any:
+    try:
+        return build(description)
+    except InvalidArgument as error:
+        raise InvalidSpec(path, error.wrong, error.remedy) from error
+
+
+def to_table(entry: Any) -> dict[str, Any]:
+    """An instance or a policy as a table that TOML can hold."""
+    if isinstance(entry, Mapping):
+        return {key: to_table(value) if isinstance(value, Mapping) else describe(value) for key, value in entry.items()}
+    if isinstance(entry, Instance):
+        return {"problem": describe(entry.problem), "environment": describe(entry.environment)}
+    described: dict[str, Any] = describe(entry)
+    return described

@@ -1,0 +1,169 @@
+"""Experiment: what to run, as a frozen value, from and to TOML."""
+
+import functools
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from superarm.errors import InvalidSpec
+from superarm.experiments.spec import toml
+from superarm.experiments.spec.build import check_section, to_table
+from superarm.experiments.spec.claim_kinds import check_claims
+from superarm.experiments.spec.resolve import check_choice
+from superarm.simulation.regret import KINDS
+
+if TYPE_CHECKING:
+    from superarm.experiments.analysis.study import Study
+    from superarm.experiments.execution.executors import Executor
+
+FILE_KEYS = ("file", "path")
+"""Parameters that name a file, relative to the directory of the spec."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Instances, policies, and everything else that determines the numbers.
+
+    Parameters
+    ----------
+    name
+        The name, and by default the directory below ``results`` that results go to.
+    instances, policies
+        By the names that tables and figures show. A value is an ``Instance`` or a policy, or a table as in TOML:
+        ``{"generator": "random_coverage", "k": {"sweep": [2, 4, 8]}}``, ``{"policy": "kl_ucb", "rho": 1.0}``.
+        ``{"sweep": [...]}`` in place of a parameter runs every listed value.
+    horizon, replications, seed, target
+        As in ``superarm.simulate``, which returns exactly the same numbers.
+    checkpoints
+        The number of rounds, evenly spaced on a log scale, at which regret is recorded.
+    title, text
+        The heading and the introduction of the report.
+    claims
+        What the results are expected to show; the report says for each whether it holds, with the deciding number.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> experiment = sa.Experiment(
+    ...     name="batch-size",
+    ...     instances={"rare": {"generator": "rare_hits", "n_arms": 20, "k": {"sweep": [2, 4]}}},
+    ...     policies={"KL-UCB": sa.kl_ucb(), "CUCB": {"policy": "cucb"}},
+    ...     horizon=500,
+    ... )
+    >>> [cell.label for cell in experiment.cells()]
+    ['KL-UCB on rare (k=2)', 'CUCB on rare (k=2)', 'KL-UCB on rare (k=4)', 'CUCB on rare (k=4)']
+    """
+
+    name: str
+    instances: Mapping[str, Any]
+    policies: Mapping[str, Any]
+    horizon: int = 10_000
+    replications: int = 20
+    seed: int = 0
+    target: str = "oracle"
+    checkpoints: int = 100
+    title: str = ""
+    text: str = ""
+    claims: Sequence[Mapping[str, Any]] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
+            raise InvalidSpec(("name",), f"{self.name!r}", "give a name of letters, digits, - and _")
+        for key, least in (("horizon", 1), ("replications", 1), ("seed", 0), ("checkpoints", 2)):
+            number = getattr(self, key)
+            if not isinstance(number, int) or isinstance(number, bool) or number < least:
+                raise InvalidSpec((key,), f"{number!r} is not a whole number >= {least}", f"give an int >= {least}")
+        check_choice(self.target, KINDS, ("target",), "target")
+        check_section("instances", self.instances)
+        check_section("policies", self.policies)
+        check_claims(self.claims, self.instances, self.policies)
+
+    def cells(self) -> list[Any]:
+        """Every cell of the grid: one policy on one instance, all replications.
+
+        Instances are generated at the first call and kept, so that data sets are read once.
+        """
+        return list(self._cells)
+
+    @functools.cached_property
+    def _cells(self) -> tuple[Any, ...]:
+        from superarm.experiments.execution.cells import list_cells
+
+        return tuple(list_cells(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The experiment as plain values that TOML can hold."""
+        table = {f.name: getattr(self, f.name) for f in fields(self)}
+        table = {key: value for key, value in table.items() if value not in ("", (), [])}
+        for key in ("instances", "policies"):
+            section = table.pop(key)
+            table[key] = {name: to_table(entry) for name, entry in section.items()}
+        if self.claims:
+            table["claims"] = [dict(claim) for claim in table.pop("claims")]
+        return table
+
+    def to_toml(self) -> str:
+        """The experiment as the text of a file for ``superarm run``."""
+        return toml.dumps(self.to_dict())
+
+    @property
+    def digest(self) -> str:
+        """A digest of the whole spec."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()[:16]
+
+    def run(
+        self, directory: str | Path | None = None, executor: "Executor | None" = None, progress: bool = True
+    ) -> "Study":
+        """Run the cells that ``directory`` does not have yet; see ``experiments.run``."""
+        from superarm.experiments.execution.runner import run
+
+        return run(self, directory, executor, progress)
+
+
+def from_dict(table: Mapping[str, Any]) -> Experiment:
+    """An experiment from plain values; the error on an unknown key names the nearest valid one."""
+    names = [f.name for f in fields(Experiment)]
+    for key in table:
+        check_choice(key, names, (key,), "key")
+    for key in ("name", "instances", "policies"):
+        if key not in table:
+            raise InvalidSpec((key,), "missing", f"add {'a name' if key == 'name' else f'a table [{key}.…]'}")
+    return Experiment(**table)
+
+
+def from_toml(text: str, source: str = "spec", home: Path | None = None) -> Experiment:
+    """An experiment from TOML. Errors name ``source``, the line and the key; ``home`` is where relative files are.
+
+    >>> from_toml('name = "x"\\nhorizont = 5')
+    Traceback (most recent call last):
+    superarm.errors.InvalidSpec: spec:2: horizont: unknown key 'horizont'; did you mean 'horizon'?
+    """
+    try:
+        return from_dict(_resolve_files(tomllib.loads(text), home))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSpec((source,), str(error), "correct the TOML there") from None
+    except InvalidSpec as error:
+        line = toml.line_of(text, error.key)
+        error.place = f"{source}:{line}" if line else source
+        raise
+
+
+def load(path: str | Path) -> Experiment:
+    """The experiment in a TOML file."""
+    file = Path(path)
+    return from_toml(file.read_text(encoding="utf-8"), str(path), file.parent)
+
+
+def _resolve_files(table: Any, home: Path | None) -> Any:
+    """The table with the paths of files made absolute."""
+    if home is None or not isinstance(table, dict):
+        return table
+    return {
+        key: str((home / value).absolute())
+        if key in FILE_KEYS and isinstance(value, str)
+        else _resolve_files(value, home)
+        for key, value in table.items()
+    }

@@ -1,0 +1,107 @@
+"""Names and parameters in a spec, turned into calls of the functions and components that they name."""
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from superarm._jit import components
+from superarm.describe import build
+from superarm.errors import InvalidArgument, InvalidSpec
+from superarm.experiments.spec.sweeps import KeyPath
+
+_FAMILIES = {"oracle": "oracles", "reward": "rewards", "actions": "actions", "outcomes": "environments"}
+_GENERATOR_MODULES = (
+    "superarm.simulation.instances",
+    "superarm.experiments.applications",
+    "superarm.data.instances",
+    "superarm.data.influence",
+)
+
+
+def find_generators() -> dict[str, Callable[..., Any]]:
+    """Every function that generates an instance, by name."""
+    homes = [importlib.import_module(home) for home in _GENERATOR_MODULES]
+    return {name: function for home in homes for name, function in _public_functions(home).items()}
+
+
+def find_policies() -> dict[str, Callable[..., Any]]:
+    """Every function of the policy catalogue, by name."""
+    return _public_functions(importlib.import_module("superarm.catalog"))
+
+
+def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
+    public = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    return {n: f for n, f in public.items() if inspect.isfunction(f) and f.__module__ == module.__name__}
+
+
+def _find_components(family: str) -> dict[str, Callable[..., Any]]:
+    module = importlib.import_module(f"superarm.{_FAMILIES[family]}")
+    named = {name: getattr(module, name) for name in module.__all__}
+    return {name: thing for name, thing in named.items() if thing in components.values()}
+
+
+def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> Any:
+    """A component from its name, or from a table with its ``name`` and parameters; ``given`` arguments come first.
+
+    >>> resolve_component("reward", {"name": "Logistic", "c": 2.0}, ("reward",))
+    Logistic(c=2.0)
+    """
+    if isinstance(value, Mapping) and "type" in value:
+        return build(value)
+    table = {"name": value} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or "name" not in table:
+        raise InvalidSpec(path, f"{value!r} is not a component", 'give a name, or { name = "…", parameter = … }')
+    makers = _find_components(family)
+    maker = makers[check_choice(table["name"], makers, path)]
+    return call(maker, {k: v for k, v in table.items() if k != "name"}, path, *given)
+
+
+def check_arguments(
+    function: Callable[..., Any], table: Mapping[str, Any], path: KeyPath, *given: Any
+) -> dict[str, Any]:
+    """The arguments of ``function`` from ``table``, with every key and type checked; ``given`` arguments come first."""
+    parameters = dict(list(inspect.signature(function).parameters.items())[len(given) :])
+    arguments = {}
+    for key, value in table.items():
+        annotation = parameters[check_choice(key, parameters, (*path, key), "key")].annotation
+        arguments[key] = _check_argument(key, value, annotation, (*path, key))
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in table:
+            raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = …")
+    return arguments
+
+
+def call(function: Callable[..., Any], table: Mapping[str, Any], path: KeyPath, *given: Any) -> Any:
+    """``function(*given, **table)``; if it refuses an argument, the error names the key in the spec."""
+    arguments = check_arguments(function, table, path, *given)
+    try:
+        return function(*given, **arguments)
+    except InvalidSpec:
+        raise
+    except InvalidArgument as error:
+        if error.argument in table:
+            raise InvalidSpec((*path, error.argument), error.wrong, error.remedy) from error
+        raise InvalidSpec(path, f"{error.argument}: {error.wrong}", error.remedy) from error
+
+
+def _check_argument(key: str, value: Any, annotation: Any, path: KeyPath) -> Any:
+    if key in _FAMILIES and isinstance(value, str | Mapping):
+        return resolve_component(key, value, path)
+    wanted = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}.get(annotation)
+    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and annotation is not bool)):
+        raise InvalidSpec(
+            path, f"{value!r} is not of type {annotation.__name__}", f"give a value of type {annotation.__name__}"
+        )
+    return value
+
+
+def check_choice(name: Any, valid: Iterable[str], path: KeyPath, what: str = "name") -> str:
+    """Return ``name`` if it is one of ``valid``; otherwise raise an error that names the nearest of them."""
+    names = list(valid)
+    if isinstance(name, str) and name in names:
+        return name
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    options = f"give one of {', '.join(names)}" if names else "it takes no parameters"
+    raise InvalidSpec(path, f"unknown {what} {name!r}", f"did you mean {near[0]!r}?" if near else options)

@@ -1,0 +1,37 @@
+import pytest
+
+from superarm.errors import InvalidSpec
+from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
+
+APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
+SHIPPED = [*APPLICATIONS, "cascades", "champions", "changing", "paper", "quickstart"]
+
+
+def test_the_shipped_experiments():
+    assert list_shipped() == sorted(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_is_valid_and_bears_its_file_s_name(name):
+    experiment = load_shipped(name)
+    assert experiment.name == name
+    assert experiment.claims
+    assert len({cell.digest for cell in experiment.cells()}) == len(experiment.cells()) >= 4
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_an_application_tells_what_its_arms_items_and_weights_are(name):
+    text = load_shipped(name).text
+    for words in ("is an arm", "is an item", "weigh", "p[j, i] is the chance", "feedback of a"):
+        assert words in text, words
+
+
+def test_a_file_of_the_same_name_wins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").write_text(load_shipped("quickstart").to_toml().replace('"quickstart"', '"mine"'))
+    assert find_experiment("quickstart").name == "mine"
+
+
+def test_neither_file_nor_name():
+    with pytest.raises(InvalidSpec, match="unknown file or shipped experiment"):
+        find_experiment("no/such/thing.toml")
