@@ -88,10 +88,10 @@ class Endpoint:
         permit(who, operation.scope)
         body: Any = await content(receive, headers, service.limits.body_bytes)
         if self._decoder is not None:
-            _json_only(headers)
+            json_only(headers)
             body = self._decoder.decode(body)
         elif self._raw:
-            _json_only(headers)
+            json_only(headers)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         call = Call(service.desk, who, scope["path_params"], query, body, service.limits.problems)
         status, answer = await operation.handler(call)
@@ -101,7 +101,11 @@ class Endpoint:
 
 
 def admitted(service: Service, headers: dict[bytes, bytes], key: str | None = None) -> Any:
-    """The principal of a request, within its rate. Without keys, a page of another origin may not reach loopback."""
+    """The principal of a request, within its rate.
+
+    Without keys, a page of another origin may not reach loopback: browsers name the origin of every request that could
+    change something, with or without a body; programs name none.
+    """
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
@@ -113,6 +117,10 @@ def admitted(service: Service, headers: dict[bytes, bytes], key: str | None = No
             raise Refusal(
                 403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
             )
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != host:
+            name = origin.decode("latin-1")
+            raise Refusal(403, "forbidden", f"origin {name!r}: without keys only the service's own page is answered")
     service.rates.take(who.key)
     return who
 
@@ -142,7 +150,8 @@ async def content(receive: Any, headers: dict[bytes, bytes], limit: int) -> byte
     return b"".join(chunks) if len(chunks) > 1 else chunks[0]
 
 
-def _json_only(headers: dict[bytes, bytes]) -> None:
+def json_only(headers: dict[bytes, bytes]) -> None:
+    """Refuse with 415 what is not announced as JSON."""
     media = headers.get(b"content-type", b"")
     if media == b"application/json":
         return
@@ -248,7 +257,7 @@ def application(store: Store, limits: Limits = Limits()) -> Front:  # noqa: B008
     if limits.compat == "personalizer":
         from superarm.service import compat
 
-        routes += compat.routes(service, limits.ignore_features)
+        routes += compat.routes(service)
     rest = Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
     return Front(service, paths, rest)
 

@@ -7,7 +7,7 @@ import msgspec
 from starlette.routing import Route
 
 from superarm.service import personalizer as azure
-from superarm.service.app import Reply, Service, admitted, content, guarded, sent
+from superarm.service.app import Reply, Service, admitted, content, guarded, json_only, sent
 from superarm.service.keys import permit
 
 _V1 = "/personalizer/v{version}"
@@ -18,9 +18,9 @@ class Call:
     """One of Personalizer's calls as an ASGI application; the key comes in Personalizer's header."""
 
     def __init__(
-        self, service: Service, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]], ignore: bool
+        self, service: Service, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]]
     ) -> None:
-        self._service, self._scope, self._status, self._run, self._ignore = service, scope, status, run, ignore
+        self._service, self._scope, self._status, self._run = service, scope, status, run
         self._decoder = None if body is None else msgspec.json.Decoder(body)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -30,24 +30,22 @@ class Call:
         key = headers.get(b"ocp-apim-subscription-key", b"").decode("latin-1")
         who = admitted(self._service, headers, key)
         permit(who, self._scope)
-        data = await content(receive, headers, self._service.limits.body_bytes)
-        desk, event = self._service.desk, scope["path_params"].get("event")
-        if self._decoder is None:
-            await self._run(desk, who.tenant, event)
-            return Reply(self._status, b"")
-        body = self._decoder.decode(data)
-        if event is not None:
-            await self._run(desk, who.tenant, event, body)
-            return Reply(self._status, b"")
-        answer = await self._run(desk, who.tenant, body, self._ignore)
-        return Reply(self._status, msgspec.json.encode(answer))
+        limits = self._service.limits
+        data = await content(receive, headers, limits.body_bytes)
+        caller = azure.Caller(self._service.desk, who, limits.problems, limits.ignore_features)
+        words = [scope["path_params"]["event"]] if "event" in scope["path_params"] else []
+        if self._decoder is not None:
+            json_only(headers)
+            words.append(self._decoder.decode(data))
+        answer = await self._run(caller, *words)
+        return Reply(self._status, b"" if answer is None else msgspec.json.encode(answer))
 
 
-def routes(service: Service, ignore: bool) -> list[Route]:
+def routes(service: Service) -> list[Route]:
     """Rank, reward and activate, of one slot and of many."""
 
     def route(path: str, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]]) -> Route:
-        return Route(path, Call(service, body, scope, status, run, ignore), methods=["POST"])
+        return Route(path, Call(service, body, scope, status, run), methods=["POST"])
 
     return [
         route(f"{_V1}/rank", azure.RankRequest, "decide", 201, azure.rank),

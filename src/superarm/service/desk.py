@@ -159,6 +159,8 @@ class Desk:
     async def record(self, key: Key) -> Record:
         """A decision, or 404; one that memory lost is read from the log."""
         found = self.ledger.record(key)
+        if found is None and "\0" in key[1]:
+            raise unknown("decision", key[1])  # no id has one, and PostgreSQL takes none in a query
         if found is None:
             await self.catch_up()
             found = self.ledger.record(key)

@@ -5,7 +5,7 @@ superarm is not feature-contextual. Context reaches it as a segment: the problem
 context are refused unless the service was told to ignore them.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,9 +15,20 @@ from superarm.actions import Slots
 from superarm.service import changing, telling
 from superarm.service.asking import ask
 from superarm.service.desk import Desk
+from superarm.service.keys import Principal, permit
 from superarm.service.refusal import Refusal, invalid
 from superarm.service.spec import Name, ProblemSpec, RewardSpec, Settings
 from superarm.service.wire import ActivateBody, ArmsBody, AskBody, SlotBody, TellBody, UnitBody
+
+
+class Caller(NamedTuple):
+    """On whose behalf a call is made, and what it may use; ``ignore`` features instead of refusing them."""
+
+    desk: Desk
+    who: Principal
+    max_problems: int
+    ignore: bool
+
 
 MAX_ACTIONS = 50
 SLOTS = 20
@@ -98,9 +109,13 @@ def segment(features: Features, ignore: bool) -> str:
     return msgspec.convert(name, Name)
 
 
-async def _problem(desk: Desk, tenant: str, name: str, actions: list[Action], ignore: bool) -> None:
-    """The problem of a segment: created by its first call, and given the actions it does not have yet."""
-    if not ignore and any(action.features for action in actions):
+async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
+    """The problem of a segment: created by its first call, and given the actions it does not have yet.
+
+    Both need the scope ``admin``, as the native calls do.
+    """
+    desk, tenant, by = caller.desk, caller.who.tenant, caller.who.key
+    if not caller.ignore and any(action.features for action in actions):
         raise invalid("actions.features", "superarm does not learn by feature", "serve with --ignore-features")
     ids = [action.id for action in actions]
     if len(set(ids)) < len(ids):
@@ -108,20 +123,22 @@ async def _problem(desk: Desk, tenant: str, name: str, actions: list[Action], ig
     if (tenant, name) not in desk.ledger.problems:
         await desk.catch_up()
     if (tenant, name) not in desk.ledger.problems:
+        permit(caller.who, "admin")
         spec = ProblemSpec(arms=[f"superarm-slot-{n}" for n in range(SLOTS)], k=SLOTS, reward=RewardSpec("linear"))
         spec = msgspec.structs.replace(spec, settings=WINDOW)
         try:
-            await changing.create(desk, tenant, name, spec, "personalizer", 10_000)
+            await changing.create(desk, tenant, name, spec, by, caller.max_problems)
         except Refusal as refusal:
             if refusal.status != 409:
                 raise
         spare = ArmsBody(retire=spec.arms)  # they only make room for slates as large as a request may ask for
-        await changing.change_arms(desk, tenant, name, spare, "personalizer")
+        await changing.change_arms(desk, tenant, name, spare, by)
     learner = await desk.learner(tenant, name)
     known = set(learner.arms.all)
     if not known.issuperset(ids):
+        permit(caller.who, "admin")
         fresh = ArmsBody(add=[id for id in ids if id not in known])
-        await changing.change_arms(desk, tenant, name, fresh, "personalizer")
+        await changing.change_arms(desk, tenant, name, fresh, by)
 
 
 async def _baseline(desk: Desk, tenant: str, name: str, actions: list[str]) -> list[str] | None:
@@ -130,10 +147,11 @@ async def _baseline(desk: Desk, tenant: str, name: str, actions: list[str]) -> l
     return None if learner.settings.mode == "online" else actions
 
 
-async def rank(desk: Desk, tenant: str, body: RankRequest, ignore: bool) -> dict[str, Any]:
+async def rank(caller: Caller, body: RankRequest) -> dict[str, Any]:
     """The action to take: ``rewardActionId``; the others follow in the order given."""
-    name = segment(body.context_features, ignore)
-    await _problem(desk, tenant, name, body.actions, ignore)
+    desk, tenant = caller.desk, caller.who.tenant
+    name = segment(body.context_features, caller.ignore)
+    await _problem(caller, name, body.actions)
     ids = [action.id for action in body.actions]
     free = [id for id in ids if id not in body.excluded_actions]
     baseline = await _baseline(desk, tenant, name, ids[:1])  # Personalizer's rule: the first action is the baseline
@@ -149,11 +167,12 @@ async def rank(desk: Desk, tenant: str, body: RankRequest, ignore: bool) -> dict
     return {"ranking": ranking, "eventId": record.asked.id, "rewardActionId": best}
 
 
-async def multi_rank(desk: Desk, tenant: str, body: MultiSlotRankRequest, ignore: bool) -> dict[str, Any]:
-    """An action a slot, none twice: the slate in slot order, exclusions of each slot kept."""
-    name = segment(body.context_features, ignore)
-    await _problem(desk, tenant, name, body.actions, ignore)
-    if any(slot.features for slot in body.slots) and not ignore:
+async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, Any]:
+    """One action per slot, none twice: the slate in slot order, exclusions of each slot kept."""
+    desk, tenant = caller.desk, caller.who.tenant
+    name = segment(body.context_features, caller.ignore)
+    await _problem(caller, name, body.actions)
+    if any(slot.features for slot in body.slots) and not caller.ignore:
         raise invalid("slots.features", "superarm does not learn by feature", "serve with --ignore-features")
     if len(body.slots) > len(body.actions):
         raise invalid("slots", f"{len(body.slots)} slots for {len(body.actions)} actions", "give as many actions")
@@ -179,16 +198,18 @@ def _every_slot_can_be_filled(slots: list[SlotBody], ids: list[str]) -> None:
         raise invalid("slots.excludedActions", "some slot cannot be filled", "exclude fewer actions, or give more")
 
 
-async def reward(desk: Desk, tenant: str, event: str, body: RewardRequest) -> None:
+async def reward(caller: Caller, event: str, body: RewardRequest) -> None:
     """The reward of a one-slot event."""
+    desk, tenant = caller.desk, caller.who.tenant
     record = await desk.record((tenant, event))
     learner = await desk.learner(tenant, record.asked.problem)
     unit = UnitBody(learner.arms.all[record.action[0]], value=body.value)
     await telling.tell(desk, (tenant, event), TellBody([unit]))
 
 
-async def multi_reward(desk: Desk, tenant: str, event: str, body: MultiSlotRewardRequest) -> None:
+async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest) -> None:
     """The rewards of slots; what is not mentioned stays pending."""
+    desk, tenant = caller.desk, caller.who.tenant
     record = await desk.record((tenant, event))
     learner = await desk.learner(tenant, record.asked.problem)
     given = dict(zip(record.asked.slots, record.asked.action, strict=False))
@@ -199,6 +220,6 @@ async def multi_reward(desk: Desk, tenant: str, event: str, body: MultiSlotRewar
     await telling.tell(desk, (tenant, event), TellBody(units))
 
 
-async def activate(desk: Desk, tenant: str, event: str) -> None:
+async def activate(caller: Caller, event: str) -> None:
     """The event was used."""
-    await telling.activate(desk, (tenant, event), ActivateBody())
+    await telling.activate(caller.desk, (caller.who.tenant, event), ActivateBody())

@@ -1,6 +1,7 @@
 """The page's routes: itself, its style and script, a stream that says when it is out of date, and a key in a cookie."""
 
 import asyncio
+import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ from superarm.service.keys import permit
 from superarm.service.refusal import Refusal
 
 COOKIE = "superarm_key"
+_KEY = re.compile("[A-Za-z0-9_-]{1,256}")
 _HERE = Path(__file__).parent
 _GUARD = [
     (
@@ -156,6 +158,7 @@ class Console:
             permit(self._admit(headers, key), "read")
         except Refusal as refusal:
             return await _said(send, refusal.status, page.login(refusal.message))
+        key = key if _KEY.fullmatch(key) else ""  # without keys anything is admitted, and a cookie takes not everything
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return await _moved(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
 

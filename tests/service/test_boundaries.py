@@ -1,0 +1,167 @@
+"""What may cross the boundary of the service: origins, names, methods, Personalizer's calls. In one process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from superarm.service.app import Limits, application
+from superarm.service.keys import made
+from superarm.service.operations import OPERATIONS
+from superarm.service.postgres import Postgres
+from superarm.service.sqlite import Sqlite
+from superarm.service.store import Store
+
+from .database import fresh
+from .inprocess import serving
+
+SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+RANK = {"actions": [{"id": "pasta"}, {"id": "soup"}]}
+
+
+def during(store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], limits: Limits = Limits()) -> Any:  # noqa: B008
+    """What ``trial`` returns, with a client of a service on ``store``."""
+
+    async def run() -> Any:
+        async with serving(application(store, limits)) as http:
+            return await trial(http)
+
+    return asyncio.run(run())
+
+
+def key(store: Store, *scopes: str) -> dict[str, str]:
+    """A new key, in Personalizer's header and in that of the native calls."""
+    key, row = made("shop", scopes)
+    store.put_key(row)
+    return {"ocp-apim-subscription-key": key, "authorization": f"Bearer {key}"}
+
+
+PERSONALIZER = [
+    ("/personalizer/v1.0/rank", RANK),
+    ("/personalizer/v1.0/events/e/reward", {"value": 1.0}),
+    ("/personalizer/v1.0/events/e/activate", None),
+    ("/personalizer/v1.1-preview.1/multislot/rank", {**RANK, "slots": [{"id": "top", "baselineAction": "soup"}]}),
+    ("/personalizer/v1.1-preview.1/multislot/events/e/reward", {"reward": [{"slotId": "top", "value": 1.0}]}),
+    ("/personalizer/v1.1-preview.1/multislot/events/e/activate", None),
+]
+CHANGES = [(op.method, op.path.format(name="p", id="d", version=1), op.example) for op in OPERATIONS]
+CHANGES = [*CHANGES, *(("POST", path, body) for path, body in PERSONALIZER)]
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:8199", "https://evil.example", "null", "http://127.0.0.1"])
+def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_path, origin):
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        (await http.put("/v1/problems/p/settings", json={**SPEC["settings"], "explore": 0.2})).raise_for_status()
+        before = (await http.get("/v1/problems/p")).json()
+        for method, path, body in CHANGES:
+            reply = await http.request(method, path, json=body, headers={"origin": origin})
+            assert reply.status_code == 403, (method, path, reply.text)
+            assert "origin" in reply.json()["error"]["message"]
+        assert (await http.get("/v1/problems/p")).json() == before
+        assert (await http.get("/v1/problems")).json() == {"problems": ["p"]}
+
+    during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer"))
+
+
+def test_a_page_of_its_own_origin_and_a_program_are_served(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        own = {"origin": "http://localhost"}
+        for headers in ({}, own):
+            assert (await http.post("/v1/problems/p/versions/1/restore", headers=headers)).status_code == 200
+            assert (await http.post("/v1/problems/p/decisions", json={}, headers=headers)).status_code == 201
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_personalizers_bodies_must_be_json(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        plain = {"content-type": "text/plain"}
+        body = '{"actions": [{"id": "EVIL"}]}'
+        assert (await http.post("/personalizer/v1.0/rank", content=body, headers=plain)).status_code == 415
+        assert (await http.get("/v1/problems")).json() == {"problems": []}
+
+    during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer"))
+
+
+def test_personalizers_calls_need_the_scopes_of_the_native_ones(tmp_path):
+    store = Sqlite(tmp_path / "log.db")
+    decide, admin = key(store, "decide", "feedback"), key(store, "admin")
+    rank, more = "/personalizer/v1.0/rank", {"actions": [*RANK["actions"], {"id": "cake"}]}
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        refused = await http.post(rank, json=RANK, headers=decide)
+        assert refused.status_code == 403
+        assert "'admin'" in refused.json()["error"]["message"]
+        assert (await http.get("/v1/problems", headers=admin)).json() == {"problems": []}
+        assert (await http.post(rank, json=RANK, headers=admin)).status_code == 201
+        ranked = await http.post(rank, json={**RANK, "eventId": "e"}, headers=decide)
+        assert ranked.status_code == 201
+        told = await http.post("/personalizer/v1.0/events/e/reward", json={"value": 1.0}, headers=decide)
+        assert told.status_code == 204
+        assert (await http.post(rank, json=more, headers=decide)).status_code == 403
+        arms = (await http.get("/v1/problems/personalizer/arms", headers=admin)).json()["arms"]
+        assert "cake" not in [row["arm"] for row in arms]
+        assert (await http.post(rank, json=more, headers=admin)).status_code == 201
+        assert (await http.post(rank, json=more, headers=decide)).status_code == 201
+
+    during(store, trial, Limits(compat="personalizer"))
+
+
+def test_personalizers_problems_are_limited_as_the_native_ones_are(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> list[int]:
+        named = [{**RANK, "contextFeatures": [{"superarm": {"problem": f"p{n}"}}]} for n in range(3)]
+        return [(await http.post("/personalizer/v1.0/rank", json=body)).status_code for body in named]
+
+    codes = during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer", problems=2))
+    assert codes == [201, 201, 429]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "sqlite":
+        return Sqlite(tmp_path / "log.db")
+    return Postgres(fresh(request.getfixturevalue("postgres"), "boundaries"))
+
+
+def test_a_nul_in_a_path_is_nothing_that_exists(store):
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        for operation in OPERATIONS:
+            if "{" not in operation.path:
+                continue
+            path = operation.path.format(name="p%00q", id="d%00e", version=1)
+            reply = await http.request(operation.method, path, json=operation.example)
+            creates = operation.method == "PUT" and operation.path.endswith("{name}")
+            assert reply.status_code == (422 if creates else 404), (operation.path, reply.text)
+        for page in ("/?problem=p&decision=a%00b", "/?problem=p&find=%00", "/?problem=p&try=%00"):
+            assert (await http.get(page)).status_code == 200
+        assert (await http.get("/?problem=a%00b")).status_code == 404
+        lines = '{"decision": "a\\u0000b", "feedback": []}'
+        bulk = await http.post("/v1/feedback/bulk", content=lines, headers={"content-type": "application/x-ndjson"})
+        assert bulk.status_code == 200
+        for path, body in PERSONALIZER[1:3]:
+            reply = await http.post(path.replace("/e/", "/a%00b/"), json=body)
+            assert reply.status_code == 404, reply.text
+
+    during(store, trial, Limits(compat="personalizer"))
+
+
+@pytest.mark.parametrize("given", ["%E2%82%AC", "a%0D%0Ab", "a%3B%20Path%3D/v1", "%00", "%FF"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_any_key_at_the_login_gets_an_answer(tmp_path, given, keyed):
+    store = Sqlite(tmp_path / "log.db")
+    if keyed:
+        key(store, "read")
+
+    async def trial(http: httpx.AsyncClient) -> httpx.Response:
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        return await http.post("/login", content=f"key={given}", headers=form)
+
+    reply = during(store, trial)
+    assert reply.status_code == (401 if keyed else 303)
+    assert reply.headers.get("set-cookie", "superarm_key=;").startswith("superarm_key=;")
