@@ -7,17 +7,25 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PINS :=
-TESTS :=
+PINS :=  # what pip installs besides, such as numba==0.61.0
+TESTS :=  # what to run instead of all tests
+# Run as plain Python too: every action set with every oracle, policies by their formulas, without compiling each.
+PLAIN_TESTS := tests/actions tests/oracles tests/test_agent.py \
+  tests/test_stored_data.py tests/service/test_stored_data.py \
+  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
+  index_policy list_policies)) \
+  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: demo test system optional-system lint types layers unit plain test-numba-oldest pristine bench clean
+.PHONY: demo test system optional-system lint types layers passes unit plain test-numba-oldest pristine bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
 	$(BIN)/superarm run quickstart --out out/quickstart
 
-test: optional-system lint types layers unit plain
+test: optional-system lint types layers passes
+
+passes: unit plain
 	@$(BIN)/python -B -m tests.left_out $(VENV)/record-unit $(VENV)/record-plain
 
 $(READY): pyproject.toml
@@ -46,16 +54,11 @@ layers: $(READY)
 unit: $(READY)
 	TEST_RECORD=$(VENV)/record-unit $(PYTEST) $(TESTS)
 
-# The kernels as plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
-	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) tests/actions tests/oracles tests/test_agent.py \
-	  tests/test_stored_data.py tests/service/test_stored_data.py \
-	  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
-	  index_policy list_policies)) \
-	  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did
+	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) $(or $(TESTS),$(PLAIN_TESTS))
 
 test-numba-oldest:
-	$(MAKE) unit plain VENV=.venv-numba-oldest PINS='numba==0.61.0'
+	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'
 
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py
