@@ -20,7 +20,10 @@ from typing import NamedTuple
 
 @functools.cache
 def chromium() -> str | None:
-    """The system's Chromium or Chrome, else the one that Playwright downloaded, else None."""
+    """The system's Chromium or Chrome, else the one that Playwright downloaded; None if Playwright cannot drive one."""
+    driver = [sys.executable, "-m", "playwright", "--version"]  # it needs a library that a minimal Debian lacks
+    if subprocess.run(driver, check=False, capture_output=True).returncode:
+        return None
     if path := shutil.which("chromium") or shutil.which("google-chrome"):
         return path
     from playwright.sync_api import sync_playwright
@@ -45,7 +48,7 @@ class Need(NamedTuple):
 
 
 NEEDS = {
-    "chromium": Need("Chromium", chromium, ("chromium",)),
+    "chromium": Need("Chromium", chromium, ("chromium", "libatomic1")),
     "cc": Need("a C compiler", lambda: shutil.which("cc"), ("gcc", "libc6-dev")),
     "curl": Need("curl", lambda: shutil.which("curl"), ("curl",)),
 }
@@ -64,14 +67,11 @@ def required() -> bool:
 def commands(names: list[str]) -> list[list[str]]:
     """The commands that install these needs on Debian or Ubuntu."""
     by_playwright = "chromium" in names and "ubuntu" in distribution()
-    by_apt = [name for name in names if not (by_playwright and name == "chromium")]
-    packages = [package for name in by_apt for package in NEEDS[name].packages]
-    found = [["apt-get", "update", "-qq"]]
-    if packages:
-        found.append(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages])
-    if by_playwright:
-        found.append(playwright_install())
-    return found
+    packages = {package for name in names for package in NEEDS[name].packages} - (
+        {"chromium"} if by_playwright else set()
+    )
+    apt_get = [["update", "-qq"], ["install", "-qq", "--yes", "--no-install-recommends", *sorted(packages)]]
+    return [["apt-get", *words] for words in apt_get] + ([playwright_install()] if by_playwright else [])
 
 
 def distribution() -> list[str]:

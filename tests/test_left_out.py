@@ -118,7 +118,7 @@ def test_root_on_debian_gets_what_is_missing(tmp_path, monkeypatch, capsys):
     assert system_packages.main(optional=False) == 0
     assert capsys.readouterr().out.splitlines() == ["Installing for the tests: Chromium, a C compiler, curl"]
     calls = (tmp_path / "calls").read_text()
-    assert "chromium gcc libc6-dev curl" in calls
+    assert "chromium curl gcc libatomic1 libc6-dev" in calls
     system_packages.chromium.cache_clear()
 
 
