@@ -8,7 +8,7 @@ sizes to which nothing can be added. Paths and spanning trees are feasible only 
 
 import numpy as np
 import pytest
-from action_sets import ALL, COMPILED, playable, random_ranks, random_set
+from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from superarm.policies import Ascent, EveryBatch, Moment, choose, prepare
 from superarm.policies.set_search import search
 from superarm.tally import from_prior
 
-pytestmark = pytest.mark.skipif(COMPILED, reason="every composition would compile; by make plain")
+pytestmark = pytest.mark.plain_only("every composition would be compiled anew")
 
 REWARDS = {
     "linear": sa.Linear(),
