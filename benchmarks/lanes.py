@@ -10,7 +10,7 @@ import superarm as sa
 from superarm._jit import kernel
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.rewards import gain
-from superarm.rewards.base import lift
+from superarm.rewards.base import item_gain
 
 N_ARMS, N_ITEMS, REPEATS = 1_024, 100, 200
 
@@ -35,19 +35,19 @@ def _plain_pass(z: Any, slopes: Any, start: Any, sums: Any, repeats: int) -> Non
 
 
 @kernel
-def _gains(reward: Any, terms: Any, memo: Any, q: Any, found: Any, repeats: int) -> None:
+def _gains(reward: Any, terms: Any, states: Any, q: Any, found: Any, repeats: int) -> None:
     for _ in range(repeats):
         for j in range(len(found)):
-            found[j] = gain(reward, terms, memo, q, j)
+            found[j] = gain(reward, terms, states, q, j)
 
 
 @kernel
-def _plain_gains(reward: Any, terms: Any, memo: Any, q: Any, found: Any, repeats: int) -> None:
+def _plain_gains(reward: Any, terms: Any, states: Any, q: Any, found: Any, repeats: int) -> None:
     for _ in range(repeats):
         for j in range(len(found)):
             g = 0.0
-            for i in range(len(memo)):
-                g += lift(reward, terms.weights[i], memo[i], q[j * len(memo) + i])
+            for i in range(len(states)):
+                g += item_gain(reward, terms.weights[i], states[i], q[j * len(states) + i])
             found[j] = g
 
 
@@ -71,10 +71,10 @@ def main() -> None:
         lambda: _pass(z, slopes, start, sums, REPEATS), lambda: _plain_pass(z, slopes, start, sums, REPEATS)
     )
     _tell("weighted_sums", *pair)
-    q, memo, found = rng.random(N_ARMS * N_ITEMS), rng.random(N_ITEMS), np.empty(N_ARMS)
+    q, states, found = rng.random(N_ARMS * N_ITEMS), rng.random(N_ITEMS), np.empty(N_ARMS)
     for reward in (sa.Coverage(), sa.Logistic()):
         problem = sa.Problem(N_ARMS, N_ITEMS, reward, sa.Subsets(5))
-        parts = problem.reward, problem.terms, memo, q, found, REPEATS
+        parts = problem.reward, problem.terms, states, q, found, REPEATS
         pair = _interleaved(lambda p=parts: _gains(*p), lambda p=parts: _plain_gains(*p))  # type: ignore[misc]
         _tell(f"gain, {type(reward).__name__}", *pair)
 

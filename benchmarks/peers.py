@@ -18,9 +18,9 @@ import numpy as np
 import superarm as sa
 from benchmarks import literal, native, sparse
 from benchmarks.states import parameters
-from superarm.actions import Ranks
-from superarm.noise import noise
+from superarm.actions import Candidates
 from superarm.oracles import Default, maximize
+from superarm.streams import new_stream
 
 SIZES = ((1_000, 200, 20), (10_000, 500, 20))
 K = 20
@@ -30,9 +30,9 @@ Call = Callable[[], Any]
 def ours(problem: sa.Problem, q: Any) -> Call:
     """superarm's default oracle on flat parameters."""
     oracle = Default().fit(problem)
-    ranks = Ranks(np.zeros(problem.n_arms), np.ones(problem.n_arms, bool))
-    chance = noise(np.random.SeedSequence(0))
-    return lambda: maximize(oracle, problem, q, ranks, chance)
+    candidates = Candidates(np.zeros(problem.n_arms), np.ones(problem.n_arms, bool))
+    chance = new_stream(np.random.SeedSequence(0))
+    return lambda: maximize(oracle, problem, q, candidates, chance)
 
 
 def submodlib_dense(q: Any, k: int, optimizer: str) -> Call:

@@ -49,23 +49,23 @@ def echo() -> Any:
 
 def service() -> Any:
     """The service on a file; ``SYNCHRONOUS=OFF`` takes durability away, to see what it costs."""
-    from superarm.service.app import Limits, application
-    from superarm.service.sqlite import Sqlite
+    from superarm.service.http.app import ServiceLimits, application
+    from superarm.service.storage.sqlite import Sqlite
 
     store = Sqlite(Path(os.environ["BENCH_DB"]))
     store._writer.execute(f"PRAGMA synchronous = {os.environ.get('SYNCHRONOUS', 'FULL')}")
-    return application(store, Limits())
+    return application(store, ServiceLimits())
 
 
 def made(path: Path, names: list[str], **settings: Any) -> None:
     """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
-    from superarm.service.events import Created, encode
-    from superarm.service.history import History
-    from superarm.service.ledger import Entry, Ledger
-    from superarm.service.snapshot import taken
-    from superarm.service.spec import PolicySpec, ProblemSpec, Settings
-    from superarm.service.sqlite import Sqlite
-    from superarm.service.store import Line
+    from superarm.service.domain.events import Created, encode
+    from superarm.service.domain.history import History
+    from superarm.service.domain.ledger import Ledger, LogEntry
+    from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
+    from superarm.service.storage.base import LogLine
+    from superarm.service.storage.snapshot import take_snapshot
+    from superarm.service.storage.sqlite import Sqlite
     from superarm.tally import Tally
 
     store, ledger, rng = Sqlite(path), Ledger(), np.random.default_rng(0)
@@ -74,13 +74,13 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
         arms, items = [f"a{n}" for n in range(n_arms)], [f"i{n}" for n in range(n_items)]
         wanted = Settings(policy=PolicySpec(policy), **{"max_pending": 10_000_000, **settings})  # type: ignore[arg-type]
         created = Created(0, ProblemSpec(arms=arms, items=items, k=k, settings=wanted), "key")
-        store.commit([Line("default", "problem", name, 0, encode(created))])
-        ledger.apply(Entry("default", "problem", name, 0, created))
+        store.commit([LogLine("default", "problem", name, 0, encode(created))])
+        ledger.apply(LogEntry("default", "problem", name, 0, created))
         hits = rng.binomial(PULLS, rng.uniform(0.0, 0.2, n_arms * n_items)).astype(float)
         tally = Tally(np.full(n_arms, float(PULLS)), hits, hits.copy(), np.zeros(0))
         learner = ledger.problems["default", name]
         learner.restore(tally, np.zeros(n_arms), PULLS * n_arms // k, History())
-    store.save(taken(ledger, {"": store.last()}))
+    store.save(take_snapshot(ledger, {"": store.last()}))
     store.close()
 
 
@@ -219,9 +219,9 @@ def feedback(n: int = 400) -> None:
 
 def start_up(home: Path, n_events: int) -> None:
     """From the process' start to its first decision, on a log of so many events; with and without snapshots."""
-    from superarm.service.events import ALL, Asked, Told, encode
-    from superarm.service.sqlite import Sqlite
-    from superarm.service.store import Line
+    from superarm.service.domain.events import ALL, Asked, Told, encode
+    from superarm.service.storage.base import LogLine
+    from superarm.service.storage.sqlite import Sqlite
 
     path = home / "million.db"
     made(path, ["bc"])
@@ -231,8 +231,8 @@ def start_up(home: Path, n_events: int) -> None:
         for n in range(first, first + 10_000):
             asked = Asked(0, "bc", f"d{n}", "", n + 1, (0, 1, 2, 3, 4), 20, 1)
             lines += [
-                Line("default", "decision", f"d{n}", 0, encode(asked)),
-                Line("default", "decision", f"d{n}", 1, body),
+                LogLine("default", "decision", f"d{n}", 0, encode(asked)),
+                LogLine("default", "decision", f"d{n}", 1, body),
             ]
         store.commit(lines)
     store.close()

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import superarm as sa
-from superarm.noise import streams
 from superarm.policies import prepare
-from superarm.simulation.engine import Game, advance, begin
+from superarm.simulation.engine import RunState, advance, begin
+from superarm.streams import run_streams
 from superarm.tally import Tally
 
 
@@ -49,8 +49,8 @@ def jumped(problem: sa.Problem, p: Any, t: int, pulls: int) -> State:
     return State(problem, sa.environments.Bernoulli(p), t, counts, total)
 
 
-def game(state: State, policy: Any) -> Game:
+def game(state: State, policy: Any) -> RunState:
     """The state as a run of ``policy``, which is fitted already."""
     tally = Tally(state.pulls.copy(), state.total.copy(), state.total.copy(), np.zeros(0))
-    memory, chance = prepare(policy, state.problem, tally), streams(np.random.SeedSequence(2))
-    return Game(tally, memory, chance, np.zeros(1), np.full(state.problem.k, -1))
+    memory, chance = prepare(policy, state.problem, tally), run_streams(np.random.SeedSequence(2))
+    return RunState(tally, memory, chance, np.zeros(1), np.full(state.problem.k, -1))

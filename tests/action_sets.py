@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Ranks
+from superarm.actions import Candidates
 from tests.left_out import COMPILED  # compiled, every kind of action set costs seconds
 
 plain = pytest.mark.plain_only("another composition to compile")
@@ -92,4 +92,4 @@ def playable(actions, n_arms, eligible=None):
 def random_ranks(n, rng):
     """Everyone eligible, or nearly everyone; few pulls, so that ties are common."""
     eligible = rng.random(n) < rng.choice([0.8, 1.0])
-    return Ranks(rng.integers(0, 3, n).astype(float), eligible)
+    return Candidates(rng.integers(0, 3, n).astype(float), eligible)

@@ -20,10 +20,10 @@ from superarm.actions import Explicit, Subsets
 from superarm.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy, kl_ucb
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
-from superarm.noise import uniform
 from superarm.oracles import Greedy, Guarantee
 from superarm.policies import Uniform
 from superarm.rewards import Coverage, Linear, Smoothness
+from superarm.streams import uniform
 from superarm.support import Sparse
 from superarm.testing import ContractViolation, check
 
@@ -54,8 +54,8 @@ EXAMPLES = {
     "superarm.environments.influence:IndependentCascade": environments.IndependentCascade(
         sparse.csr_array(np.array([[0.0, 0.3], [0.6, 0.0]]))
     ),
-    "superarm.environments.places:DependentClick": environments.DependentClick(P, [0.9, 0.4]),
-    "superarm.environments.places:PositionBased": environments.PositionBased(P, [0.9, 0.4]),
+    "superarm.environments.positions:DependentClick": environments.DependentClick(P, [0.9, 0.4]),
+    "superarm.environments.positions:PositionBased": environments.PositionBased(P, [0.9, 0.4]),
     "superarm.environments.replay:Replay": environments.Replay(np.random.default_rng(0).random((4, 2, 3))),
     "superarm.environments.swinging:Swinging": environments.Swinging(P, P[:, ::-1].copy(), 1e5, 5000),
     "superarm.environments.switching:Switching": environments.Switching([P, P[:, ::-1]], [1, 5000]),
@@ -92,7 +92,7 @@ EXAMPLES = {
     "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
     "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
-    "superarm.policies.fading:Fading": superarm.sliding_window(kl_ucb(), 12, blocks=3),
+    "superarm.policies.forgetting:Fading": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
     "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.one_gaussian:OneGaussian": policies.OneGaussian(),
@@ -189,21 +189,21 @@ def test_a_policy_with_a_failing_oracle_keeps_the_contract():
 @component
 class AboveOne(Bernstein):
     @interpreted
-    def score(self, mean, deviation, level, noise):
+    def score(self, mean, deviation, level, stream):
         return mean + level
 
 
 @component
 class BelowMean(Bernstein):
     @interpreted
-    def score(self, mean, deviation, level, noise):
+    def score(self, mean, deviation, level, stream):
         return mean * level / (1.0 + level)
 
 
 @component
 class FallingScore(Bernstein):
     @interpreted
-    def score(self, mean, deviation, level, noise):
+    def score(self, mean, deviation, level, stream):
         return mean + (1.0 - mean) / (1.0 + level)
 
 
@@ -231,7 +231,7 @@ class Ordered(Linear):
 @component
 class WrongLift(Coverage):
     @interpreted
-    def lift(self, weight, state, q):
+    def item_gain(self, weight, state, q):
         return weight * q
 
 
@@ -242,7 +242,7 @@ class Harmful(Linear):
         return -weight * state
 
     @interpreted
-    def lift(self, weight, state, q):
+    def item_gain(self, weight, state, q):
         return -weight * q
 
 
@@ -319,29 +319,29 @@ class AdmitsTooMuch(Subsets):
 @component
 class CoversTooMuch(Subsets):
     @interpreted
-    def cover(self, ranks):
-        return np.arange(len(ranks.pulls))
+    def cover(self, candidates):
+        return np.arange(len(candidates.counts))
 
 
 @component
 class SamplesNothing(Subsets):
     @interpreted
-    def sample(self, ranks, noise):
+    def sample(self, candidates, stream):
         return np.zeros(0, np.int64)
 
 
 @component
 class Worst(Greedy):
     @interpreted
-    def maximize(self, problem, q, ranks, noise):
+    def maximize(self, problem, q, candidates, stream):
         worth = q.reshape(problem.n_arms, -1).sum(axis=1)
-        return np.argsort(np.where(ranks.eligible, worth, np.inf))[:3]
+        return np.argsort(np.where(candidates.eligible, worth, np.inf))[:3]
 
 
 @component
 class Ineligible(Greedy):
     @interpreted
-    def maximize(self, problem, q, ranks, noise):
+    def maximize(self, problem, q, candidates, stream):
         return np.argsort(-q.reshape(problem.n_arms, -1).sum(axis=1))[:3]
 
     @interpreted
@@ -355,42 +355,42 @@ COUNTER = itertools.count()
 @component
 class Moody(Greedy):
     @interpreted
-    def maximize(self, problem, q, ranks, noise):
-        return np.flatnonzero(ranks.eligible)[next(COUNTER) % 2 :][:3]
+    def maximize(self, problem, q, candidates, stream):
+        return np.flatnonzero(candidates.eligible)[next(COUNTER) % 2 :][:3]
 
 
 @component
 class PlaysTooMany(Uniform):
     @interpreted
-    def choose(self, problem, moment, memory, noise):
+    def choose(self, problem, current, memory, stream):
         return np.arange(problem.n_arms)
 
 
 @component
 class Fickle(Uniform):
     @interpreted
-    def choose(self, problem, moment, memory, noise):
+    def choose(self, problem, current, memory, stream):
         return np.array([next(COUNTER) // 3 % problem.n_arms])
 
 
 @component
 class NeverForgets(Uniform):
     @interpreted
-    def learn(self, problem, tally, memory, feedback, noise, sign):
+    def learn(self, problem, tally, memory, feedback, stream, sign):
         tally.pulls[feedback.action] += 1.0
 
 
 @component
 class OutOfRange(Bernoulli):
     @interpreted
-    def draw(self, support, action, t, noise, outcome, seen):
+    def draw(self, support, action, t, stream, outcome, seen):
         outcome[:] = 1.5
 
 
 @component
 class Contagious(Bernoulli):
     @interpreted
-    def draw(self, support, action, t, noise, outcome, seen):
+    def draw(self, support, action, t, stream, outcome, seen):
         outcome[:] = (t + len(action)) % 2
 
     @interpreted
@@ -401,16 +401,16 @@ class Contagious(Bernoulli):
 @component
 class LiesAboutMeans(Bernoulli):
     @interpreted
-    def draw(self, support, action, t, noise, outcome, seen):
+    def draw(self, support, action, t, stream, outcome, seen):
         outcome[:] = 0.2
 
 
 @component
 class InCallOrder(Bernoulli):
     @interpreted
-    def draw(self, support, action, t, noise, outcome, seen):
+    def draw(self, support, action, t, stream, outcome, seen):
         for place in range(len(action) * self.p.shape[1]):  # without seek: what was drawn before decides
-            outcome[place] = float(uniform(noise) < 0.5)
+            outcome[place] = float(uniform(stream) < 0.5)
 
     @interpreted
     def means(self, t):
@@ -422,7 +422,7 @@ class Swollen(NamedTuple):
     rho: Annotated[Any, lambda value, name: value + 1.0] = 0.0
 
     @interpreted
-    def score(self, mean, deviation, level, noise):
+    def score(self, mean, deviation, level, stream):
         return mean
 
     @interpreted

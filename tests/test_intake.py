@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from superarm.intake import Coin, Exact, take
-from superarm.noise import noise, seek
+from superarm.streams import new_stream, seek
 from superarm.support import Dense
 from superarm.tally import Feedback, empty, record
 
@@ -12,13 +12,13 @@ N = 4000
 
 
 def coins(outcome, seed=0):
-    source = noise(np.random.SeedSequence(seed))
+    source = new_stream(np.random.SeedSequence(seed))
     seek(source, 1, 0)
     return np.array([take(Coin(), outcome, source) for _ in range(N)])
 
 
 def test_exact_takes_the_outcome_itself():
-    source = noise(np.random.SeedSequence(0))
+    source = new_stream(np.random.SeedSequence(0))
     assert [take(Exact(), x, source) for x in (0.0, 0.3, 1.0)] == [0.0, 0.3, 1.0]
 
 
@@ -36,7 +36,7 @@ def test_certain_outcomes_are_taken_as_they_are():
 
 
 def test_coins_hang_on_round_and_arm_alone():
-    here, source = Dense(3, 4), noise(np.random.SeedSequence(5))
+    here, source = Dense(3, 4), new_stream(np.random.SeedSequence(5))
     half = np.full(12, 0.5)
 
     def flipped(action, seen_first):

@@ -12,7 +12,7 @@ from superarm._jit import component, components, interpreted, kernel, lean, verb
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, Bernstein
 from superarm.rewards import Coverage, Terms, value
-from superarm.rewards.base import lift
+from superarm.rewards.base import item_gain
 from superarm.support import Dense
 
 compiled_only = pytest.mark.compiled_only("it is about compiled code")
@@ -122,7 +122,7 @@ def test_a_missing_method_is_named_in_kernels_too():
 
 @component
 class Halving(NamedTuple):
-    """A reward without ``lift``: each joining arm with q > 0 halves what is left."""
+    """A reward without ``item_gain``: each joining arm with q > 0 halves what is left."""
 
     def start(self, weight: float) -> float:
         return weight
@@ -139,8 +139,8 @@ def test_a_reward_of_ones_own_without_lift():
     q = np.array([1.0, 0.0, 1.0, 1.0])
     # Item 0 is halved twice: 8 - 2 = 6; item 1 once: 4 - 2 = 2.
     assert value(Halving(), terms, q, np.array([0, 1])) == 8.0
-    assert lift(Halving(), 8.0, 4.0, 0.3) == 2.0
-    assert lift(Coverage(), 8.0, 4.0, 0.25) == 1.0
+    assert item_gain(Halving(), 8.0, 4.0, 0.3) == 2.0
+    assert item_gain(Coverage(), 8.0, 4.0, 0.25) == 1.0
 
 
 # ---- construction

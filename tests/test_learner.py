@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.learner import Learner
 from superarm.learner.state import learner_to_plain
-from superarm.noise import Noise, noise, seek
+from superarm.streams import Stream, new_stream, seek
 from superarm.tally import Feedback
 from tests.action_sets import plain
 
 pytestmark = plain
 
 PROBLEM = sa.Problem(n_arms=5, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
-ROUNDING = noise(np.random.SeedSequence(3))
+ROUNDING = new_stream(np.random.SeedSequence(3))
 POLICIES = {
     "kl_ucb": sa.kl_ucb(),
     "cts": sa.cts(),
@@ -36,8 +36,8 @@ def key(n: int) -> np.ndarray:
     return np.array([n * 7_919 + 1], np.uint64)
 
 
-def stream(n: int) -> Noise:
-    return Noise(key(n), key(n))
+def stream(n: int) -> Stream:
+    return Stream(key(n), key(n))
 
 
 def feedback(t: int, rng: np.random.Generator) -> Feedback:
@@ -75,7 +75,7 @@ def test_batches_by_one_call_are_those_of_one_call_each(name):
     learner.pend([0, 0, 3], 11)
     one_by_one = []
     for n in range(20):
-        batch = learner.choose(12 + n, learner.playable(), Noise(keys[n : n + 1], keys[n : n + 1].copy()))
+        batch = learner.choose(12 + n, learner.playable(), Stream(keys[n : n + 1], keys[n : n + 1].copy()))
         learner.pend(batch, 12 + n)
         one_by_one.append(batch.tolist())
     assert together == one_by_one
@@ -184,7 +184,7 @@ def test_a_policy_that_does_not_fit_leaves_the_learner_as_it_was():
 
 def test_streams_of_other_rounds_draw_the_same_numbers():
     from superarm.learner.rounds import stream_as_of
-    from superarm.noise import uniform
+    from superarm.streams import uniform
 
     other = stream_as_of(ROUNDING, 5, 90)
     seek(ROUNDING, 5, 3)

@@ -18,9 +18,9 @@ from scipy import sparse
 import superarm as sa
 from superarm.environments import Bernoulli, Beta, CommonShock, Copula
 from superarm.indices.kl import upper_confidence
-from superarm.noise import beta as beta_number
-from superarm.noise import noise, normal, seek, uniform
 from superarm.simulation import advance, begin
+from superarm.streams import beta as beta_number
+from superarm.streams import new_stream, normal, seek, uniform
 
 N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60
 RNG = np.random.default_rng(5)
@@ -48,11 +48,11 @@ GAMES = {
 
 def play(name):
     """A digest of one game, and its tally and earnings as text for the eye."""
-    problem, world, policy = GAMES[name]()
+    problem, environment, policy = GAMES[name]()
     ready = policy.fit(problem)
-    game = begin(problem, world, ready, np.random.SeedSequence(3))
+    game = begin(problem, environment, ready, np.random.SeedSequence(3))
     rounds, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
-    advance(problem, world, ready, game, rounds, earned)
+    advance(problem, environment, ready, game, rounds, earned)
     arrays = [game.tally.pulls, game.tally.total, game.tally.square, game.memory.mean, game.memory.deviation, earned]
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
     return {"digest": digest, "pulls": game.tally.pulls.tolist(), "earned": [x.hex() for x in earned.tolist()]}
@@ -60,7 +60,7 @@ def play(name):
 
 def numbers():
     """Draws and KL bounds, to the bit."""
-    source = noise(np.random.SeedSequence(9))
+    source = new_stream(np.random.SeedSequence(9))
     drawn = []
     for t in range(40):
         seek(source, t, 2)

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from superarm.noise import Noise, beta, gamma, integer, mix, noise, normal, quantile, seek, streams, uniform
+from superarm.streams import Stream, beta, gamma, integer, mix, new_stream, normal, quantile, run_streams, seek, uniform
 
 STEP = 0x9E3779B97F4A7C15
 N = 20_000
 
 
 def stream(seed=0):
-    return noise(np.random.SeedSequence(seed))
+    return new_stream(np.random.SeedSequence(seed))
 
 
 def at(state):
     """A stream whose next word is ``splitmix(state + STEP)``."""
-    return Noise(np.zeros(1, np.uint64), np.array([state], np.uint64))
+    return Stream(np.zeros(1, np.uint64), np.array([state], np.uint64))
 
 
 def drawn(draw, n=N, seed=0):
@@ -76,9 +76,9 @@ def test_neighbouring_places_are_uniform_and_uncorrelated():
 
 def test_streams_of_one_seed_are_three_and_leave_the_seed_alone():
     seed = np.random.SeedSequence(7)
-    keys = [int(part.key[0]) for part in streams(seed)]
+    keys = [int(part.key[0]) for part in run_streams(seed)]
     assert len(set(keys)) == 3
-    assert keys == [int(part.key[0]) for part in streams(seed)]
+    assert keys == [int(part.key[0]) for part in run_streams(seed)]
     assert seed.n_children_spawned == 0
     assert keys == [int(child.generate_state(1, np.uint64)[0]) for child in np.random.SeedSequence(7).spawn(3)]
 

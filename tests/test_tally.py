@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
-from superarm.noise import noise
+from superarm.streams import new_stream
 from superarm.support import Dense
 from superarm.tally import Feedback, allow_missing, empty, estimates, from_data, from_prior, merge, record
 
 HERE = Dense(3, 2)
-UNUSED = noise(np.random.SeedSequence(0))
+UNUSED = new_stream(np.random.SeedSequence(0))
 
 outcomes = st.floats(0.0, 1.0)
 rounds = st.lists(

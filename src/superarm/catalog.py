@@ -10,7 +10,7 @@ from superarm.policies import (
     BatchPolicy,
     Delta,
     EpsilonGreedy,
-    Fading,
+    Forgetting,
     IndexPolicy,
     JointPolicy,
     LeastPlayed,
@@ -196,7 +196,7 @@ def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     return IndexPolicy(Mean(), oracle)
 
 
-def sliding_window(of: Policy, window: int, blocks: int = 16) -> Fading:
+def sliding_window(of: Policy, window: int, blocks: int = 16) -> Forgetting:
     """Any policy on the last ``window`` rounds alone, for worlds that change. After [GarivierMoulines2011]_ (SW-UCB).
 
     The window moves by a ``blocks``-th of it at a time: exactly, in memory for ``blocks`` tallies.
@@ -206,10 +206,10 @@ def sliding_window(of: Policy, window: int, blocks: int = 16) -> Fading:
     """
     _count("window", window, 1)
     _count("blocks", blocks, 1)
-    return Fading(of, -(-window // blocks), np.ones(blocks), traits.intake(of))
+    return Forgetting(of, -(-window // blocks), np.ones(blocks), traits.intake(of))
 
 
-def discounted(of: Policy, half_life: int) -> Fading:
+def discounted(of: Policy, half_life: int) -> Forgetting:
     """Any policy on a tally whose every ``half_life`` rounds count half as much as the next: for worlds that change.
 
     After [GarivierMoulines2011]_ (D-UCB), exact, and forgotten for good after eight half-lives. It remembers about
@@ -219,7 +219,7 @@ def discounted(of: Policy, half_life: int) -> Fading:
     [1.0, 0.5, 0.25]
     """
     _count("half_life", half_life, 1)
-    return Fading(of, half_life, 0.5 ** np.arange(8.0), traits.intake(of))
+    return Forgetting(of, half_life, 0.5 ** np.arange(8.0), traits.intake(of))
 
 
 def _count(name: str, value: int, least: int) -> None:

@@ -3,13 +3,13 @@
 from typing import NamedTuple, Protocol
 
 from superarm._jit import component, verb
-from superarm.noise import Noise, uniform
+from superarm.streams import Stream, uniform
 
 
 class Intake(Protocol):
     """How an outcome of [0, 1] enters the tally."""
 
-    def take(self, outcome: float, noise: Noise) -> float:
+    def take(self, outcome: float, stream: Stream) -> float:
         """The number of [0, 1] that is recorded for ``outcome``."""
         ...
 
@@ -18,7 +18,7 @@ class Intake(Protocol):
 class Exact(NamedTuple):
     """The outcome as it is."""
 
-    def take(self, outcome: float, noise: Noise) -> float:
+    def take(self, outcome: float, stream: Stream) -> float:
         return outcome
 
 
@@ -29,8 +29,8 @@ class Coin(NamedTuple):
     Implements [WangChen2018]_ (CTS, Algorithm 1, "update"), after [AgrawalGoyal2012]_.
     """
 
-    def take(self, outcome: float, noise: Noise) -> float:
-        return 1.0 if uniform(noise) < outcome else 0.0
+    def take(self, outcome: float, stream: Stream) -> float:
+        return 1.0 if uniform(stream) < outcome else 0.0
 
 
 take = verb(Intake.take)

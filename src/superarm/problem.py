@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Actions, Ranks
+from superarm.actions import Actions, Candidates
 from superarm.arrays import Floats, Ints, arms, floats, probabilities
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
 from superarm.support import Dense, Sparse, Support, size
 from superarm.tally import Tally, from_data, from_prior
 
-LARGEST = 2**31
+MAX_DIMENSION = 2**31
 """No dimension of a problem may reach this: indices stay far from overflow."""
 
 
@@ -61,7 +61,7 @@ class Problem(_Fields):
         support: Any = None,
     ) -> "Problem":
         for name, value in (("n_arms", n_arms), ("n_items", n_items)):
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value < LARGEST:
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value < MAX_DIMENSION:
                 raise InvalidArgument(name, f"{value!r} is not a positive whole number", "give an int >= 1")
         if not callable(getattr(reward, "join", None)) or isinstance(reward, type):
             raise InvalidArgument("reward", f"{reward!r} is not a reward", "give e.g. Coverage()")
@@ -122,10 +122,10 @@ class Problem(_Fields):
         batch, new = arms(action, "action", self.n_arms), int(arms([arm], "arm", self.n_arms)[0])
         if new in batch:
             return 0.0
-        memo = base.fresh(self.reward, self.terms)
+        states = base.initial_states(self.reward, self.terms)
         for j in batch:
-            base.absorb(self.reward, self.terms, memo, q, int(j))
-        return base.gain(self.reward, self.terms, memo, q, new)
+            base.join_arm(self.reward, self.terms, states, q, int(j))
+        return base.gain(self.reward, self.terms, states, q, new)
 
     def action(self, action: Any) -> Ints:
         """``action`` as an array of arms, after checking that it may be played."""
@@ -147,9 +147,9 @@ class Problem(_Fields):
         """The tally of ``strength`` imagined binary observations of each arm with means ``mean`` (n_arms, n_items)."""
         return from_prior(self.support, self.entries(mean, "mean"), strength)
 
-    def ranks(self) -> Ranks:
+    def candidates(self) -> Candidates:
         """No arm pulled yet, all eligible."""
-        return Ranks(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
+        return Candidates(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
 
 
 def _weights(weights: Any, n_items: int) -> Floats:

@@ -15,7 +15,7 @@ from superarm._jit import inlined, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
-from superarm.noise import Noise, noise, seek
+from superarm.streams import Stream, new_stream, seek
 from superarm.support import Support, size, span
 
 GRID = 16777216.0
@@ -70,7 +70,7 @@ def allow_missing(tally: Tally) -> Tally:
 
 
 @lean
-def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, noise: Noise, sign: float) -> None:
+def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, stream: Stream, sign: float) -> None:
     """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
 
     A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not. An arm of which
@@ -80,13 +80,13 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, n
     partial = missed.size > 0
     at = 0
     for j in feedback.action:
-        seek(noise, feedback.t, j)
+        seek(stream, feedback.t, j)
         pulls[j] += sign
         first, last = span(support, j)
         entry, place = np.uint64(first), np.uint64(at)
         whole, together = True, 0.0
         for o in range(np.uint64(last - first)):
-            x = _on_grid(take(intake, feedback.outcome[place + o], noise))
+            x = _on_grid(take(intake, feedback.outcome[place + o], stream))
             if partial and not feedback.seen[place + o]:
                 missed[entry + o] += sign
                 whole = False
@@ -174,7 +174,7 @@ def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> T
     for name, given in (("outcomes", rows), ("seen", marks)):
         if len(given) != len(arms):
             raise InvalidArgument(name, f"{len(given)} rows for {len(arms)} arms", "give one row an arm")
-    unused = noise(np.random.SeedSequence(0))
+    unused = new_stream(np.random.SeedSequence(0))
     for j, row, mark in zip(arms, rows, marks, strict=True):
         action = _arm(j, support.n_arms)
         first, last = span(support, int(action[0]))

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Actions, Ranks, Subsets, admits, capacity, cover, sample
+from superarm.actions import Actions, Candidates, Subsets, admits, capacity, cover, sample
 from superarm.arrays import Ints
 from superarm.describe import build, describe
-from superarm.environments import Environment, Sheet, draw
+from superarm.environments import AnswerBuffer, Environment, draw
 from superarm.errors import SuperarmError
 from superarm.indices import Index, unclipped
-from superarm.noise import Noise, noise, seek, streams, uniform
 from superarm.oracles import Oracle, maximize
 from superarm.policies import Policy, learn
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
-from superarm.rewards.base import derivative, join, lift, start, worth
+from superarm.rewards.base import derivative, item_gain, join, start, worth
 from superarm.simulation.engine import rounds
+from superarm.streams import Stream, new_stream, run_streams, seek, uniform
 from superarm.support import Support, length
 from superarm.tally import Feedback
 
@@ -76,12 +76,12 @@ def check_index(index: Index) -> None:
         pulls, t, share = float(rng.integers(1, 10_000)), int(rng.integers(1, 10**6)), float(rng.random())
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
         _require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
-        q, other = (index.score(mean, deviation, x, noise(np.random.SeedSequence(n))) for n in (1, 2))
+        q, other = (index.score(mean, deviation, x, new_stream(np.random.SeedSequence(n))) for n in (1, 2))
         clipped = q <= 1.0 or unclipped(index)
         _require(0.0 <= q and clipped, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
         if q == other and later > x:
-            more = index.score(mean, deviation, later, noise(np.random.SeedSequence(1)))
-            sampled = more != index.score(mean, deviation, later, noise(np.random.SeedSequence(2)))
+            more = index.score(mean, deviation, later, new_stream(np.random.SeedSequence(1)))
+            sampled = more != index.score(mean, deviation, later, new_stream(np.random.SeedSequence(2)))
             _require(sampled or q >= mean, "scores are at least the mean", mean=mean, level=x, score=q)
             _require(sampled or more >= q, "scores grow with the level", mean=mean, levels=(x, later))
 
@@ -98,11 +98,11 @@ def check_reward(reward: Reward, k: int = 5) -> None:
         _require(np.isclose(state, shuffled, rtol=1e-9), "the order of joining does not matter", q=qs.tolist())
         q = float(qs[-1])
         difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
-        gain = lift(reward, weight, state, q)
+        gain = item_gain(reward, weight, state, q)
         _require(abs(gain - difference) <= 1e-9 * weight, "lift is a difference of worth", state=state, q=q)
         harmless = gain >= 0.0 or not getattr(reward, "monotone", True)
         _require(harmless, "an arm never takes worth away", state=state, q=q)
-        early = lift(reward, weight, start(reward, weight), q)
+        early = item_gain(reward, weight, start(reward, weight), q)
         if reward.submodular:
             _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
         if reward.modular:
@@ -117,7 +117,7 @@ def _check_slopes(reward: Reward, weight: float, qs: Any, smoothness: Any) -> No
         for other in np.delete(qs, n):
             state = join(reward, state, float(other))
         slopes.append(derivative(reward, weight, state, float(q)) / weight)
-        rise = lift(reward, weight, state, float(q) + 5e-7) - lift(reward, weight, state, float(q) - 5e-7)
+        rise = item_gain(reward, weight, state, float(q) + 5e-7) - item_gain(reward, weight, state, float(q) - 5e-7)
         smooth = abs(rise / 1e-6 - slopes[-1] * weight) <= 1e-3 * weight * (1.0 + slopes[-1])
         _require(smooth or _kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
     gini = float(np.sqrt(np.sum(qs * (1.0 - qs) * np.square(slopes))))
@@ -148,8 +148,8 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
                     possible = any({*part, arm} <= other for other in batches)
                     said = admits(actions, chosen, size, arm)
                     _require(said == possible, "admits tells what can be extended", chosen=part, arm=arm)
-    ranks = Ranks(np.zeros(n_arms), np.ones(n_arms, bool))
-    for played in (cover(actions, ranks), sample(actions, ranks, noise(np.random.SeedSequence(0)))):
+    candidates = Candidates(np.zeros(n_arms), np.ones(n_arms, bool))
+    for played in (cover(actions, candidates), sample(actions, candidates, new_stream(np.random.SeedSequence(0)))):
         _require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
 
 
@@ -168,9 +168,11 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
         eligible = np.ones(task.n_arms, bool)
         if trial % 2 and isinstance(task.actions, Subsets):
             eligible[rng.integers(task.n_arms)] = False
-        ranks = Ranks(rng.integers(0, 3, task.n_arms).astype(float), eligible)
+        candidates = Candidates(rng.integers(0, 3, task.n_arms).astype(float), eligible)
         q = task.entries(p)
-        action, again = (maximize(ready, task, q, ranks, noise(np.random.SeedSequence(trial))) for _ in range(2))
+        action, again = (
+            maximize(ready, task, q, candidates, new_stream(np.random.SeedSequence(trial))) for _ in range(2)
+        )
         _require(np.array_equal(action, again), "the same stream gives the same batch", p=p.tolist())
         _require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
         value = task.value(p, action)
@@ -196,13 +198,13 @@ class _AnyAnswer(NamedTuple):
     def partial(self) -> bool:
         return True
 
-    def widest(self, support: Support, n_arms: int, k: int) -> int:
+    def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
         return max(length(support, np.array([j])) for j in range(n_arms)) * k
 
-    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
-        seek(noise, t, 0)
+    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
+        seek(stream, t, 0)
         for o in range(length(support, action)):
-            sheet.outcome[o], sheet.seen[o] = uniform(noise), uniform(noise) < 0.9
+            sheet.outcome[o], sheet.seen[o] = uniform(stream), uniform(stream) < 0.9
         return -1
 
 
@@ -215,7 +217,7 @@ def _played(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
         slip = Feedback(t, action, rng.random(size), np.ones(size, bool))
         before = [values.copy() for values in game.tally]
         for sign in (1.0, -1.0):
-            learn(policy, problem, game.tally, game.memory, slip, game.streams.coin, sign)
+            learn(policy, problem, game.tally, game.memory, slip, game.streams.rounding, sign)
         same = all(np.array_equal(x, y) for x, y in zip(before, game.tally, strict=True))
         _require(same, "what is taken back leaves no trace", action=action.tolist())
         actions.append(action)
@@ -232,13 +234,13 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     n_arms, n_items = np.shape(means) if problem is None else (0, 0)
     task = problem or Problem(n_arms, n_items, Coverage(), Subsets(1))
     p = task.entries(means)
-    everyone, (world, _, _) = np.arange(task.n_arms), streams(np.random.SeedSequence(0))
+    everyone, (answers, _, _) = np.arange(task.n_arms), run_streams(np.random.SeedSequence(0))
     size = length(task.support, everyone)
     outcome, seen = np.empty(size), np.ones(size, bool)
     total, square, count = np.zeros(size), np.zeros(size), np.zeros(size)
     for t in range(1, rounds + 1):
         seen[:] = True
-        draw(environment, task.support, everyone, t, world, outcome, seen)
+        draw(environment, task.support, everyone, t, answers, outcome, seen)
         _require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
         total += np.where(seen, outcome, 0.0)
         square += np.where(seen, outcome**2, 0.0)
@@ -246,8 +248,8 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     alone, part = np.empty(size), everyone[-1:]
     last = length(task.support, part)
     for t in range(1, 31):  # one round would let one entry of two values pass half of the time
-        draw(environment, task.support, everyone, t, world, outcome, np.ones(size, bool))
-        draw(environment, task.support, part, t, world, alone, np.ones(size, bool))
+        draw(environment, task.support, everyone, t, answers, outcome, np.ones(size, bool))
+        draw(environment, task.support, part, t, answers, alone, np.ones(size, bool))
         _require(np.array_equal(alone[:last], outcome[-last:]), "an arm's outcome does not hang on the others", t=t)
     mean = total / np.maximum(count, 1.0)
     error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))

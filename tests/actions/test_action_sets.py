@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from superarm.actions import admits, ceiling, cover, heaviest, joins, sample
 from superarm.actions.traits import tractable
-from superarm.noise import noise
+from superarm.streams import new_stream
 from superarm.testing import check_plain
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -37,15 +37,15 @@ def test_batches_are_the_largest_of_what_may_be_played(kind, seed):
 def test_an_arm_may_join_if_and_only_if_some_batch_holds_them_all(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
-    ranks = random_ranks(n, rng)
+    candidates = random_ranks(n, rng)
     everything = [set(batch) for batch in playable(actions, n)]
-    eligible = [set(batch) for batch in playable(actions, n, ranks.eligible)]
+    eligible = [set(batch) for batch in playable(actions, n, candidates.eligible)]
     chosen, size = np.full(n, -1), 0
     for arm in rng.permutation(n):
         batch = {*chosen[:size].tolist(), int(arm)}
         assert admits(actions, chosen, size, int(arm)) == any(batch <= other for other in everything)
-        if ranks.eligible[list(batch)].all():
-            assert joins(actions, ranks, chosen, size, int(arm)) == any(batch <= other for other in eligible)
+        if candidates.eligible[list(batch)].all():
+            assert joins(actions, candidates, chosen, size, int(arm)) == any(batch <= other for other in eligible)
         if any(batch <= other for other in everything):
             chosen[size] = arm
             size += 1
@@ -57,9 +57,9 @@ def test_an_arm_may_join_if_and_only_if_some_batch_holds_them_all(kind, seed):
 def test_the_heaviest_batch_and_its_ceiling(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
-    ranks, weights = random_ranks(n, rng), rng.choice([rng.random(n), rng.integers(0, 3, n).astype(float)])
-    allowed = playable(actions, n, ranks.eligible)
-    found, above = heaviest(actions, weights, ranks), ceiling(actions, weights, ranks)
+    candidates, weights = random_ranks(n, rng), rng.choice([rng.random(n), rng.integers(0, 3, n).astype(float)])
+    allowed = playable(actions, n, candidates.eligible)
+    found, above = heaviest(actions, weights, candidates), ceiling(actions, weights, candidates)
     if not allowed:
         assert len(found) == 0
         return
@@ -79,15 +79,15 @@ def test_the_heaviest_batch_and_its_ceiling(kind, seed):
 def test_covers_and_samples_may_be_played_and_covers_hold_new_arms(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
-    ranks = random_ranks(n, rng)
-    allowed = playable(actions, n, ranks.eligible)
-    first, again = (sample(actions, ranks, noise(np.random.SeedSequence(seed))) for _ in range(2))
-    covering = cover(actions, ranks)
+    candidates = random_ranks(n, rng)
+    allowed = playable(actions, n, candidates.eligible)
+    first, again = (sample(actions, candidates, new_stream(np.random.SeedSequence(seed))) for _ in range(2))
+    covering = cover(actions, candidates)
     assert np.array_equal(first, again)
     if not allowed:
         assert len(first) == len(covering) == 0
         return
-    new = ranks.pulls == 0.0
+    new = candidates.counts == 0.0
     assert tuple(sorted(first.tolist())) in allowed
     assert tuple(sorted(covering.tolist())) in allowed
     most = max(new[list(batch)].sum() for batch in allowed)
@@ -99,7 +99,7 @@ def test_covers_and_samples_may_be_played_and_covers_hold_new_arms(kind, seed):
 @pytest.mark.parametrize("kind", ALL)
 def test_every_batch_is_sampled_sooner_or_later(kind):
     actions, n = random_set(kind, np.random.default_rng(3))
-    ranks = random_ranks(n, np.random.default_rng(0))._replace(eligible=np.ones(n, bool))
-    stream = noise(np.random.SeedSequence(0))
-    seen = {tuple(sorted(sample(actions, ranks, stream).tolist())) for _ in range(3000)}
+    candidates = random_ranks(n, np.random.default_rng(0))._replace(eligible=np.ones(n, bool))
+    stream = new_stream(np.random.SeedSequence(0))
+    seen = {tuple(sorted(sample(actions, candidates, stream).tolist())) for _ in range(3000)}
     assert set(map(tuple, map(sorted, actions.batches(n)))) <= seen

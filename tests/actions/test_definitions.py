@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Ranks, heaviest
+from superarm.actions import Candidates, heaviest
 from superarm.actions.traits import budgeted, exchange, tractable, uniform
 
 WRONG = [
@@ -103,14 +103,14 @@ def test_the_heaviest_subset_is_the_start_of_all_arms_in_order(k, levels):
     rng = np.random.default_rng(k)
     for _ in range(20):
         weights, pulls = rng.integers(0, levels, 90) / levels, rng.integers(1, 4, 90).astype(float)
-        ranks = Ranks(pulls, rng.random(90) < rng.choice([0.05, 0.5, 1.0]))
-        line = sorted(np.flatnonzero(ranks.eligible), key=lambda j: (-weights[j], pulls[j], j))
-        assert heaviest(sa.Subsets(k), weights, ranks).tolist() == line[:k]
+        candidates = Candidates(pulls, rng.random(90) < rng.choice([0.05, 0.5, 1.0]))
+        line = sorted(np.flatnonzero(candidates.eligible), key=lambda j: (-weights[j], pulls[j], j))
+        assert heaviest(sa.Subsets(k), weights, candidates).tolist() == line[:k]
 
 
 def test_trees_have_no_batch_where_the_eligible_edges_do_not_connect():
     trees = sa.SpanningTrees(3, [(0, 1), (1, 2), (0, 1)])
-    some = Ranks(np.zeros(3), np.array([True, False, True]))
+    some = Candidates(np.zeros(3), np.array([True, False, True]))
     assert len(heaviest(trees, np.ones(3), some)) == 0
 
 

@@ -23,7 +23,7 @@ from superarm.diffusion import (
 )
 from superarm.diffusion.sets import Line
 from superarm.environments import IndependentCascade, respond
-from superarm.noise import noise
+from superarm.streams import new_stream
 from superarm.support import Sparse
 
 EDGES = [(0, 1, 0.5), (0, 2, 0.3), (1, 3, 0.9), (2, 3, 0.4), (3, 4, 0.6), (4, 0, 0.7), (5, 4, 1.0), (2, 5, 0.2)]
@@ -57,7 +57,7 @@ def test_enumerated_sets_give_the_spread_exactly():
 
 def test_sampled_sets_and_forward_worlds_agree_with_it():
     n = 5_000
-    sets = sample_sets(Network(reverse(GRAPH), CHANCE, WEIGHTS), n, noise(np.random.SeedSequence(1)))
+    sets = sample_sets(Network(reverse(GRAPH), CHANCE, WEIGHTS), n, new_stream(np.random.SeedSequence(1)))
     worth = np.full(n, WEIGHTS.sum() / n)
     for seeds in SEEDS:
         share = true_spread(seeds) / WEIGHTS.sum()
@@ -78,7 +78,7 @@ def test_nodes_that_certainly_reach_one_another_are_one():
         assert np.bincount(small.home, WEIGHTS).tolist() == pytest.approx(small.network.weights.tolist())
         kept = [(u, v) for u, v in np.argwhere(table > 0.0) if group[u] != group[v]]
         assert chance[small.network.arcs.entry].sum() == pytest.approx(sum(table[u, v] for u, v in kept))
-        sets = sample_sets(small.network, 1000, noise(np.random.SeedSequence(3)))
+        sets = sample_sets(small.network, 1000, new_stream(np.random.SeedSequence(3)))
         held, worth = by_node(sets, small.home.max() + 1), np.full(1000, WEIGHTS.sum() / 1000)
         forward = expected_spread(graph, chance, WEIGHTS, np.array([0, 2]), 1000)
         room = 5.0 * WEIGHTS.sum() / 2.0 * np.sqrt(2.0 / 1000)
@@ -104,10 +104,10 @@ def test_greedy_selection_hits_most_sets_and_ties_go_to_fewest_pulls():
 
 
 def test_the_world_shows_every_active_node_with_all_its_edges():
-    world, users = IndependentCascade(P, WEIGHTS), noise(np.random.SeedSequence(2))
+    environment, users = IndependentCascade(P, WEIGHTS), new_stream(np.random.SeedSequence(2))
     for t in range(1, 60):
         seeds = np.random.default_rng(t).permutation(N)[:2]
-        told = respond(world, GRAPH, seeds, t, users)
+        told = respond(environment, GRAPH, seeds, t, users)
         active, at, reached = told.action.tolist(), 0, set(seeds.tolist())
         assert active[:2] == seeds.tolist()
         assert len(set(active)) == len(active)
@@ -137,11 +137,11 @@ def test_bipartite_influence_is_coverage():
 
 def test_the_best_seeds_are_bracketed():
     for weights in (WEIGHTS, np.ones(N)):
-        world = IndependentCascade(P, weights)
+        environment = IndependentCascade(P, weights)
         problem = sa.Problem(N, N, sa.Spread(), sa.Subsets(2), weights, P)
-        instance = sa.Instance(problem, world)
+        instance = sa.Instance(problem, environment)
         most = max(instance.value(list(batch)) for batch in problem.actions.batches(N))
-        low, high = world.best(problem)
+        low, high = environment.best(problem)
         assert (1 - 1 / np.e) * most <= low <= most * (1 + 1e-12)
         assert most <= high * (1 + 1e-12)
 

@@ -11,18 +11,18 @@ import pytest
 from scipy import stats
 
 from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copula, draw
-from superarm.noise import noise
+from superarm.streams import new_stream
 from superarm.support import Dense
 
 N = 20_000
 
 
-def played(world, n=N):
-    shape = world.p.shape
-    source, everyone = noise(np.random.SeedSequence(11)), np.arange(shape[0])
+def played(environment, n=N):
+    shape = environment.p.shape
+    source, everyone = new_stream(np.random.SeedSequence(11)), np.arange(shape[0])
     outcome, seen = np.empty((n, shape[0] * shape[1])), np.ones(shape[0] * shape[1], bool)
     for t in range(n):
-        draw(world, Dense(*shape), everyone, t + 1, source, outcome[t], seen)
+        draw(environment, Dense(*shape), everyone, t + 1, source, outcome[t], seen)
     return outcome.reshape(n, *shape)
 
 

@@ -12,37 +12,37 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import Bernoulli, Cascade, ConjunctiveCascade, DependentClick, PositionBased, draw, respond
-from superarm.noise import noise
 from superarm.simulation.regret import target
+from superarm.streams import new_stream
 from superarm.support import Dense, Sparse
 
 P = np.array([[0.2, 0.5, 0.9], [0.5, 0.1, 0.3], [0.7, 0.4, 0.0], [0.3, 0.8, 1.0]])
 RNG = np.random.default_rng(0)
 
 
-def answers(world, support, rounds, n_items):
+def answers(environment, support, rounds, n_items):
     """(order, outcome, seen) of random lists of three arms, and what Bernoulli says of the same arms."""
-    source, everyone = noise(np.random.SeedSequence(1)), noise(np.random.SeedSequence(1))
+    source, everyone = new_stream(np.random.SeedSequence(1)), new_stream(np.random.SeedSequence(1))
     for t in range(1, rounds + 1):
         order = RNG.permutation(4)[:3]
         outcome, seen, truth = np.empty(12), np.ones(12, bool), np.empty(12)
-        draw(world, support, order, t, source, outcome, seen)
-        draw(Bernoulli(world.p), support, order, t, everyone, truth, np.ones(12, bool))
+        draw(environment, support, order, t, source, outcome, seen)
+        draw(Bernoulli(environment.p), support, order, t, everyone, truth, np.ones(12, bool))
         n = 3 * n_items
         assert np.array_equal(outcome[:n], truth[:n])
         yield order, outcome[:n].reshape(3, -1), seen[:n].reshape(3, -1)
 
 
-@pytest.mark.parametrize(("world", "end"), [(Cascade(P), 1.0), (ConjunctiveCascade(P), 0.0)])
-def test_a_cascade_is_seen_up_to_what_ends_it(world, end):
-    for _, outcome, seen in answers(world, Dense(4, 3), 200, 3):
+@pytest.mark.parametrize(("environment", "end"), [(Cascade(P), 1.0), (ConjunctiveCascade(P), 0.0)])
+def test_a_cascade_is_seen_up_to_what_ends_it(environment, end):
+    for _, outcome, seen in answers(environment, Dense(4, 3), 200, 3):
         for column, shown in zip(outcome.T, seen.T, strict=True):
             stop = next((n for n, x in enumerate(column) if x == end), 2)
             assert shown.tolist() == [n <= stop for n in range(3)]
 
 
 def test_a_sparse_cascade_has_a_reader_for_each_item():
-    thin, source = Sparse(sparse.csr_array(np.array([[1, 1], [0, 1], [1, 0]]))), noise(np.random.SeedSequence(0))
+    thin, source = Sparse(sparse.csr_array(np.array([[1, 1], [0, 1], [1, 0]]))), new_stream(np.random.SeedSequence(0))
     sure = Cascade([1.0, 0.0, 1.0, 1.0])  # arm 0 attracts reader 0 only, arm 1 reader 1, arm 2 reader 0
     told = respond(sure, thin, np.array([0, 1, 2]), 1, source)
     assert told.action.tolist() == [0, 1, 2]

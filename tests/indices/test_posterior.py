@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 
 from superarm.indices import AnglePosterior, BetaPosterior
-from superarm.noise import noise, seek
+from superarm.streams import new_stream, seek
 
 N = 4000
 
 
 def sampled(index, mean, pulls):
-    source = noise(np.random.SeedSequence(1))
+    source = new_stream(np.random.SeedSequence(1))
     seek(source, 1, 0)
     x = index.level(float(pulls), 123, 0.5)
     return np.array([index.score(mean, 0.3, x, source) for _ in range(N)])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.noise import noise
 from superarm.oracles import Default, certify, exact, maximize
+from superarm.streams import new_stream
 
 ORACLES = [
     Default(),
@@ -58,18 +58,18 @@ def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, se
     actions, n = random_set(kind, rng)
     m = int(rng.integers(1, 4))
     problem = sa.Problem(n, m, reward, actions, weights=rng.uniform(0.1, 2.0, m))
-    p, ranks = random_parameters(n, m, rng), random_ranks(n, rng)
-    allowed = playable(actions, n, ranks.eligible)
+    p, candidates = random_parameters(n, m, rng), random_ranks(n, rng)
+    allowed = playable(actions, n, candidates.eligible)
     best = max((problem.value(p, batch) for batch in allowed), default=None)
     for oracle in filter(None, (fitted(oracle, problem) for oracle in oracles)):
-        action = maximize(oracle, problem, problem.entries(p), ranks, noise(np.random.SeedSequence(seed)))
+        action = maximize(oracle, problem, problem.entries(p), candidates, new_stream(np.random.SeedSequence(seed)))
         if best is None:
             assert len(action) == 0, oracle
             continue
         assert tuple(sorted(action.tolist())) in allowed, oracle
         value, promise = problem.value(p, action), oracle.guarantee(problem)
         assert promise.beta < 1.0 or value >= promise.alpha * best - 1e-9, oracle
-        proof = certify(problem, p, action, np.flatnonzero(ranks.eligible))
+        proof = certify(problem, p, action, np.flatnonzero(candidates.eligible))
         assert proof.value == pytest.approx(value, abs=1e-9)
         assert proof.bound >= best - 1e-9, oracle
         assert proof.measured_alpha <= value / best + 1e-9 if best > 0.0 else proof.measured_alpha == 1.0
@@ -82,12 +82,12 @@ def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, se
 def test_lazy_greedy_picks_as_greedy_does_and_search_is_exact(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
-    p, ranks = random_parameters(n, 3, rng), random_ranks(n, rng)
+    p, candidates = random_parameters(n, 3, rng), random_ranks(n, rng)
     mask = csr_array(rng.random((n, 3)) < 0.7)
     problem = sa.Problem(n, 3, sa.Coverage(), actions, support=mask)
     entries = p[mask.nonzero()]
-    stream = noise(np.random.SeedSequence(0))
-    plain, lazy = (maximize(oracle, problem, entries, ranks, stream) for oracle in (sa.Greedy(), sa.LazyGreedy()))
+    stream = new_stream(np.random.SeedSequence(0))
+    plain, lazy = (maximize(oracle, problem, entries, candidates, stream) for oracle in (sa.Greedy(), sa.LazyGreedy()))
     assert plain.tolist() == lazy.tolist()
     found = exact(problem, entries)
     best = max(problem.value(entries, batch) for batch in playable(actions, n))

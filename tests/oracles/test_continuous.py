@@ -15,10 +15,10 @@ def test_rounding_loses_nothing(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
     problem = sa.Problem(n, 3, sa.Coverage(), actions)
-    p, steps, ranks = rng.random((n, 3)), 4, problem.ranks()
+    p, steps, candidates = rng.random((n, 3)), 4, problem.candidates()
     share, chosen = np.zeros(n), np.empty(problem.k, np.int64)
     for _ in range(steps):
-        size = _climb(problem, problem.entries(p), ranks, share, 1.0 / steps, chosen)
+        size = _climb(problem, problem.entries(p), candidates, share, 1.0 / steps, chosen)
         assert actions.includes(chosen[:size])
     covered = 3.0 - _left(problem, problem.entries(p), share)
     by_hand = (1.0 - np.prod(1.0 - share[:, None] * p, axis=0)).sum()

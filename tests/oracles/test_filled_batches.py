@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.noise import noise
 from superarm.oracles import Default, maximize
-from superarm.policies import Ascent, EveryBatch, Moment, choose, prepare
+from superarm.policies import Ascent, EveryBatch, Round, choose, prepare
 from superarm.policies.set_search import search
+from superarm.streams import new_stream
 from superarm.tally import from_prior
 
 pytestmark = pytest.mark.plain_only("every composition would be compiled anew")
@@ -46,9 +46,9 @@ def fitted(component, problem):
         return None
 
 
-def feasible(problem, ranks):
+def feasible(problem, candidates):
     """Every feasible batch of eligible arms."""
-    return {frozenset(batch) for batch in playable(problem.actions, problem.n_arms, ranks.eligible)}
+    return {frozenset(batch) for batch in playable(problem.actions, problem.n_arms, candidates.eligible)}
 
 
 def assert_filled(action, allowed, kind, problem, who):
@@ -80,10 +80,10 @@ def problems(rng, kind, reward):
 @settings(max_examples=5)
 def test_every_oracle_fills_its_batch(kind, reward, seed):
     rng = np.random.default_rng(seed)
-    problem, p, ranks = problems(rng, kind, REWARDS[reward])
-    allowed = feasible(problem, ranks)
+    problem, p, candidates = problems(rng, kind, REWARDS[reward])
+    allowed = feasible(problem, candidates)
     for oracle in filter(None, (fitted(oracle, problem) for oracle in ORACLES)):
-        action = maximize(oracle, problem, problem.entries(p), ranks, noise(np.random.SeedSequence(seed)))
+        action = maximize(oracle, problem, problem.entries(p), candidates, new_stream(np.random.SeedSequence(seed)))
         assert_filled(action, allowed, kind, problem, oracle)
 
 
@@ -91,10 +91,10 @@ def test_every_oracle_fills_its_batch(kind, reward, seed):
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=2)
 def test_seeds_of_influence_are_filled_too(kind, seed):
-    problem, p, ranks = problems(np.random.default_rng(seed), kind, sa.Spread())
-    allowed = feasible(problem, ranks)
+    problem, p, candidates = problems(np.random.default_rng(seed), kind, sa.Spread())
+    allowed = feasible(problem, candidates)
     for oracle in filter(None, (fitted(oracle, problem) for oracle in (sa.IMM(0.6), sa.Greedy(), sa.Exhaustive()))):
-        action = maximize(oracle, problem, problem.entries(p), ranks, noise(np.random.SeedSequence(seed)))
+        action = maximize(oracle, problem, problem.entries(p), candidates, new_stream(np.random.SeedSequence(seed)))
         assert_filled(action, allowed, kind, problem, oracle)
 
 
@@ -104,18 +104,18 @@ def test_seeds_of_influence_are_filled_too(kind, seed):
 def test_every_policy_and_search_fills_its_batch(kind, seed):
     rng = np.random.default_rng(seed)
     for reward in REWARDS.values():
-        problem, p, ranks = problems(rng, kind, reward)
-        allowed = feasible(problem, ranks)
+        problem, p, candidates = problems(rng, kind, reward)
+        allowed = feasible(problem, candidates)
         tally = from_prior(problem.support, p, 4)
-        moment = Moment(9, tally, ranks._replace(pulls=tally.pulls + ranks.pulls))
+        current = Round(9, tally, candidates._replace(pulls=tally.pulls + candidates.counts))
         for policy in filter(None, (fitted(policy, problem) for policy in POLICIES)):
             memory = prepare(policy, problem, tally)
-            action = choose(policy, problem, moment, memory, noise(np.random.SeedSequence(seed)))
+            action = choose(policy, problem, current, memory, new_stream(np.random.SeedSequence(seed)))
             assert_filled(action, allowed, kind, problem, policy)
     worth, spread = rng.integers(-2, 3, problem.n_arms) / 2.0, rng.random(problem.n_arms)
     listed = sa.Explicit(problem.actions.batches(problem.n_arms))
     for finder in (EveryBatch(listed.table, listed.sizes), Ascent()):
-        action = search(finder, problem, worth, spread, ranks)
+        action = search(finder, problem, worth, spread, candidates)
         assert_filled(action, allowed, kind, problem, finder)
 
 

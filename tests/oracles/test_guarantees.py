@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.noise import noise
 from superarm.oracles import Default, maximize
 from superarm.oracles.base import GREEDY
+from superarm.streams import new_stream
 
 MANY = np.arange(60)
 GRID = [(a, b) for a in range(10) for b in range(10)]
@@ -106,10 +106,10 @@ def test_greedy_on_a_partition_matroid_can_be_as_bad_as_one_half_and_continuous_
 def test_stochastic_greedy_keeps_its_promise_in_expectation_and_draws_from_its_stream_alone():
     rng = np.random.default_rng(0)
     problem, p = sa.Problem(40, 8, sa.Coverage(), sa.Subsets(5)), rng.random((40, 8)) * (rng.random((40, 8)) < 0.3)
-    oracle, q, ranks = sa.StochasticGreedy(0.3), problem.entries(p), problem.ranks()
+    oracle, q, candidates = sa.StochasticGreedy(0.3), problem.entries(p), problem.candidates()
     best = problem.value(p, sa.solve(problem, p, sa.Greedy()))
-    batches = [maximize(oracle, problem, q, ranks, noise(np.random.SeedSequence(n))) for n in range(200)]
-    again = [maximize(oracle, problem, q, ranks, noise(np.random.SeedSequence(n))) for n in range(200)]
+    batches = [maximize(oracle, problem, q, candidates, new_stream(np.random.SeedSequence(n))) for n in range(200)]
+    again = [maximize(oracle, problem, q, candidates, new_stream(np.random.SeedSequence(n))) for n in range(200)]
     assert [a.tolist() for a in batches] == [a.tolist() for a in again]
     assert len({tuple(a) for a in batches}) > 20
     values = [problem.value(p, a) for a in batches]

@@ -11,8 +11,8 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import IndependentCascade
-from superarm.noise import noise
 from superarm.oracles import Default
+from superarm.streams import new_stream
 
 N, K = 8, 2
 
@@ -33,7 +33,9 @@ def test_the_promise_against_brute_force():
         instance = sa.Instance(problem, IndependentCascade(p, weights))
         most = max(instance.value(list(batch)) for batch in problem.actions.batches(N))
         oracle = sa.IMM(0.3).fit(problem)
-        found = oracle.maximize(problem, problem.entries(p), problem.ranks(), noise(np.random.SeedSequence(seed)))
+        found = oracle.maximize(
+            problem, problem.entries(p), problem.candidates(), new_stream(np.random.SeedSequence(seed))
+        )
         failed += instance.value(found) < oracle.guarantee(problem).alpha * most
     assert failed <= 12
 
@@ -48,10 +50,10 @@ def test_the_guarantee_is_the_theorem_s():
 def test_only_eligible_nodes():
     p = random_graph(1)
     problem = sa.Problem(N, N, sa.Spread(), sa.Subsets(3), support=p)
-    ranks = problem.ranks()
-    ranks.eligible[:6] = False
+    candidates = problem.candidates()
+    candidates.eligible[:6] = False
     q = problem.entries(p)
-    found = sa.IMM().fit(problem).maximize(problem, q, ranks, noise(np.random.SeedSequence(0)))
+    found = sa.IMM().fit(problem).maximize(problem, q, candidates, new_stream(np.random.SeedSequence(0)))
     assert sorted(found) == [6, 7]  # no more than are eligible
 
 

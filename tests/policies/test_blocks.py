@@ -10,7 +10,7 @@ import superarm as sa
 from superarm.policies.blocks import KEEN, arrange, blocks, lower, mark, places, raise_limits, restore_all
 from superarm.policies.blocks import restore_changed as back_to_the_start
 from superarm.policies.popular import limit, look, popular, promise
-from superarm.rewards import absorb, fresh, gain
+from superarm.rewards import gain, initial_states, join_arm
 
 pytestmark = pytest.mark.plain_only("test_sieve compiles it; these are its bounds")
 L, M = 150, 40
@@ -47,14 +47,14 @@ def test_bounds_hold_for_every_batch(seed):
     pulls, eligible = rng.integers(1, 9, L).astype(float), rng.random(L) < 0.9
     restore_all(rows, eligible, pulls)
     at_first = [part.copy() for part in rows.podium]
-    memo = fresh(problem.reward, problem.terms)
+    states = initial_states(problem.reward, problem.terms)
     for j in rng.permutation(L)[:5]:
-        absorb(problem.reward, problem.terms, memo, q, j)
-        if 0 <= look(problem, shared, memo, rows.at[j]) < KEEN:
+        join_arm(problem.reward, problem.terms, states, q, j)
+        if 0 <= look(problem, shared, states, rows.at[j]) < KEEN:
             lower(rows, shared)
         for block in range(len(rows.rest)):
             for p in range(*places(rows, block)):
-                g = gain(problem.reward, problem.terms, memo, q, rows.arm[p])
+                g = gain(problem.reward, problem.terms, states, q, rows.arm[p])
                 assert g <= limit(shared, p)
                 assert g <= rows.bound[p]
                 assert g <= -rows.podium.key[block] or not eligible[rows.arm[p]]

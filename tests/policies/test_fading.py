@@ -5,9 +5,9 @@ import pytest
 
 import superarm as sa
 from superarm.intake import Coin, Exact
-from superarm.noise import streams
-from superarm.policies import Fading, learn, prepare
+from superarm.policies import Forgetting, learn, prepare
 from superarm.simulation import seeds
+from superarm.streams import run_streams
 from superarm.tally import Feedback, allow_missing, empty
 
 pytestmark = pytest.mark.plain_only("test_contracts compiles it; these are its sums")
@@ -24,18 +24,18 @@ def told(rng, t):
 )
 def test_what_is_remembered_is_counted_exactly(policy):
     rng, ready = np.random.default_rng(0), policy.fit(PROBLEM)
-    tally, (_, _, coin) = allow_missing(empty(PROBLEM.support)), streams(np.random.SeedSequence(0))
+    tally, (_, _, rounding_stream) = allow_missing(empty(PROBLEM.support)), run_streams(np.random.SeedSequence(0))
     memory = prepare(ready, PROBLEM, tally)
     history = [told(rng, t) for t in range(1, 50)]
     late = history[40::3]
     for feedback in [one for one in history if one not in late] + late[::-1]:  # some come late, in another order
-        learn(ready, PROBLEM, tally, memory, feedback, coin, 1.0)
-    learn(ready, PROBLEM, tally, memory, history[45], coin, -1.0)
+        learn(ready, PROBLEM, tally, memory, feedback, rounding_stream, 1.0)
+    learn(ready, PROBLEM, tally, memory, history[45], rounding_stream, -1.0)
     by_block = [allow_missing(empty(PROBLEM.support)) for _ in range(50)]
     for feedback in [*history[:45], *history[46:]]:
         one = sa.cts().plain(PROBLEM)
         block = by_block[(feedback.t - 1) // policy.block]
-        learn(one, PROBLEM, block, prepare(one, PROBLEM, block), feedback, coin, 1.0)
+        learn(one, PROBLEM, block, prepare(one, PROBLEM, block), feedback, rounding_stream, 1.0)
     newest = 48 // policy.block
     for n, field in enumerate(memory.now):
         wanted = sum(w * by_block[newest - age][n] for age, w in enumerate(policy.weights) if newest >= age)
@@ -52,10 +52,10 @@ def test_a_window_as_long_as_the_run_decides_as_the_policy_itself():
 def test_an_agent_saved_and_grown_continues_as_the_simulation_plays():
     policy, root = sa.sliding_window(sa.kl_moss(), 16, blocks=4), seeds(0, 1)[0]
     results = sa.simulate(sa.Instance(PROBLEM, WORLD), {"w": policy}, 60, replications=1, progress=False)
-    agent, pulls, world = sa.Agent(PROBLEM, policy, seed=root), np.zeros(4), streams(root).world
+    agent, pulls, environment = sa.Agent(PROBLEM, policy, seed=root), np.zeros(4), run_streams(root).environment
     for t in range(1, 61):
         decision, outcome = agent.ask(), np.empty(4)
-        WORLD.draw(PROBLEM.support, decision.action.copy(), t, world, outcome, np.ones(4, bool))
+        WORLD.draw(PROBLEM.support, decision.action.copy(), t, environment, outcome, np.ones(4, bool))
         agent.tell(decision, outcome.reshape(2, 2))
         pulls[decision.action] += 1.0
         if t == 25:
@@ -75,7 +75,7 @@ def test_bad_windows_are_refused():
     with pytest.raises(sa.InvalidArgument, match="half_life"):
         sa.discounted(sa.kl_ucb(), 2.5)
     with pytest.raises(sa.InvalidArgument, match="powers of 1/2"):
-        Fading(sa.kl_ucb(), 3, np.array([1.0, 0.3]))
+        Forgetting(sa.kl_ucb(), 3, np.array([1.0, 0.3]))
 
 
 @pytest.mark.parametrize("forgetting", [lambda p: sa.sliding_window(p, 100), lambda p: sa.discounted(p, 50)])

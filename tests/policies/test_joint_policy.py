@@ -75,11 +75,15 @@ def test_a_simulated_run_and_an_agent_agree_to_the_bit_over_a_saved_state():
     instance = sa.instances.random_coverage(n_arms=5, n_items=3, k=2)
     results = sa.simulate(instance, {"joint": sa.joint_kl_moss()}, 60, replications=1, rounds=[60], progress=False)
     agent, pulls = sa.Agent(instance.problem, sa.joint_kl_moss(), seed=seeds(0, 1)[0]), np.zeros(5)
-    world = sa.simulation.begin(instance.problem, instance.environment, agent.policy, seeds(0, 1)[0]).streams.world
+    environment = sa.simulation.begin(
+        instance.problem, instance.environment, agent.policy, seeds(0, 1)[0]
+    ).streams.environment
     for t in range(1, 61):
         decision = agent.ask()
         outcome = np.empty(6)
-        instance.environment.draw(instance.problem.support, decision.action.copy(), t, world, outcome, np.ones(6, bool))
+        instance.environment.draw(
+            instance.problem.support, decision.action.copy(), t, environment, outcome, np.ones(6, bool)
+        )
         agent.tell(decision, outcome.reshape(2, 3))
         pulls[decision.action] += 1.0
         agent = sa.Agent.from_state(agent.to_state()) if t == 30 else agent

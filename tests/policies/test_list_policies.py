@@ -5,8 +5,8 @@ import pytest
 
 import superarm as sa
 from superarm.environments import Bernoulli, Cascade, FreeSamples, draw, respond
-from superarm.noise import normal, seek, streams
 from superarm.simulation import advance, begin, seeds
+from superarm.streams import normal, run_streams, seek
 from tests.action_sets import COMPILED
 
 L, K, ROUNDS = 6, 3, 150
@@ -34,19 +34,19 @@ def kl_upper(p, x):
 
 def printed(name, seed):
     """Pulls and sums after ROUNDS rounds of the printed algorithm, with a free sample of every arm at the start."""
-    world, mind, _ = streams(seed)
-    pulls, sums = np.ones(L), attraction(0, world)
+    environment, policy_stream, _ = run_streams(seed)
+    pulls, sums = np.ones(L), attraction(0, environment)
     for t in range(1, ROUNDS + 1):
         if name == "ts":  # Cheung, Tan, Zhong, Algorithm 1
-            seek(mind, t, 0)
+            seek(policy_stream, t, 0)
             mean, wide = sums / np.maximum(pulls, 1.0), np.log(t + 1) / (pulls + 1.0)
-            u = mean + normal(mind) * np.maximum(np.sqrt(mean * (1.0 - mean) * wide), wide)
+            u = mean + normal(policy_stream) * np.maximum(np.sqrt(mean * (1.0 - mean) * wide), wide)
         else:  # Kveton et al., Algorithm 1
             f = np.log(t) + 3.0 * np.log(max(1.0, np.log(t)))
             u = [kl_upper(s / n, f / n) for n, s in zip(pulls, sums, strict=True)]
         order = sorted(range(L), key=lambda j: (-u[j], pulls[j], j))[:K]
         for j in order:
-            x = attraction(t, world)[j]
+            x = attraction(t, environment)[j]
             pulls[j], sums[j] = pulls[j] + 1, sums[j] + x
             if x == 1.0:
                 break
@@ -55,15 +55,15 @@ def printed(name, seed):
 
 @pytest.mark.parametrize("name", list(POLICIES)[:1] if COMPILED else POLICIES)  # the others by make plain
 def test_simulation_agent_and_paper_decide_alike(name):
-    seed, world = seeds(4, 1)[0], FreeSamples(Cascade(P))
+    seed, environment = seeds(4, 1)[0], FreeSamples(Cascade(P))
     ready = POLICIES[name].fit(PROBLEM)
-    game = begin(PROBLEM, world, ready, seed)
-    advance(PROBLEM, world, ready, game, np.array([0, ROUNDS]), np.empty(1))
+    game = begin(PROBLEM, environment, ready, seed)
+    advance(PROBLEM, environment, ready, game, np.array([0, ROUNDS]), np.empty(1))
     pulls, sums = printed(name, seed)
     assert game.tally.pulls.tolist() == pulls.tolist()
     assert game.tally.total.tolist() == sums.tolist()
 
-    users, (first, _, _) = streams(seed).world, streams(seed)
+    users, (first, _, _) = run_streams(seed).environment, run_streams(seed)
     agent = sa.Agent(PROBLEM, POLICIES[name], seed=seed, tally=PROBLEM.past(range(L), attraction(0, first)[:, None]))
     agent.learner.rounds = 0  # a warm start lets time go on from its pulls; the literature's free sample does not
     for t in range(1, ROUNDS + 1):
@@ -90,10 +90,10 @@ def test_an_arm_that_was_listed_but_never_seen_is_still_to_be_tried():
 
 
 def test_lists_go_by_the_index_and_ties_by_pulls():
-    ranks = sa.actions.Ranks(np.array([2.0, 1.0, 0.0, 0.0, 5.0, 5.0]), np.ones(L, bool))
+    candidates = sa.actions.Candidates(np.array([2.0, 1.0, 0.0, 0.0, 5.0, 5.0]), np.ones(L, bool))
     q = np.array([0.5, 0.5, -1.0, -1.0, 2.0, np.inf])
     wide = sa.Problem(L, 1, sa.Coverage(), sa.Subsets(5))
-    assert sa.TopArms().maximize(wide, q, ranks, None).tolist() == [5, 4, 1, 0, 2]
+    assert sa.TopArms().maximize(wide, q, candidates, None).tolist() == [5, 4, 1, 0, 2]
 
 
 def test_what_does_not_only_rank_refuses_scores_above_one():

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Ranks
-from superarm.noise import Noise, noise, uniform
-from superarm.policies import IndexPolicy, Moment, choose, learn, prepare, screened
+from superarm.actions import Candidates
+from superarm.policies import IndexPolicy, Round, choose, learn, prepare, screened
 from superarm.simulation import advance, begin, seeds
+from superarm.streams import Stream, new_stream, uniform
 from superarm.tally import Feedback, allow_missing, empty
 
 
@@ -19,8 +19,8 @@ class Sampled(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
-        return min(1.0, mean + uniform(noise) / math.sqrt(level))
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
+        return min(1.0, mean + uniform(stream) / math.sqrt(level))
 
 
 def overlapping(seed, n_items=2):
@@ -54,14 +54,14 @@ def decisions(policy, instance, seed, steps):
     fitted = policy.fit(problem)
     tally = allow_missing(empty(problem.support))
     memory = prepare(fitted, problem, tally)
-    stream = noise(np.random.SeedSequence(1))
+    stream = new_stream(np.random.SeedSequence(1))
     pending, told, chosen = [], [], []
     for t in range(1, steps + 1):
         pulls = tally.pulls.copy()
         for action in pending:
             pulls[action] += 1.0
         eligible = rng.uniform(size=problem.n_arms) < 0.9
-        action = choose(fitted, problem, Moment(t, tally, Ranks(pulls, eligible)), memory, stream)
+        action = choose(fitted, problem, Round(t, tally, Candidates(pulls, eligible)), memory, stream)
         chosen.append(action.tolist())
         if action.size:
             pending.append(action)

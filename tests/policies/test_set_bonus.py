@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.actions import Ranks
-from superarm.noise import noise
+from superarm.actions import Candidates
 from superarm.oracles.base import GREEDY
 from superarm.policies import Ascent, EveryBatch, choose, prepare
-from superarm.policies.base import Moment
+from superarm.policies.base import Round
 from superarm.policies.set_search import hope, search
 from superarm.simulation.engine import advance, begin
+from superarm.streams import new_stream
 from superarm.tally import Tally
 
 
@@ -31,11 +31,11 @@ def test_both_searches_against_every_batch(kind, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
     problem = sa.Problem(n, 1, sa.Linear(), actions)
-    worth, spread, ranks = rng.random(n), rng.random(n), problem.ranks()
-    ranks.eligible[rng.integers(n)] = kind in ("trees", "paths", "pinned paths")
-    allowed = playable(actions, n, ranks.eligible)
+    worth, spread, candidates = rng.random(n), rng.random(n), problem.candidates()
+    candidates.eligible[rng.integers(n)] = kind in ("trees", "paths", "pinned paths")
+    allowed = playable(actions, n, candidates.eligible)
     best = max(worth[list(a)].sum() + math.sqrt(spread[list(a)].sum()) for a in allowed)
-    exact, climbed = (search(finder, problem, worth, spread, ranks) for finder in (_listed(actions, n), Ascent()))
+    exact, climbed = (search(finder, problem, worth, spread, candidates) for finder in (_listed(actions, n), Ascent()))
     assert hope(worth, spread, exact) == pytest.approx(best)
     assert tuple(sorted(climbed.tolist())) in allowed
     assert hope(worth, spread, climbed) >= Ascent().guarantee(problem).alpha * best - 1e-9
@@ -50,8 +50,8 @@ def test_the_index_is_that_of_the_paper(hair):
     pair = 1.0 / 9.0 + 1.0 / 9.0 + math.sqrt(f / 2.0 * (1.0 / 9.0 + 1.0 / 9.0))
     total = np.array([1.0, 1.0, 4.0 * (pair - math.sqrt(f / 2.0 / 4.0) + hair)])  # arm 2 is a hair worse, or better
     tally = Tally(pulls, total, total.copy(), np.zeros(0))
-    moment = Moment(t, tally, Ranks(pulls, np.ones(3, bool)))
-    action = choose(policy, problem, moment, prepare(policy, problem, tally), noise(np.random.SeedSequence(0)))
+    current = Round(t, tally, Candidates(pulls, np.ones(3, bool)))
+    action = choose(policy, problem, current, prepare(policy, problem, tally), new_stream(np.random.SeedSequence(0)))
     assert action.tolist() == ([2] if hair > 0.0 else [0, 1])
 
 
@@ -84,11 +84,11 @@ def test_every_policy_learns_on_every_action_set(kind, name, reward):
     rng = np.random.default_rng(5)
     actions, n = random_set(kind, rng)
     p = rng.random((n, 2))
-    problem, world = sa.Problem(n, 2, reward, actions), sa.environments.Bernoulli(p)
+    problem, environment = sa.Problem(n, 2, reward, actions), sa.environments.Bernoulli(p)
     policy = POLICIES[name].fit(problem)
-    game = begin(problem, world, policy, np.random.SeedSequence(1))
+    game = begin(problem, environment, policy, np.random.SeedSequence(1))
     rounds, earned = np.arange(0, 61, 10), np.zeros(6)
-    advance(problem, world, policy, game, rounds, earned)
+    advance(problem, environment, policy, game, rounds, earned)
     batches = playable(actions, n)
     values = [problem.value(p, batch) for batch in batches]
     sizes = [len(batch) for batch in batches]
@@ -112,8 +112,8 @@ def test_an_arm_of_which_nothing_was_told_yet_is_worth_all_it_can_be():
     problem = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
     policy = sa.escb(c=0.0).fit(problem)
     tally = Tally(np.array([50.0, 0.0]), np.array([40.0, 0.0]), np.array([40.0, 0.0]), np.zeros(0))
-    asked = Ranks(np.array([50.0, 50.0]), np.ones(2, bool))  # arm 1 is under way fifty times
+    asked = Candidates(np.array([50.0, 50.0]), np.ones(2, bool))  # arm 1 is under way fifty times
     action = choose(
-        policy, problem, Moment(60, tally, asked), prepare(policy, problem, tally), noise(np.random.SeedSequence(0))
+        policy, problem, Round(60, tally, asked), prepare(policy, problem, tally), new_stream(np.random.SeedSequence(0))
     )
     assert action.tolist() == [1]

@@ -147,17 +147,17 @@ def test_small_problems_other_rewards_and_sampled_indices_stay_plain():
 
 def test_the_order_is_that_of_sorting():
     rng = np.random.default_rng(0)
-    keys, ranks = rng.integers(0, 4, 37).astype(float), rng.integers(0, 3, 37).astype(float)
-    line = order(keys, ranks)
+    keys, candidates = rng.integers(0, 4, 37).astype(float), rng.integers(0, 3, 37).astype(float)
+    line = order(keys, candidates)
     for _ in range(200):
         j, key, rank = int(rng.integers(37)), float(rng.choice([0.0, 1.0, 2.0, np.inf])), float(rng.integers(3))
         place(line, j, key, rank)
-        keys[j], ranks[j] = key, rank
+        keys[j], candidates[j] = key, rank
         standing = [j for j in range(37) if keys[j] < np.inf]
-        assert line.winner[1] == min(standing, key=lambda j: (keys[j], ranks[j], j))
+        assert line.winner[1] == min(standing, key=lambda j: (keys[j], candidates[j], j))
     chosen = np.full(40, -1)
     size = fill_in_order(line, chosen, 0)
-    assert chosen[:size].tolist() == sorted(standing, key=lambda j: (keys[j], ranks[j], j))
+    assert chosen[:size].tolist() == sorted(standing, key=lambda j: (keys[j], candidates[j], j))
 
 
 def test_lanes_sum_and_find_the_largest():

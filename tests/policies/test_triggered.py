@@ -8,8 +8,8 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import IndependentCascade, respond
-from superarm.noise import streams
 from superarm.simulation import advance, begin, seeds
+from superarm.streams import run_streams
 
 N, K, ROUNDS = 7, 2, 40
 TABLE = np.where(np.random.default_rng(3).random((N, N)) < 0.3, np.random.default_rng(4).random((N, N)), 0.0)
@@ -24,7 +24,7 @@ def test_the_agent_learns_of_triggered_arms_as_the_simulation_does():
     game = begin(PROBLEM, WORLD, ready, seed)
     advance(PROBLEM, WORLD, ready, game, np.array([0, ROUNDS]), np.empty(1))
 
-    users, agent, seen = streams(seed).world, sa.Agent(PROBLEM, policy, seed=seed), np.zeros(N)
+    users, agent, seen = run_streams(seed).environment, sa.Agent(PROBLEM, policy, seed=seed), np.zeros(N)
     for t in range(1, ROUNDS + 1):
         decision = agent.ask()
         told = respond(WORLD, PROBLEM.support, decision.action, t, users)

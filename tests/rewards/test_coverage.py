@@ -21,7 +21,7 @@ def test_by_hand():
     state = reward.join(reward.join(reward.start(2.0), 0.5), 0.2)
     assert state == 0.8
     assert reward.worth(2.0, state) == pytest.approx(1.2, rel=1e-15)
-    assert reward.lift(2.0, state, 0.25) == 0.2
+    assert reward.item_gain(2.0, state, 0.25) == 0.2
     assert reward.derivative(2.0, state, 0.25) == 0.8
     assert (reward.submodular, reward.modular) == (True, False)
 
@@ -29,7 +29,7 @@ def test_by_hand():
 def test_a_sure_arm_leaves_nothing():
     reward = sa.Coverage()
     assert reward.join(reward.start(3.0), 1.0) == 0.0
-    assert reward.lift(3.0, 0.0, 0.7) == 0.0
+    assert reward.item_gain(3.0, 0.0, 0.7) == 0.0
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])

@@ -12,7 +12,7 @@ def test_by_hand():
     reward = sa.Linear()
     state = reward.join(reward.join(reward.start(2.0), 0.5), 0.25)
     assert reward.worth(2.0, state) == 1.5
-    assert reward.lift(2.0, state, 0.125) == 0.25
+    assert reward.item_gain(2.0, state, 0.125) == 0.25
     assert reward.derivative(2.0, state, 0.125) == 2.0
     assert (reward.submodular, reward.modular) == (True, True)
 

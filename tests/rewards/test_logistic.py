@@ -43,14 +43,14 @@ def test_by_hand():
 def test_lift_does_not_cancel(c, s, q):
     reward, state = sa.Logistic(c), c * math.exp(-s)
     exact = 1 / (1 + mpmath.mpf(state) * mpmath.exp(-mpmath.mpf(q))) - 1 / (1 + mpmath.mpf(state))
-    assert reward.lift(1.0, state, q) == pytest.approx(float(exact), rel=3e-15)
+    assert reward.item_gain(1.0, state, q) == pytest.approx(float(exact), rel=3e-15)
 
 
 def test_not_submodular_above_1_by_hand():
     # c = e^2: f(0) = 0.1192, f(1) = 0.2689, f(2) = 0.5; the second arm adds 0.2311, more than the first's 0.1497.
     reward = sa.Logistic(math.e**2)
-    first = reward.lift(1.0, reward.start(1.0), 1.0)
-    second = reward.lift(1.0, reward.join(reward.start(1.0), 1.0), 1.0)
+    first = reward.item_gain(1.0, reward.start(1.0), 1.0)
+    second = reward.item_gain(1.0, reward.join(reward.start(1.0), 1.0), 1.0)
     assert (round(first, 4), round(second, 4)) == (0.1497, 0.2311)
     assert not reward.submodular
 

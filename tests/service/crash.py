@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import httpx
 
-from superarm.service.events import Asked, Told
-from superarm.service.serve import store_of
-from superarm.service.verify import verify
+from superarm.service.domain.events import Asked, Told
+from superarm.service.server import store_of
+from superarm.service.storage.verify import verify
 
 from .database import fresh, started
 from .running import Server

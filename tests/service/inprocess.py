@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from superarm.service.app import Front
+from superarm.service.http.app import Front
 
 
 @contextlib.asynccontextmanager

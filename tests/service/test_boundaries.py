@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from superarm.service.app import Limits, application
-from superarm.service.keys import made
-from superarm.service.operations import OPERATIONS
-from superarm.service.postgres import Postgres
-from superarm.service.sqlite import Sqlite
-from superarm.service.store import Store
+from superarm.service.http.app import ServiceLimits, application
+from superarm.service.http.auth import make_key
+from superarm.service.http.operations import OPERATIONS
+from superarm.service.storage.base import Store
+from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.sqlite import Sqlite
 
 from .database import fresh
 from .inprocess import serving
@@ -22,7 +22,9 @@ SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
 RANK = {"actions": [{"id": "pasta"}, {"id": "soup"}]}
 
 
-def during(store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], limits: Limits = Limits()) -> Any:  # noqa: B008
+def during(
+    store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], limits: ServiceLimits = ServiceLimits()
+) -> Any:  # noqa: B008
     """What ``trial`` returns, with a client of a service on ``store``."""
 
     async def run() -> Any:
@@ -34,7 +36,7 @@ def during(store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], l
 
 def key(store: Store, *scopes: str) -> dict[str, str]:
     """A new key, in Personalizer's header and in that of the native calls."""
-    key, row = made("shop", scopes)
+    key, row = make_key("shop", scopes)
     store.put_key(row)
     return {"ocp-apim-subscription-key": key, "authorization": f"Bearer {key}"}
 
@@ -64,7 +66,7 @@ def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_
         assert (await http.get("/v1/problems/p")).json() == before
         assert (await http.get("/v1/problems")).json() == {"problems": ["p"]}
 
-    during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer"))
+    during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
 
 
 def test_a_page_of_its_own_origin_and_a_program_are_served(tmp_path):
@@ -85,7 +87,7 @@ def test_personalizers_bodies_must_be_json(tmp_path):
         assert (await http.post("/personalizer/v1.0/rank", content=body, headers=plain)).status_code == 415
         assert (await http.get("/v1/problems")).json() == {"problems": []}
 
-    during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer"))
+    during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
 
 
 def test_personalizers_calls_need_the_scopes_of_the_native_ones(tmp_path):
@@ -109,7 +111,7 @@ def test_personalizers_calls_need_the_scopes_of_the_native_ones(tmp_path):
         assert (await http.post(rank, json=more, headers=admin)).status_code == 201
         assert (await http.post(rank, json=more, headers=decide)).status_code == 201
 
-    during(store, trial, Limits(compat="personalizer"))
+    during(store, trial, ServiceLimits(compat="personalizer"))
 
 
 def test_personalizers_problems_are_limited_as_the_native_ones_are(tmp_path):
@@ -117,7 +119,7 @@ def test_personalizers_problems_are_limited_as_the_native_ones_are(tmp_path):
         named = [{**RANK, "contextFeatures": [{"superarm": {"problem": f"p{n}"}}]} for n in range(3)]
         return [(await http.post("/personalizer/v1.0/rank", json=body)).status_code for body in named]
 
-    codes = during(Sqlite(tmp_path / "log.db"), trial, Limits(compat="personalizer", problems=2))
+    codes = during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer", problems=2))
     assert codes == [201, 201, 429]
 
 
@@ -148,7 +150,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
             reply = await http.post(path.replace("/e/", "/a%00b/"), json=body)
             assert reply.status_code == 404, reply.text
 
-    during(store, trial, Limits(compat="personalizer"))
+    during(store, trial, ServiceLimits(compat="personalizer"))
 
 
 @pytest.mark.parametrize("given", ["%E2%82%AC", "a%0D%0Ab", "a%3B%20Path%3D/v1", "%00", "%FF"])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from superarm.service.events import Asked
-from superarm.service.history import LIMIT, History, Moments, difference, mean
-from superarm.service.keys import made
-from superarm.service.record import opened
-from superarm.service.serve import store_of
+from superarm.service.domain.decision import open_record
+from superarm.service.domain.events import Asked
+from superarm.service.domain.history import MAX_STRETCHES, History, RunningMoments, difference, mean_interval
+from superarm.service.http.auth import make_key
+from superarm.service.server import store_of
 from tests.system_packages import chromium
 
 from .running import Server
@@ -126,7 +126,7 @@ def test_without_javascript_forms_and_links_do_the_same(server, browser):
 def test_a_key_is_asked_for_and_kept_in_a_cookie_that_the_interface_does_not_take(tmp_path):
     db = str(tmp_path / "log.db")
     store = store_of(db, serving=False)
-    (reader, row), (blind, other) = made("shop", ("read",)), made("shop", ("decide",))
+    (reader, row), (blind, other) = make_key("shop", ("read",)), make_key("shop", ("decide",))
     store.put_key(row)
     store.put_key(other)
     store.close()
@@ -152,27 +152,27 @@ def test_a_stream_does_not_hold_up_a_graceful_stop(server, tmp_path):
 
 
 def test_means_and_differences_have_intervals():
-    few, many = Moments(), Moments()
+    few, many = RunningMoments(), RunningMoments()
     for n in range(4):
         few.add(float(n % 2))
     for n in range(400):
         many.add(float(n % 2))
-    assert mean(Moments()) is None
-    assert mean(few).value == mean(many).value == 0.5
-    assert mean(few).reach == pytest.approx(1.96 * np.std([0, 1, 0, 1], ddof=1) / 2)
-    assert mean(many).reach < mean(few).reach
+    assert mean_interval(RunningMoments()) is None
+    assert mean_interval(few).value == mean_interval(many).value == 0.5
+    assert mean_interval(few).reach == pytest.approx(1.96 * np.std([0, 1, 0, 1], ddof=1) / 2)
+    assert mean_interval(many).reach < mean_interval(few).reach
     gap = difference(many, few)
     assert gap.value == 0.0
-    assert gap.reach == pytest.approx(np.hypot(mean(few).reach, mean(many).reach))
+    assert gap.reach == pytest.approx(np.hypot(mean_interval(few).reach, mean_interval(many).reach))
 
 
 def test_a_long_history_stays_short():
     history, total = History(), 0.0
     for n in np.random.default_rng(0).permutation(1_000):  # they finish in any order
         asked = Asked(0, "p", "", "", int(n), (0,), 1, 1, policy_action=(1,) if n == 3 else None)
-        history._add(opened(asked), float(n))
+        history._add(open_record(asked), float(n))
         total += n
-    assert len(history.stretches) <= LIMIT
+    assert len(history.stretches) <= MAX_STRETCHES
     assert history.length == 8
     assert sum(s.policy.n + s.baseline.n for s in history.stretches) == 1_000
     assert sum(s.policy.total + s.baseline.total for s in history.stretches) == total

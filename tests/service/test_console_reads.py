@@ -8,9 +8,9 @@ import httpx
 import numpy as np
 import pytest
 
-from superarm.service.app import application
-from superarm.service.learner import Learner
-from superarm.service.sqlite import Sqlite
+from superarm.service.domain.problem import ProblemState
+from superarm.service.http.app import application
+from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
 
@@ -45,11 +45,11 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
                 outcome = rng.integers(0, 2, (3, 7)).tolist()
                 (await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": outcome})).raise_for_status()
             if looks and n > 90:
-                await unchanged(http, app.service.desk.ledger.problems["default", "p"])
+                await unchanged(http, app.service.coordinator.ledger.problems["default", "p"])
     return slates
 
 
-async def unchanged(http: httpx.AsyncClient, learner: Learner) -> None:
+async def unchanged(http: httpx.AsyncClient, learner: ProblemState) -> None:
     """Look at the page, and compare the policy's memory with what it was before."""
     learner.tally  # noqa: B018 - what is not counted yet is counted now
     before = leaves(learner.memory)
@@ -73,7 +73,7 @@ def test_the_page_asks_no_policy_and_shows_the_last_slate(tmp_path, monkeypatch)
             for n in range(30):
                 made = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()
             (await http.post("/v1/decisions/d29/feedback", json={"outcome": [[1] * 7] * 3})).raise_for_status()
-            monkeypatch.setattr(Learner, "choose", None)
+            monkeypatch.setattr(ProblemState, "choose", None)
             page = (await http.get("/?problem=p")).text
             section = page.partition('id="slate"')[2].partition("</section>")[0]
             assert "round 30" in section

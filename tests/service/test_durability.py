@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from superarm.service.serve import store_of
-from superarm.service.verify import verify
+from superarm.service.server import store_of
+from superarm.service.storage.verify import verify
 
 from .crash import crash
 from .database import fresh

@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from superarm.service import rules
-from superarm.service.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
-from superarm.service.ledger import Entry, Ledger, fold
-from superarm.service.record import DEFAULTED, PENDING
-from superarm.service.refusal import Refusal
-from superarm.service.snapshot import counted
-from superarm.service.spec import PolicySpec, ProblemSpec, Settings
+from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain.decision import DEFAULTED, PENDING
+from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
+from superarm.service.domain.ledger import Ledger, LogEntry, fold
+from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
+from superarm.service.errors import RequestError
+from superarm.service.storage.snapshot import encode_counters
 
 N_ARMS, N_ITEMS = 4, 2
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0, UNSEEN])
@@ -79,7 +79,7 @@ class Model:
     def closed(self) -> bool:
         return self.expired or (self.active and all(v is not None for v in self.entries.values()))
 
-    def counted(self):
+    def encode_counters(self):
         """Entries of arms of which anything was seen."""
         if not self.active:
             return
@@ -111,7 +111,7 @@ class Feedback(RuleBasedStateMachine):
         self.write("problem", "p", 0, event)
 
     def write(self, kind, stream, step, event):
-        entry = Entry("t", kind, stream, step, decode(encode(event)))
+        entry = LogEntry("t", kind, stream, step, decode(encode(event)))
         self.log.append(entry)
         self.ledger.apply(entry)
 
@@ -145,7 +145,7 @@ class Feedback(RuleBasedStateMachine):
             record = self.ledger.record(("t", id))
             try:
                 event = rules.feedback(record, given_, amend, self.settings, 0)
-            except Refusal:
+            except RequestError:
                 assert contradictory or model.tell(given_, amend, self.settings.late == "learn") is None
                 return
             assert not contradictory
@@ -192,7 +192,7 @@ class Feedback(RuleBasedStateMachine):
             if not m.closed
         )
         assert learner.pending.sum() == pending
-        assert len(self.ledger.open) == sum(not m.closed for m in self.models.values())
+        assert len(self.ledger.pending) == sum(not m.closed for m in self.models.values())
 
     def teardown(self):
         if getattr(self, "log", None):
@@ -201,7 +201,7 @@ class Feedback(RuleBasedStateMachine):
 
 def state(ledger: Ledger):
     learner = ledger.problems["t", "p"]
-    return counted("t", "p", learner), {key: record.step for key, record in ledger.open.items()}
+    return encode_counters("t", "p", learner), {key: record.step for key, record in ledger.pending.items()}
 
 
 TestFeedback = Feedback.TestCase
@@ -241,19 +241,21 @@ def test_permutation_duplication_and_partition_give_the_same_state(stream, polic
         _tell(shuffled, piece, values)
     for ledger in (straight, shuffled):
         key = ("t", f"d{expired}")
-        if key in ledger.open:
-            step = ledger.open[key].step + 1
-            ledger.apply(Entry("t", "decision", key[1], step, Expired(0, 0.5)))
-    assert counted("t", "p", straight.problems["t", "p"]) == counted("t", "p", shuffled.problems["t", "p"])
+        if key in ledger.pending:
+            step = ledger.pending[key].step + 1
+            ledger.apply(LogEntry("t", "decision", key[1], step, Expired(0, 0.5)))
+    assert encode_counters("t", "p", straight.problems["t", "p"]) == encode_counters(
+        "t", "p", shuffled.problems["t", "p"]
+    )
     assert {k: r.rows for k, r in straight.open.items()} == {k: r.rows for k, r in shuffled.open.items()}
 
 
 def _asked(policy: str) -> Ledger:
     ledger = Ledger()
-    ledger.apply(Entry("t", "problem", "p", 0, created(policy)))
+    ledger.apply(LogEntry("t", "problem", "p", 0, created(policy)))
     for d in range(3):
         action = (d, (d + 1) % N_ARMS)
-        ledger.apply(Entry("t", "decision", f"d{d}", 0, Asked(0, "p", f"d{d}", "", d + 1, action, N_ITEMS, 1)))
+        ledger.apply(LogEntry("t", "decision", f"d{d}", 0, Asked(0, "p", f"d{d}", "", d + 1, action, N_ITEMS, 1)))
     return ledger
 
 
@@ -263,16 +265,18 @@ def _tell(ledger: Ledger, piece, values) -> None:
     units = [(record.action[place], item, values[d, place, item]) for _, place, item in piece]
     event = rules.feedback(record, units, False, Settings(), 0)
     if event is not None:
-        ledger.apply(Entry("t", "decision", f"d{d}", record.step + 1, event))
+        ledger.apply(LogEntry("t", "decision", f"d{d}", record.step + 1, event))
 
 
 def test_the_end_of_a_window_marks_what_it_filled():
     ledger = _asked("bc_ucb")
     ledger.apply(
-        Entry("t", "decision", "d0", 1, rules.feedback(ledger.open["t", "d0"], [(0, 0, 1.0)], False, Settings(), 0))
+        LogEntry(
+            "t", "decision", "d0", 1, rules.feedback(ledger.pending["t", "d0"], [(0, 0, 1.0)], False, Settings(), 0)
+        )
     )
-    assert ledger.open["t", "d0"].rows == ((1.0, PENDING), None)
-    ledger.apply(Entry("t", "decision", "d0", 2, Expired(0, 0.0)))
+    assert ledger.pending["t", "d0"].rows == ((1.0, PENDING), None)
+    ledger.apply(LogEntry("t", "decision", "d0", 2, Expired(0, 0.0)))
     assert ledger.closed["t", "d0"].rows == ((1.0, DEFAULTED), (DEFAULTED, DEFAULTED))
 
 
@@ -280,10 +284,10 @@ def test_events_that_come_out_of_order_from_workers_are_recalled():
     """A later step of a decision may be applied first: the counters come out the same."""
     straight = _asked("bc_ucb")
     first = rules.feedback(straight.open["t", "d0"], [(0, ALL, 1.0)], False, Settings(), 0)
-    steps = [Entry("t", "decision", "d0", 1, first)]
+    steps = [LogEntry("t", "decision", "d0", 1, first)]
     straight.apply(steps[0])
     second = rules.feedback(straight.open["t", "d0"], [(1, ALL, 0.5)], False, Settings(), 0)
-    steps.append(Entry("t", "decision", "d0", 2, second))
+    steps.append(LogEntry("t", "decision", "d0", 2, second))
     middle = straight.open["t", "d0"]
     straight.apply(steps[1])
     crossed = _asked("bc_ucb")
@@ -291,7 +295,9 @@ def test_events_that_come_out_of_order_from_workers_are_recalled():
     crossed._recall = lambda key, step: {1: initial, 2: middle}[step]
     crossed.apply(steps[1])
     crossed.apply(steps[0])
-    assert counted("t", "p", crossed.problems["t", "p"]) == counted("t", "p", straight.problems["t", "p"])
+    assert encode_counters("t", "p", crossed.problems["t", "p"]) == encode_counters(
+        "t", "p", straight.problems["t", "p"]
+    )
     assert crossed.closed["t", "d0"].step == 2
     assert ("t", "d0") not in crossed.open
 
@@ -299,11 +305,11 @@ def test_events_that_come_out_of_order_from_workers_are_recalled():
 def test_a_deferred_decision_stays_open_however_much_is_told():
     ledger = _asked("bc_ucb")
     deferred = Asked(0, "p", "late", "", 4, (0, 1), N_ITEMS, 1, deferred=True)
-    ledger.apply(Entry("t", "decision", "late", 0, deferred))
-    told = rules.feedback(ledger.open["t", "late"], [(0, ALL, 1.0), (1, ALL, 1.0)], False, Settings(), 0)
-    ledger.apply(Entry("t", "decision", "late", 1, told))
-    assert ledger.open["t", "late"].closed == ""
+    ledger.apply(LogEntry("t", "decision", "late", 0, deferred))
+    told = rules.feedback(ledger.pending["t", "late"], [(0, ALL, 1.0), (1, ALL, 1.0)], False, Settings(), 0)
+    ledger.apply(LogEntry("t", "decision", "late", 1, told))
+    assert ledger.pending["t", "late"].closed == ""
     assert ledger.problems["t", "p"].tally.pulls.sum() == 0.0
-    ledger.apply(Entry("t", "decision", "late", 2, rules.activation(ledger.open["t", "late"], None, 0)))
+    ledger.apply(LogEntry("t", "decision", "late", 2, rules.activation(ledger.pending["t", "late"], None, 0)))
     assert ledger.closed["t", "late"].closed == "complete"
     assert ledger.problems["t", "p"].tally.pulls.sum() == 2.0

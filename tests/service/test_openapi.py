@@ -14,8 +14,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from superarm.service.openapi import document
-from superarm.service.operations import OPERATIONS
+from superarm.service.http.openapi import document
+from superarm.service.http.operations import OPERATIONS
 
 from .running import Server
 

@@ -6,15 +6,15 @@ import time
 import httpx
 import pytest
 
-from superarm.service.keys import SCOPES, made
-from superarm.service.operations import OPERATIONS
-from superarm.service.serve import store_of
+from superarm.service.http.auth import SCOPES, make_key
+from superarm.service.http.operations import OPERATIONS
+from superarm.service.server import store_of
 
 from .running import Server, command, free_port
 
 
 def create_key(db: str, tenant: str, *scopes: str) -> str:
-    key, row = made(tenant, scopes)
+    key, row = make_key(tenant, scopes)
     store = store_of(db, serving=False)
     store.put_key(row)
     store.close()
@@ -180,8 +180,8 @@ def test_unicode_names_work_everywhere(keyed):
     name, arms, id = "Äpfel & 梨", ["🍎", "<script>", "=cmd()"], "naïve ?#%id"
     path = httpx.URL(f"{http.base_url}/").copy_with(path=f"/v1/problems/{name}")
     http.put(path, json={"arms": arms, "k": 2}, headers=admin).raise_for_status()
-    made = http.post(f"{path}/decisions", json={"id": id, "eligible": arms[:2]}, headers=admin).json()
-    assert (made["id"], made["arms"]) == (id, arms[:2])
+    make_key = http.post(f"{path}/decisions", json={"id": id, "eligible": arms[:2]}, headers=admin).json()
+    assert (make_key["id"], make_key["arms"]) == (id, arms[:2])
     from urllib.parse import quote
 
     told = {"feedback": [{"arm": arms[0], "value": 1}]}

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.noise import Noise
-from superarm.service import slate as slates
-from superarm.service.events import Created
-from superarm.service.learner import Learner
-from superarm.service.planning import plan_decision
-from superarm.service.refusal import Refusal
-from superarm.service.spec import PolicySpec, ProblemSpec, RewardSpec, Settings
-from superarm.service.wire import AskBody, SlotBody
+from superarm.service.domain import slate as slates
+from superarm.service.domain.events import Created
+from superarm.service.domain.planning import plan_decision
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.spec import PolicySpec, ProblemSpec, RewardSpec, Settings
+from superarm.service.errors import RequestError
+from superarm.service.schemas import AskBody, SlotBody
+from superarm.streams import Stream
 from superarm.tally import Feedback
 from tests.action_sets import plain
 
@@ -34,11 +34,11 @@ def make(k=2, policy="kl_ucb", reward="coverage", explore=0.0, n=6, seed=0, pull
         reward=RewardSpec(reward),
         settings=Settings(policy=PolicySpec(policy), explore=explore),
     )
-    learner = Learner(Created(0, spec, "key"))
+    learner = ProblemState(Created(0, spec, "key"))
     rng = np.random.default_rng(seed)
     for _ in range(pulls):
         outcome = (rng.random(3 * n) < rng.random(3 * n)).astype(float)
-        learner.learner.apply(Feedback(0, np.arange(n), outcome, np.ones(3 * n, bool)), learner.noise("coin", ""))
+        learner.learner.apply(Feedback(0, np.arange(n), outcome, np.ones(3 * n, bool)), learner.stream("coin", ""))
     learner.learner.rounds = pulls
     return learner
 
@@ -48,7 +48,7 @@ def agent_of(learner, id, actions=None):
     problem = learner.problem if actions is None else learner.problem._replace(actions=actions)
     agent = sa.Agent(problem, learner.learner.policy, tally=learner.tally, arms=learner.arms.all)
     draw = agent.learner.choose
-    agent.learner.choose = lambda t, mask, _, actions: draw(t, mask, learner.noise("mind", id), actions)
+    agent.learner.choose = lambda t, mask, _, actions: draw(t, mask, learner.stream("mind", id), actions)
     return agent
 
 
@@ -64,10 +64,10 @@ def names(action):
 def test_the_rest_is_chosen_around_pinned_arms():
     """The review's example: a and b cover the same items; with a pinned, c covers what is left."""
     spec = ProblemSpec(arms=["a", "b", "c"], items=["x", "y"], k=2)
-    learner = Learner(Created(0, spec, "key"))
+    learner = ProblemState(Created(0, spec, "key"))
     outcome = np.array([1, 0, 1, 0, 0, 0.4])
     for _ in range(400):
-        learner.learner.apply(Feedback(0, np.arange(3), outcome, np.ones(6, bool)), learner.noise("coin", ""))
+        learner.learner.apply(Feedback(0, np.arange(3), outcome, np.ones(6, bool)), learner.stream("coin", ""))
     assert names(ask(learner, pinned=["a"]).action) == ["a", "c"]
 
 
@@ -98,7 +98,7 @@ def test_pinned_slates_are_the_agents(policy, reward, k, pinned, eligible, pulls
     learner = make(k, policy, reward, seed=k, pulls=pulls)
     agent = agent_of(learner, "d")
     if eligible is not None and not set(pinned) <= set(eligible):
-        with pytest.raises(Refusal, match="not eligible"):
+        with pytest.raises(RequestError, match="not eligible"):
             ask(learner, pinned=pinned, eligible=eligible)
         return
     found = names(ask(learner, pinned=pinned, eligible=eligible).action)
@@ -111,7 +111,7 @@ def test_pinned_slates_are_the_agents(policy, reward, k, pinned, eligible, pulls
 
 @pytest.mark.parametrize("wish", [{"pinned": ["a"], "eligible": ["b", "c"]}, {"pinned": ["a"], "excluded": ["a"]}])
 def test_a_pinned_arm_that_may_not_be_shown_is_refused(wish):
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RequestError) as caught:
         ask(make(), **wish)
     assert caught.value.status == 422
 
@@ -147,7 +147,7 @@ def test_slots_are_filled_whenever_they_can_be(excluded, policy, reward, eligibl
     ways = [way for way in seatings(excluded, eligible) if set(pinned) <= set(way.values())]
     wish = {"slots": excluded, "eligible": eligible, "pinned": pinned}
     if not ways:
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(RequestError) as caught:
             ask(learner, **wish)
         assert caught.value.status == 422
         return
@@ -224,7 +224,7 @@ def test_propensities_are_the_probabilities(monkeypatch, actions, before):
     for script in itertools.product([None, 0, 1, 2, 3, 4], repeat=len(picks)):
         scripted(monkeypatch, script)
         try:
-            slate, chances = slates.explore(actions, before, picks, free, share, Noise(*np.zeros((2, 1), np.uint64)))
+            slate, chances = slates.explore(actions, before, picks, free, share, Stream(*np.zeros((2, 1), np.uint64)))
         except (StopIteration, RuntimeError):
             continue
         probability = 1.0

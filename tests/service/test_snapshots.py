@@ -8,21 +8,21 @@ import httpx
 import pytest
 
 from superarm.errors import SuperarmError
-from superarm.service.asking import ask
-from superarm.service.changing import create
-from superarm.service.desk import Desk
-from superarm.service.events import Armed, Asked, Told, encode
-from superarm.service.ledger import Entry
-from superarm.service.postgres import Postgres
-from superarm.service.refusal import Refusal
-from superarm.service.snapshot import counted, restored, taken
-from superarm.service.spec import PolicySpec, ProblemSpec, Settings
-from superarm.service.sqlite import Sqlite
-from superarm.service.store import Line, Read, Store
-from superarm.service.telling import tell
-from superarm.service.verify import Repaired, repair, verify
-from superarm.service.wire import AskBody, TellBody, UnitBody
-from superarm.service.writer import command
+from superarm.service.domain.events import Armed, Asked, Told, encode
+from superarm.service.domain.ledger import LogEntry
+from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
+from superarm.service.errors import RequestError
+from superarm.service.runtime.admin import create
+from superarm.service.runtime.ask import ask
+from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.feedback import tell
+from superarm.service.runtime.writer import make_write
+from superarm.service.schemas import AskBody, TellBody, UnitBody
+from superarm.service.storage.base import LogLine, ReadEntry, Store
+from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
+from superarm.service.storage.sqlite import Sqlite
+from superarm.service.storage.verify import Repaired, repair, verify
 
 from .database import fresh
 from .running import Server, invoke
@@ -41,41 +41,41 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-async def decide(desk: Desk, first: int, last: int) -> None:
+async def decide(coordinator: Coordinator, first: int, last: int) -> None:
     """Decisions ``first`` to ``last``, and feedback to two of every three."""
     for n in range(first, last + 1):
-        record, _ = await ask(desk, "t", "p", AskBody(id=f"d{n}"))
+        record, _ = await ask(coordinator, "t", "p", AskBody(id=f"d{n}"))
         if n % 3:
             arms = [SPEC.arms[arm] for arm in record.action]
-            await tell(desk, ("t", f"d{n}"), TellBody([UnitBody(arm, value=n % 2) for arm in arms]))
+            await tell(coordinator, ("t", f"d{n}"), TellBody([UnitBody(arm, value=n % 2) for arm in arms]))
 
 
-async def opened(store: Store, snapshot_every: int) -> Desk:
-    desk = Desk(store, snapshot_every=snapshot_every)
-    await desk.start()
-    return desk
+async def opened(store: Store, snapshot_every: int) -> Coordinator:
+    coordinator = Coordinator(store, snapshot_every=snapshot_every)
+    await coordinator.start()
+    return coordinator
 
 
 def counters(ledger: object) -> dict:
-    return {key: counted(*key, learner) for key, learner in ledger.problems.items()}
+    return {key: encode_counters(*key, learner) for key, learner in ledger.problems.items()}
 
 
 @pytest.mark.parametrize("every", [1, 7, 30])
 def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_event_once(store, every):
-    async def live() -> Desk:
-        desk = await opened(store, every)
-        await create(desk, "t", "p", SPEC, "", 10)
-        await decide(desk, 1, 30)
-        await desk.writer.stop()  # and then it is gone, without a word
-        return desk
+    async def live() -> Coordinator:
+        coordinator = await opened(store, every)
+        await create(coordinator, "t", "p", SPEC, "", 10)
+        await decide(coordinator, 1, 30)
+        await coordinator.writer.stop()  # and then it is gone, without a word
+        return coordinator
 
-    desk = asyncio.run(live())
-    ledger, position, folded = restored(store)
+    coordinator = asyncio.run(live())
+    ledger, position, folded = restore_ledger(store)
     assert folded < every
-    assert position == desk.position
-    assert counters(ledger) == counters(desk.ledger)
-    assert ledger.open == desk.ledger.open
-    assert ledger.waiting == desk.ledger.waiting
+    assert position == coordinator.position
+    assert counters(ledger) == counters(coordinator.ledger)
+    assert ledger.pending == coordinator.ledger.pending
+    assert ledger.n_pending == coordinator.ledger.n_pending
     assert verify(store).faults == []
 
 
@@ -96,8 +96,8 @@ def test_a_worker_that_joins_after_a_snapshot_agrees_with_its_peer(postgres):
         assert all(row["pending"] == 0 for row in there["arms"])
 
 
-def line(stream: str, step: int, event: object) -> Line:
-    return Line("t", "decision", stream, step, encode(event))
+def line(stream: str, step: int, event: object) -> LogLine:
+    return LogLine("t", "decision", stream, step, encode(event))
 
 
 def test_a_snapshot_holds_all_of_what_was_read_of_another_worker_at_once(postgres):
@@ -105,20 +105,20 @@ def test_a_snapshot_holds_all_of_what_was_read_of_another_worker_at_once(postgre
     url = fresh(postgres, "order")
     mine, other = Postgres(url), Postgres(url)
 
-    async def live() -> Desk:
-        desk = await opened(mine, 4)
-        other.commit([Line("t", "problem", "p", 0, encode(created()))])
+    async def live() -> Coordinator:
+        coordinator = await opened(mine, 4)
+        other.commit([LogLine("t", "problem", "p", 0, encode(created()))])
         for id in ("z", "m", "b", "a"):  # in an order that is not the alphabet's
             other.commit([line(id, 0, Asked(0, "p", id, "", 1, (0, 1), 2, 1))])
             other.commit([line(id, 1, Told(0, [(0, -1, 1.0), (1, -1, 0.5)]))])
-        await desk.catch_up()
-        await desk.writer.stop()
-        return desk
+        await coordinator.catch_up()
+        await coordinator.writer.stop()
+        return coordinator
 
-    desk = asyncio.run(live())
+    coordinator = asyncio.run(live())
     assert list(mine.snapshots())
-    ledger, position, _ = restored(mine)
-    assert (position, counters(ledger)) == (desk.position, counters(desk.ledger))
+    ledger, position, _ = restore_ledger(mine)
+    assert (position, counters(ledger)) == (coordinator.position, counters(coordinator.ledger))
     assert verify(mine).faults == []
     mine.close()
     other.close()
@@ -129,14 +129,14 @@ class LostAnswers(Sqlite):
 
     failing = unreadable = False
 
-    def commit(self, lines: list[Line]) -> list[int]:
+    def commit(self, lines: list[LogLine]) -> list[int]:
         kept = super().commit(lines)
         if self.failing:
             self.failing, self.unreadable = False, True
             raise OSError("the connection was lost")
         return kept
 
-    def tail(self, *args: object, **more: object) -> Iterator[Read]:
+    def tail(self, *args: object, **more: object) -> Iterator[ReadEntry]:
         if self.unreadable:
             self.unreadable = False
             raise OSError("the connection was lost")
@@ -146,43 +146,43 @@ class LostAnswers(Sqlite):
 def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
     store = LostAnswers(tmp_path / "log.db")
 
-    async def live() -> Desk:
-        desk = await opened(store, 1)
-        await create(desk, "t", "p", SPEC, "", 10)
-        await decide(desk, 1, 2)
+    async def live() -> Coordinator:
+        coordinator = await opened(store, 1)
+        await create(coordinator, "t", "p", SPEC, "", 10)
+        await decide(coordinator, 1, 2)
         store.failing = True
         for _ in range(2):  # the second time the log cannot be read, so it is not known yet what reached it
-            with pytest.raises(Refusal, match="cannot be written"):
-                await ask(desk, "t", "p", AskBody(id="lost"))
-        await decide(desk, 3, 5)
-        await ask(desk, "t", "p", AskBody(id="lost"))
-        await desk.stop()
-        return desk
+            with pytest.raises(RequestError, match="cannot be written"):
+                await ask(coordinator, "t", "p", AskBody(id="lost"))
+        await decide(coordinator, 3, 5)
+        await ask(coordinator, "t", "p", AskBody(id="lost"))
+        await coordinator.stop()
+        return coordinator
 
-    desk = asyncio.run(live())
-    assert ("t", "lost") in desk.ledger.open
+    coordinator = asyncio.run(live())
+    assert ("t", "lost") in coordinator.ledger.pending
     again = Sqlite(tmp_path / "log.db")
-    ledger, position, folded = restored(again)
+    ledger, position, folded = restore_ledger(again)
     assert folded == 0
-    assert (position, counters(ledger)) == (desk.position, counters(desk.ledger))
+    assert (position, counters(ledger)) == (coordinator.position, counters(coordinator.ledger))
     assert verify(again).faults == []
     again.close()
 
 
 def test_stopping_leaves_a_snapshot_of_everything_that_was_queued(tmp_path):
     async def live() -> None:
-        desk = await opened(Sqlite(tmp_path / "log.db"), 1_000)
-        await create(desk, "t", "p", SPEC, "", 10)
-        asks = [asyncio.create_task(ask(desk, "t", "p", AskBody(id=f"d{n}"))) for n in range(100)]
-        while not desk.writer.depth:
+        coordinator = await opened(Sqlite(tmp_path / "log.db"), 1_000)
+        await create(coordinator, "t", "p", SPEC, "", 10)
+        asks = [asyncio.create_task(ask(coordinator, "t", "p", AskBody(id=f"d{n}"))) for n in range(100)]
+        while not coordinator.writer.depth:
             await asyncio.sleep(0)
-        await desk.stop()
+        await coordinator.stop()
         await asyncio.gather(*asks, return_exceptions=True)
 
     asyncio.run(live())
     store = Sqlite(tmp_path / "log.db")
     assert store.last() > 1
-    assert restored(store)[2] == 0
+    assert restore_ledger(store)[2] == 0
     assert verify(store).faults == []
     store.close()
 
@@ -192,22 +192,22 @@ def test_others_events_may_build_on_one_of_this_worker_that_was_not_reported_yet
     url = fresh(postgres, "early")
     mine, other = Postgres(url), Postgres(url)
 
-    async def live() -> Desk:
-        desk = await opened(mine, 2)
+    async def live() -> Coordinator:
+        coordinator = await opened(mine, 2)
         problem = [(0, created()), (1, Armed(0, ["more"], [], ""))]
-        lines = [command(Entry("t", "problem", "p", step, event), asyncio.Future()) for step, event in problem]
+        lines = [make_write(LogEntry("t", "problem", "p", step, event), asyncio.Future()) for step, event in problem]
         kept = mine.commit([line.line for line in lines])
         other.commit([line("d", 0, Asked(0, "p", "d", "", 1, (0, 4), 2, 1))])
-        await desk.catch_up()
-        desk.committed(lines, kept)
+        await coordinator.catch_up()
+        coordinator.committed(lines, kept)
         assert all(line.done.result() for line in lines)
-        await desk.writer.stop()
-        return desk
+        await coordinator.writer.stop()
+        return coordinator
 
-    desk = asyncio.run(live())
-    learner = desk.ledger.problems["t", "p"]
+    coordinator = asyncio.run(live())
+    learner = coordinator.ledger.problems["t", "p"]
     assert (learner.step, learner.pending.tolist()) == (1, [1.0, 0.0, 0.0, 0.0, 1.0])
-    assert counters(restored(mine)[0]) == counters(desk.ledger)
+    assert counters(restore_ledger(mine)[0]) == counters(coordinator.ledger)
     assert verify(mine).faults == []
     mine.close()
     other.close()
@@ -215,25 +215,25 @@ def test_others_events_may_build_on_one_of_this_worker_that_was_not_reported_yet
 
 def damage(store: Store) -> None:
     """Save what the defect saved: a snapshot that holds event N under position N - 1."""
-    ledger, position, _ = restored(store)
-    store.save(taken(ledger, {worker: seq - 1 for worker, seq in position.items()}))
+    ledger, position, _ = restore_ledger(store)
+    store.save(take_snapshot(ledger, {worker: seq - 1 for worker, seq in position.items()}))
 
 
 def fill(store: Store) -> None:
-    store.commit([Line("t", "problem", "p", 0, encode(created()))])
+    store.commit([LogLine("t", "problem", "p", 0, encode(created()))])
     for n in range(1, 9):
         store.commit([line(f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])
-    store.save(taken(*restored(store)[:2]))
+    store.save(take_snapshot(*restore_ledger(store)[:2]))
     store.commit([line("d3", 1, Told(0, [(0, -1, 1.0), (1, -1, 0.5)]))])
 
 
 def test_repair_rebuilds_a_snapshot_that_counts_an_event_twice(store):
     fill(store)
     damage(store)
-    assert restored(store)[0].problems["t", "p"].tally.pulls[0] == 2.0  # told once
+    assert restore_ledger(store)[0].problems["t", "p"].tally.pulls[0] == 2.0  # told once
     assert len(verify(store).faults) == 3  # the counters, the snapshot's counters and its open decisions
     assert repair(store) == Repaired(deleted=1, kept=1, events=10)
-    ledger, _, folded = restored(store)
+    ledger, _, folded = restore_ledger(store)
     assert folded == 0
     assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
     assert verify(store).faults == []
@@ -289,11 +289,11 @@ def test_repair_leaves_a_damaged_log_alone(tmp_path):
 def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_path, monkeypatch):
     store = Sqlite(tmp_path / "log.db")
     fill(store)
-    monkeypatch.setattr("superarm.service.snapshot.FORMAT", 1)
+    monkeypatch.setattr("superarm.service.storage.snapshot.FORMAT", 1)
     damage(store)
-    assert restored(store)[2] == 1  # a log as short as this had no snapshot that was taken while running
-    monkeypatch.setattr("superarm.service.snapshot.UNSOUND_EVENTS", 9)
-    ledger, _, folded = restored(store)
+    assert restore_ledger(store)[2] == 1  # a log as short as this had no snapshot that was taken while running
+    monkeypatch.setattr("superarm.service.storage.snapshot.UNSOUND_EVENTS", 9)
+    ledger, _, folded = restore_ledger(store)
     assert folded == 1  # from the older snapshot, of the format that is trusted
     assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
     store.close()
@@ -304,7 +304,7 @@ def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
     other = Postgres(store._url) if store.shared else Sqlite(store.path, lock=False)
     read, numbers = store.tail, iter(range(100, 200))
 
-    def growing(*args: object, **more: object) -> Iterator[Read]:
+    def growing(*args: object, **more: object) -> Iterator[ReadEntry]:
         yield from read(*args, **more)
         n = next(numbers)
         other.commit([line(f"d{n}", 0, Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1))])

@@ -9,24 +9,24 @@ import pytest
 from msgspec import msgpack
 
 from superarm.errors import SuperarmError
-from superarm.service.events import Asked, Expired, encode
-from superarm.service.ledger import Entry, Ledger
-from superarm.service.snapshot import counted, restored, taken
-from superarm.service.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
-from superarm.service.store import Line, Saved, recalled
-from superarm.service.verify import verify
+from superarm.service.domain.events import Asked, Expired, encode
+from superarm.service.domain.ledger import Ledger, LogEntry
+from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
+from superarm.service.storage.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
+from superarm.service.storage.verify import verify
 
 from .test_ledger import created
 
 
-def asked(n: int) -> Line:
+def asked(n: int) -> LogLine:
     event = Asked(0, "p", f"d{n}", "", n, (0, 1), 2, 1)
-    return Line("t", "decision", f"d{n}", 0, encode(event))
+    return LogLine("t", "decision", f"d{n}", 0, encode(event))
 
 
 def filled(path: Path, n: int) -> Sqlite:
     store = Sqlite(path, lock=False)
-    store.commit([Line("t", "problem", "p", 0, encode(created()))])
+    store.commit([LogLine("t", "problem", "p", 0, encode(created()))])
     for first in range(1, n, 5):
         store.commit([asked(first + more) for more in range(5)])
     return store
@@ -107,7 +107,7 @@ def test_a_flipped_bit_in_an_event_is_refused_loudly(tmp_path):
     path.write_bytes(data[:at] + b"x" + data[at + 1 :])
     store = Sqlite(path, lock=False)
     with pytest.raises(DamagedLog, match="event 8 is damaged"):
-        restored(store)
+        restore_ledger(store)
     with pytest.raises(DamagedLog):
         verify(store)
     store.close()
@@ -125,27 +125,27 @@ def test_a_missing_event_is_refused_loudly(tmp_path):
 
 def test_snapshots_are_used_and_a_damaged_one_is_passed_over(tmp_path):
     store = filled(tmp_path / "log.db", 20)
-    ledger, position, folded = restored(store)
+    ledger, position, folded = restore_ledger(store)
     assert folded == 21
-    saved = taken(ledger, position)
+    saved = take_snapshot(ledger, position)
     store.save(saved)
-    store.commit([Line("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
-    again, _, folded = restored(store)
+    store.commit([LogLine("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
+    again, _, folded = restore_ledger(store)
     assert folded == 1
     assert verify(store).faults == []
-    store.save(Saved(saved.digest, saved.body[:-1] + b"\x7f"))
-    third, _, folded = restored(store)
+    store.save(SavedSnapshot(saved.digest, saved.body[:-1] + b"\x7f"))
+    third, _, folded = restore_ledger(store)
     assert folded == 1
-    assert taken(third, position) == taken(again, position)
+    assert take_snapshot(third, position) == take_snapshot(again, position)
     assert verify(store).faults == ["snapshot 1: its hash does not fit"]
     store.close()
 
 
 def test_a_snapshot_that_lies_is_found(tmp_path):
     store = filled(tmp_path / "log.db", 20)
-    ledger, position, _ = restored(store)
+    ledger, position, _ = restore_ledger(store)
     ledger.problems["t", "p"].tally.pulls[0] += 1.0
-    store.save(taken(ledger, position))
+    store.save(take_snapshot(ledger, position))
     faults = verify(store).faults
     assert any("snapshot 1" in fault for fault in faults)
     assert any("the counters" in fault for fault in faults)
@@ -179,17 +179,17 @@ def test_migrations_run_once_each():
 def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch):
     filled(tmp_path / "log.db", 10).close()
     added = "ALTER TABLE events ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
-    monkeypatch.setattr("superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)
     assert store._reader.execute("SELECT count(*), min(note) FROM events").fetchone() == (11, "none")
     assert verify(store).faults == []
     store.close()
     monkeypatch.setattr(
-        "superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"]
+        "superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"]
     )
     with pytest.raises(sqlite3.Error):
         Sqlite(tmp_path / "log.db", lock=False)
-    monkeypatch.setattr("superarm.service.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
     assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
     store.close()
@@ -197,14 +197,14 @@ def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch
 
 def test_a_snapshot_of_an_earlier_version_is_read(tmp_path):
     store = filled(tmp_path / "log.db", 10)
-    ledger, position, _ = restored(store)
-    plain = msgpack.decode(taken(ledger, position).body)
+    ledger, position, _ = restore_ledger(store)
+    plain = msgpack.decode(take_snapshot(ledger, position).body)
     del plain["histories"]  # the first version had none
     body = msgpack.encode(plain)
-    store.save(Saved(hashlib.sha256(body).hexdigest(), body))
-    again, _, folded = restored(store)
+    store.save(SavedSnapshot(hashlib.sha256(body).hexdigest(), body))
+    again, _, folded = restore_ledger(store)
     assert folded == 0
-    assert counted("t", "p", again.problems["t", "p"]) == counted("t", "p", ledger.problems["t", "p"])
+    assert encode_counters("t", "p", again.problems["t", "p"]) == encode_counters("t", "p", ledger.problems["t", "p"])
     store.close()
 
 
@@ -218,12 +218,12 @@ def test_places_that_are_taken_keep_their_events(tmp_path):
 
 def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
     store = filled(tmp_path / "log.db", 20)
-    store.commit([Line("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
-    assert recalled(store, ("t", "d3")).closed == "expired"
-    assert recalled(store, ("t", "d3"), 1).closed == ""
-    assert recalled(store, ("other", "d3")) is None
-    ledger = Ledger(lambda key, step: recalled(store, key, step))
-    ledger.apply(Entry("t", "problem", "p", 0, created()))
+    store.commit([LogLine("t", "decision", "d3", 1, encode(Expired(0, 0.0)))])
+    assert recall_decision(store, ("t", "d3")).closed == "expired"
+    assert recall_decision(store, ("t", "d3"), 1).closed == ""
+    assert recall_decision(store, ("other", "d3")) is None
+    ledger = Ledger(lambda key, step: recall_decision(store, key, step))
+    ledger.apply(LogEntry("t", "problem", "p", 0, created()))
     for read in store.tail({"": 1}):
         ledger.apply(read.entry)
         ledger.closed.clear()

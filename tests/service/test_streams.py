@@ -1,13 +1,13 @@
 import asyncio
 
-from superarm.service.streams import Streams
+from superarm.service.runtime.locks import StreamLocks
 
 PLACE, OTHER = ("decision", "shop", "visit-1"), ("decision", "shop", "visit-2")
 
 
 def test_one_holds_a_stream_at_a_time_and_others_go_on():
     async def run():
-        streams, said = Streams(), []
+        streams, said = StreamLocks(), []
 
         async def work(name, place):
             async with streams.held(place):
@@ -28,7 +28,7 @@ def test_one_holds_a_stream_at_a_time_and_others_go_on():
 
 def test_errors_and_those_who_gave_up_waiting_leave_a_stream_free():
     async def run():
-        streams = Streams()
+        streams = StreamLocks()
         release = asyncio.Event()
 
         async def hold():

@@ -40,7 +40,7 @@ def test_cascades_are_the_literature_s():
     with pytest.raises(sa.InvalidArgument, match="k"):
         sa.instances.cascade(n_arms=2, k=2)
     with pytest.raises(sa.InvalidArgument, match="n"):
-        sa.environments.FreeSamples(instance.environment.world, 0)
+        sa.environments.FreeSamples(instance.environment.environment, 0)
 
 
 def test_free_samples_show_every_arm_before_the_first_round():

@@ -7,8 +7,8 @@ import pytest
 
 import superarm as sa
 from superarm.environments import draw
-from superarm.noise import streams
 from superarm.simulation import replicate, seeds
+from superarm.streams import run_streams
 from tests.action_sets import COMPILED
 
 T = 150
@@ -27,11 +27,11 @@ def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
     instance = sa.Instance(INSTANCE.problem, getattr(sa.environments, environment)(INSTANCE.p.reshape(9, 4)))
     results = run({name: POLICIES[name]}, instance, rounds=range(1, T + 1))
     seed = seeds(7, 3)[1]
-    agent, world = sa.Agent(instance.problem, POLICIES[name], seed=seed), streams(seed).world
+    agent, environment = sa.Agent(instance.problem, POLICIES[name], seed=seed), run_streams(seed).environment
     outcome, seen, earned, regret = np.empty(12), np.ones(12, bool), 0.0, []
     for t in range(1, T + 1):
         decision = agent.ask()
-        draw(instance.environment, instance.problem.support, decision.action.copy(), t, world, outcome, seen)
+        draw(instance.environment, instance.problem.support, decision.action.copy(), t, environment, outcome, seen)
         agent.tell(decision, outcome.reshape(3, 4))
         earned += instance.value(decision.action)
         regret.append(t * results.targets[name].value - earned)

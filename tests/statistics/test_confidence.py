@@ -19,7 +19,7 @@ import pytest
 from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copula, draw
 from superarm.indices import KL, Bernstein, Hoeffding
 from superarm.intake import Exact
-from superarm.noise import noise
+from superarm.streams import new_stream
 from superarm.support import Dense
 from superarm.tally import Feedback, empty, estimates, record
 
@@ -40,11 +40,11 @@ RATES = {"hoeffding": (Hoeffding(), 1.0), "kl": (KL(), 1.0), "bernstein": (Berns
 @functools.cache
 def observed(name):
     """Mean and deviation of every entry, (3, ARMS) each, after SIZES rounds."""
-    world = WORLDS[name]
-    source, everyone, tally = noise(np.random.SeedSequence(8)), np.arange(ARMS), empty(HERE)
+    environment = WORLDS[name]
+    source, everyone, tally = new_stream(np.random.SeedSequence(8)), np.arange(ARMS), empty(HERE)
     outcome, seen, found = np.empty(3 * ARMS), np.ones(3 * ARMS, bool), {}
     for t in range(1, max(SIZES) + 1):
-        draw(world, HERE, everyone, t, source, outcome, seen)
+        draw(environment, HERE, everyone, t, source, outcome, seen)
         record(tally, HERE, Feedback(t, everyone, outcome, seen), Exact(), source, 1.0)
         if t in SIZES:
             mean, variance = estimates(tally, HERE)
@@ -64,10 +64,10 @@ def limit(rate):
     return ARMS * rate + 5.0 * math.sqrt(ARMS * rate * (1.0 - rate)) + 1.0
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("environment", WORLDS)
 @pytest.mark.parametrize(("index", "factor"), RATES.values(), ids=RATES)
-def test_bounds_hold_at_their_rate(world, index, factor):
-    for n, (mean, deviation) in observed(world).items():
+def test_bounds_hold_at_their_rate(environment, index, factor):
+    for n, (mean, deviation) in observed(environment).items():
         for x in XS:
             for i, p in enumerate(ROW):
                 found = failures(index, x / n, mean[i], deviation[i], p)
@@ -88,21 +88,21 @@ def test_a_bound_that_is_too_tight_is_found_out():
 
 
 @pytest.mark.parametrize(
-    "world", [Copula(np.tile(ROW, (6, 1)), arms=0.3, items=0.3, all=0.2), CommonShock(np.tile(ROW, (6, 1)), 0.5)]
+    "environment", [Copula(np.tile(ROW, (6, 1)), arms=0.3, items=0.3, all=0.2), CommonShock(np.tile(ROW, (6, 1)), 0.5)]
 )
-def test_bounds_of_all_entries_hold_at_once_when_everything_depends(world):
+def test_bounds_of_all_entries_hold_at_once_when_everything_depends(environment):
     """Over 400 rounds of a fully dependent world no entry leaves the paper's bounds, nor KL's with f = 3 log t.
 
     The union over 18 entries, two bounds of at most 3 t^-3 and t = 20, ..., 400 is below 18 * 6 * 0.00133 = 0.15; the
     seed is fixed.
     """
-    small, source = Dense(6, 3), noise(np.random.SeedSequence(21))
+    small, source = Dense(6, 3), new_stream(np.random.SeedSequence(21))
     tally, outcome, seen, everyone = empty(small), np.empty(18), np.ones(18, bool), np.arange(6)
     for t in range(1, 401):
-        draw(world, small, everyone, t, source, outcome, seen)
+        draw(environment, small, everyone, t, source, outcome, seen)
         record(tally, small, Feedback(t, everyone, outcome, seen), Exact(), source, 1.0)
         if t >= 20:
             mean, variance = estimates(tally, small)
-            for m, v, p in zip(mean, variance, world.p.ravel(), strict=True):
+            for m, v, p in zip(mean, variance, environment.p.ravel(), strict=True):
                 for index in (Bernstein(), KL(3, 0)):
                     assert index.score(m, math.sqrt(v), index.level(float(t), t, 0.5), None) >= p

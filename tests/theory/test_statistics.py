@@ -25,15 +25,15 @@ POLICIES = {"BC-UCB": sa.bc_ucb(), "KL-UCB": sa.kl_ucb(rho=3.0, c=0.0)}
 
 @pytest.mark.parametrize("seed", range(50))
 def test_regret_between_the_bounds(seed):
-    world = instance(seed)
-    known = gaps(world)
-    found = sa.simulate(world, POLICIES, HORIZON, 3, seed=seed, target="approximation", progress=False)
+    environment = instance(seed)
+    known = gaps(environment)
+    found = sa.simulate(environment, POLICIES, HORIZON, 3, seed=seed, target="approximation", progress=False)
     bc, kl = (found.regret[name].mean(axis=0) for name in POLICIES)
     for bound in (upper_bound, upper_bound_gap_free, upper_bound_sharp):
-        assert (bc <= bound(world, found.rounds, known).value).all()
-    assert (kl <= upper_bound_kl(world, found.rounds, known).value).all()
+        assert (bc <= bound(environment, found.rounds, known).value).all()
+    assert (kl <= upper_bound_kl(environment, found.rounds, known).value).all()
     # no consistent policy stays under the Graves-Lai rate for ever; it may while log T has not told T apart
-    rate = graves_lai(world, precision=1e-3).low
+    rate = graves_lai(environment, precision=1e-3).low
     reachable = min(rate * np.log(HORIZON), 0.25 * known.smallest * HORIZON)
     assert bc[-1] >= 0.5 * reachable - 1e-6
     assert kl[-1] >= 0.5 * reachable - 1e-6

@@ -12,13 +12,13 @@ import numpy as np
 
 from superarm._jit import kernel, verb
 from superarm.arrays import Bools, Floats, Ints
-from superarm.noise import Noise, uniform
+from superarm.streams import Stream, uniform
 
 
-class Ranks(NamedTuple):
+class Candidates(NamedTuple):
     """Who stands first among equals: fewest ``pulls`` (n_arms,), then lowest arm; only ``eligible`` ones play."""
 
-    pulls: Floats
+    counts: Floats
     eligible: Bools
 
 
@@ -58,23 +58,23 @@ class Actions(Protocol):
 class Optional(Protocol):
     """What an action set may define if it can do better than joining arms one by one."""
 
-    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
         """``admits`` when only eligible arms may complete the batch; the same unless batches must be complete."""
         ...
 
-    def pins(self, ranks: Ranks, chosen: Ints) -> int:
+    def pins(self, candidates: Candidates, chosen: Ints) -> int:
         """Write the arms that every batch contains into ``chosen``; how many, or -1 if one is not eligible."""
         ...
 
-    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
+    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
         """What may be played of ``batch`` when only eligible arms may: those of it, or nothing if it must be whole."""
         ...
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         """A batch of large total weight (n_arms,), not negative; the largest if the set is ``tractable``."""
         ...
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
         """An upper bound of the total weight of any batch of eligible arms."""
         ...
 
@@ -86,31 +86,31 @@ class Optional(Protocol):
         """What the arms of a batch may cost together, if the set is ``budgeted``."""
         ...
 
-    def cover(self, ranks: Ranks) -> Ints:
+    def cover(self, candidates: Candidates) -> Ints:
         """A batch with as many arms as possible that were never pulled."""
         ...
 
-    def sample(self, ranks: Ranks, noise: Noise) -> Ints:
+    def sample(self, candidates: Candidates, stream: Stream) -> Ints:
         """A batch at random."""
         ...
 
 
 @kernel
-def fill(actions: Any, ranks: Ranks, chosen: Ints, size: int) -> int:
-    """Let arms join ``chosen`` in the order of ``ranks`` until none may; the new size.
+def fill(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> int:
+    """Let arms join ``chosen`` in the order of ``candidates`` until none may; the new size.
 
     The arms that were never pulled come first, so a batch filled from nothing covers as many of them as greedy
     joining allows.
     """
-    taken = ~ranks.eligible
+    taken = ~candidates.eligible
     for n in range(size):
         taken[chosen[n]] = True
     while 0 <= size < len(chosen):
         best = -1
         for j in range(len(taken)):
-            if taken[j] or (best >= 0 and ranks.pulls[j] >= ranks.pulls[best]):
+            if taken[j] or (best >= 0 and candidates.counts[j] >= candidates.counts[best]):
                 continue
-            if joins(actions, ranks, chosen, size, j):
+            if joins(actions, candidates, chosen, size, j):
                 best = j
             else:
                 taken[j] = True
@@ -123,23 +123,25 @@ def fill(actions: Any, ranks: Ranks, chosen: Ints, size: int) -> int:
 
 
 @kernel
-def order(weights: Floats, ranks: Ranks) -> Ints:
-    """All arms, heaviest first; equal weights in the order of ``ranks``."""
-    by_pulls = np.argsort(ranks.pulls, kind="mergesort")
+def order_by_weight(weights: Floats, candidates: Candidates) -> Ints:
+    """All arms, heaviest first; equal weights in the order of ``candidates``."""
+    by_pulls = np.argsort(candidates.counts, kind="mergesort")
     return by_pulls[np.argsort(-weights[by_pulls], kind="mergesort")]
 
 
 @kernel
-def first(k: int, weights: Floats, ranks: Ranks) -> Ints:
+def heaviest_arms(k: int, weights: Floats, candidates: Candidates) -> Ints:
     """The first ``k`` eligible arms of that order, each let into the line of the best so far: for small ``k``."""
     line, size = np.empty(k, np.int64), 0
     for j in range(len(weights)):
-        if not ranks.eligible[j]:
+        if not candidates.eligible[j]:
             continue
         at = size
         while at > 0:
             ahead = line[at - 1]
-            if weights[ahead] > weights[j] or (weights[ahead] == weights[j] and ranks.pulls[ahead] <= ranks.pulls[j]):
+            if weights[ahead] > weights[j] or (
+                weights[ahead] == weights[j] and candidates.counts[ahead] <= candidates.counts[j]
+            ):
                 break
             if at < k:
                 line[at] = ahead
@@ -151,7 +153,7 @@ def first(k: int, weights: Floats, ranks: Ranks) -> Ints:
 
 
 @kernel
-def holds(chosen: Ints, size: int, arm: int) -> bool:
+def contains(chosen: Ints, size: int, arm: int) -> bool:
     """Whether ``arm`` is among the first ``size`` of ``chosen``."""
     for n in range(size):
         if chosen[n] == arm:
@@ -160,21 +162,21 @@ def holds(chosen: Ints, size: int, arm: int) -> bool:
 
 
 @kernel
-def greedily(actions: Any, weights: Floats, ranks: Ranks) -> Ints:
+def greedy_heaviest(actions: Any, weights: Floats, candidates: Candidates) -> Ints:
     """Let arms join from the heaviest down: the heaviest batch of a matroid, [Edmonds1971]_."""
     chosen = np.empty(capacity(actions, len(weights)), np.int64)
-    size = pins(actions, ranks, chosen)
-    for j in order(weights, ranks):
+    size = pins(actions, candidates, chosen)
+    for j in order_by_weight(weights, candidates):
         if size < 0 or size == len(chosen):
             break
-        if ranks.eligible[j] and not holds(chosen, size, j) and joins(actions, ranks, chosen, size, j):
+        if candidates.eligible[j] and not contains(chosen, size, j) and joins(actions, candidates, chosen, size, j):
             chosen[size] = j
             size += 1
     return chosen[: max(size, 0)]
 
 
 @kernel
-def weight(weights: Floats, action: Ints) -> float:
+def total_weight(weights: Floats, action: Ints) -> float:
     """The total weight of ``action``."""
     total = 0.0
     for j in action:
@@ -183,70 +185,74 @@ def weight(weights: Floats, action: Ints) -> float:
 
 
 @kernel
-def _admits(actions: Any, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+def _admits(actions: Any, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
     return admits(actions, chosen, size, arm)
 
 
 @kernel
-def _no_pins(actions: Any, ranks: Ranks, chosen: Ints) -> int:
+def _no_pins(actions: Any, candidates: Candidates, chosen: Ints) -> int:
     return 0
 
 
 @kernel
-def _top(actions: Any, weights: Floats, ranks: Ranks) -> float:
+def _top(actions: Any, weights: Floats, candidates: Candidates) -> float:
     """The sum of the ``capacity`` largest weights: a bound for every action set, exact for ``Subsets``."""
     total, left = 0.0, capacity(actions, len(weights))
-    for j in order(weights, ranks):
-        if left > 0 and ranks.eligible[j]:
+    for j in order_by_weight(weights, candidates):
+        if left > 0 and candidates.eligible[j]:
             total += weights[j]
             left -= 1
     return total
 
 
 @kernel
-def _cover(actions: Any, ranks: Ranks) -> Ints:
-    fresh = np.zeros(len(ranks.pulls))
+def _cover(actions: Any, candidates: Candidates) -> Ints:
+    fresh = np.zeros(len(candidates.counts))
     for j in range(len(fresh)):
-        fresh[j] = 1.0 if ranks.pulls[j] == 0.0 else 0.0
-    return heaviest(actions, fresh, ranks)
+        fresh[j] = 1.0 if candidates.counts[j] == 0.0 else 0.0
+    return heaviest(actions, fresh, candidates)
 
 
 @kernel
-def _sample(actions: Any, ranks: Ranks, noise: Noise) -> Ints:
-    lots = np.empty(len(ranks.pulls))
+def _sample(actions: Any, candidates: Candidates, stream: Stream) -> Ints:
+    lots = np.empty(len(candidates.counts))
     for j in range(len(lots)):
-        lots[j] = uniform(noise)
-    shuffled = Ranks(lots, ranks.eligible)
+        lots[j] = uniform(stream)
+    shuffled = Candidates(lots, candidates.eligible)
     chosen = np.empty(capacity(actions, len(lots)), np.int64)
     size = fill(actions, shuffled, chosen, pins(actions, shuffled, chosen))
     return chosen[: max(size, 0)]
 
 
 @kernel
-def _eligible_part(actions: Any, batch: Ints, ranks: Ranks) -> Ints:
-    return batch[ranks.eligible[batch]]
+def _eligible_part(actions: Any, batch: Ints, candidates: Candidates) -> Ints:
+    return batch[candidates.eligible[batch]]
 
 
 @kernel
-def whole(batch: Ints, ranks: Ranks) -> Ints:
+def whole_or_nothing(batch: Ints, candidates: Candidates) -> Ints:
     """``batch`` if all its arms are eligible, nothing otherwise: the remnant where batches must be whole."""
-    return batch.copy() if playable(batch, ranks) else np.empty(0, np.int64)
+    return batch.copy() if all_eligible(batch, candidates) else np.empty(0, np.int64)
 
 
 @kernel
-def complete(actions: Any, batch: Ints, ranks: Ranks) -> bool:
+def complete(actions: Any, batch: Ints, candidates: Candidates) -> bool:
     """Whether no eligible arm may join ``batch``."""
-    for j in range(len(ranks.eligible)):
-        if ranks.eligible[j] and not holds(batch, len(batch), j) and joins(actions, ranks, batch, len(batch), j):
+    for j in range(len(candidates.eligible)):
+        if (
+            candidates.eligible[j]
+            and not contains(batch, len(batch), j)
+            and joins(actions, candidates, batch, len(batch), j)
+        ):
             return False
     return True
 
 
 @kernel
-def playable(action: Ints, ranks: Ranks) -> bool:
+def all_eligible(action: Ints, candidates: Candidates) -> bool:
     """Whether all arms of ``action`` are eligible."""
     for j in action:
-        if not ranks.eligible[j]:
+        if not candidates.eligible[j]:
             return False
     return True
 
@@ -256,7 +262,7 @@ capacity = verb(Actions.capacity)
 joins: verb[..., bool] = verb(Optional.joins, default=_admits)
 pins: verb[..., int] = verb(Optional.pins, default=_no_pins)
 remnant: verb[..., Ints] = verb(Optional.remnant, default=_eligible_part)
-heaviest: verb[..., Ints] = verb(Optional.heaviest, default=greedily)
+heaviest: verb[..., Ints] = verb(Optional.heaviest, default=greedy_heaviest)
 ceiling: verb[..., float] = verb(Optional.ceiling, default=_top)
 cost: verb[..., float] = verb(Optional.cost)
 budget: verb[..., float] = verb(Optional.budget)

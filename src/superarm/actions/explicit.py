@@ -4,11 +4,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, heaviest, playable, weight, whole
+from superarm.actions.base import Candidates, all_eligible, heaviest, total_weight, whole_or_nothing
 from superarm.actions.listed import Batches, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, integer
+from superarm.streams import Stream, integer
 
 
 class _Table(NamedTuple):
@@ -23,7 +23,7 @@ class SumOfWeights(NamedTuple):
     weights: Floats
 
     def value_of(self, action: Ints) -> float:
-        return weight(self.weights, action)
+        return total_weight(self.weights, action)
 
 
 @component
@@ -74,29 +74,29 @@ class Explicit(_Table):
                 return True
         return False
 
-    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
         for row in range(len(self.sizes)):
             batch = self.table[row, : self.sizes[row]]
-            if playable(batch, ranks) and _contains(batch, chosen, size, arm):
+            if all_eligible(batch, candidates) and _contains(batch, chosen, size, arm):
                 return True
         return False
 
-    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
-        return whole(batch, ranks)
+    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
+        return whole_or_nothing(batch, candidates)
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
-        return best_batch(SumOfWeights(weights), self, Batches(self.table, self.sizes), ranks)
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
+        return best_batch(SumOfWeights(weights), self, Batches(self.table, self.sizes), candidates)
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
-    def sample(self, ranks: Ranks, noise: Noise) -> Ints:
+    def sample(self, candidates: Candidates, stream: Stream) -> Ints:
         left = 0
         for row in range(len(self.sizes)):
-            left += 1 if playable(self.table[row, : self.sizes[row]], ranks) else 0
-        skip = integer(noise, left) if left > 0 else 0
+            left += 1 if all_eligible(self.table[row, : self.sizes[row]], candidates) else 0
+        skip = integer(stream, left) if left > 0 else 0
         for row in range(len(self.sizes)):
-            if playable(self.table[row, : self.sizes[row]], ranks):
+            if all_eligible(self.table[row, : self.sizes[row]], candidates):
                 if skip == 0:
                     return self.table[row, : self.sizes[row]].copy()
                 skip -= 1

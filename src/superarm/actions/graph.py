@@ -44,7 +44,7 @@ def without_loops(ends: Ints, owner: str) -> Ints:
 
 
 @kernel
-def closes_no_circle(ends: Ints, n_nodes: int, chosen: Ints, size: int, arm: int) -> bool:
+def stays_acyclic(ends: Ints, n_nodes: int, chosen: Ints, size: int, arm: int) -> bool:
     """Whether the first ``size`` edges of ``chosen``, a forest, stay one with ``arm``: union-find, [Kruskal1956]_."""
     parent = np.arange(n_nodes)
     for n in range(size):

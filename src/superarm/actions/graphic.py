@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Candidates, heaviest, total_weight
 from superarm.actions.enumeration import tally_up
-from superarm.actions.graph import closes_no_circle, components, ends_of, forests, nodes_of, without_loops
+from superarm.actions.graph import components, ends_of, forests, nodes_of, stays_acyclic, without_loops
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 
@@ -44,10 +44,10 @@ class GraphicMatroid(_Graph):
         return self.k
 
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm)
+        return stays_acyclic(self.ends, self.n_nodes, chosen, size, arm)
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, order, weight
+from superarm.actions.base import Candidates, order_by_weight, total_weight
 from superarm.actions.enumeration import maximal, up_to
 from superarm.arrays import Floats, Ints, floats
 from superarm.errors import InvalidArgument
@@ -62,31 +62,31 @@ class Knapsack(_Costs):
         return self.money
 
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        return weight(self.costs, chosen[:size]) + self.costs[arm] <= self.money  # type: ignore[no-any-return]
+        return total_weight(self.costs, chosen[:size]) + self.costs[arm] <= self.money  # type: ignore[no-any-return]
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         # by weight for money, or the heaviest arm and what else fits, if that is more: at least half the optimum
         chosen = np.empty(self.k, np.int64)
         best, most = chosen[:0], -np.inf
-        for first in (-1, _peak(weights, ranks)):
+        for first in (-1, _peak(weights, candidates)):
             size = 0
             if first >= 0:
                 chosen[0] = first
                 size = 1
-            for j in order(weights / self.costs, ranks):
-                fits = size < self.k and ranks.eligible[j] and j != first
-                if fits and weight(self.costs, chosen[:size]) + self.costs[j] <= self.money:
+            for j in order_by_weight(weights / self.costs, candidates):
+                fits = size < self.k and candidates.eligible[j] and j != first
+                if fits and total_weight(self.costs, chosen[:size]) + self.costs[j] <= self.money:
                     chosen[size] = j
                     size += 1
-            if weight(weights, chosen[:size]) > most:
-                best, most = chosen[:size].copy(), weight(weights, chosen[:size])
+            if total_weight(weights, chosen[:size]) > most:
+                best, most = chosen[:size].copy(), total_weight(weights, chosen[:size])
         return best
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
         """What the money buys if arms can be cut, [Dantzig1957]_."""
         total, left = 0.0, self.money
-        for j in order(weights / self.costs, ranks):
-            if ranks.eligible[j]:
+        for j in order_by_weight(weights / self.costs, candidates):
+            if candidates.eligible[j]:
                 part = min(1.0, left / self.costs[j])
                 total += part * weights[j]
                 left -= part * self.costs[j]
@@ -111,10 +111,10 @@ class Knapsack(_Costs):
 
 
 @kernel
-def _peak(weights: Floats, ranks: Ranks) -> int:
+def _peak(weights: Floats, candidates: Candidates) -> int:
     """The heaviest eligible arm, or -1."""
     best = -1
     for j in range(len(weights)):
-        if ranks.eligible[j] and (best < 0 or weights[j] > weights[best]):
+        if candidates.eligible[j] and (best < 0 or weights[j] > weights[best]):
             best = j
     return best

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Candidates, heaviest, total_weight
 from superarm.actions.enumeration import maximal, up_to
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
@@ -72,8 +72,8 @@ class Laminar(_Families):
                     return False
         return True
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import kernel, verb
-from superarm.actions.base import Ranks, complete, playable, remnant
+from superarm.actions.base import Candidates, all_eligible, complete, remnant
 from superarm.arrays import Ints
 
 
@@ -44,16 +44,16 @@ def tabulate(batches: Iterable[Any]) -> Batches:
 
 
 @kernel
-def fewest_pulls(action: Ints, ranks: Ranks) -> float:
+def fewest_pulls(action: Ints, candidates: Candidates) -> float:
     """The pulls of the arm of ``action`` that was pulled least."""
     fewest = np.inf
     for j in action:
-        fewest = min(fewest, ranks.pulls[j])
+        fewest = min(fewest, candidates.counts[j])
     return fewest
 
 
 @kernel
-def best_batch(worth: BatchValue, actions: Any, batches: Batches, ranks: Ranks) -> Ints:
+def best_batch(worth: BatchValue, actions: Any, batches: Batches, candidates: Candidates) -> Ints:
     """The listed batch with the largest value, or what is left of one where arms are excluded.
 
     Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. Of a batch with
@@ -63,11 +63,11 @@ def best_batch(worth: BatchValue, actions: Any, batches: Batches, ranks: Ranks) 
     best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
     for row in range(len(batches.sizes)):
         action = batches.table[row, : batches.sizes[row]]
-        if not playable(action, ranks):
-            action = remnant(actions, action, ranks)
-            if len(action) == 0 or not complete(actions, action, ranks):
+        if not all_eligible(action, candidates):
+            action = remnant(actions, action, candidates)
+            if len(action) == 0 or not complete(actions, action, candidates):
                 continue
-        r, pulls = value_of(worth, action), fewest_pulls(action, ranks)
+        r, pulls = value_of(worth, action), fewest_pulls(action, candidates)
         if r > most or (r == most and pulls < fewest):
             best, most, fewest = action, r, pulls
     return best.copy()

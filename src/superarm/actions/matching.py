@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.assignment import assign
-from superarm.actions.base import Ranks, fill, heaviest, weight
+from superarm.actions.base import Candidates, fill, heaviest, total_weight
 from superarm.actions.enumeration import maximal, tally_up
 from superarm.actions.graph import ends_of, nodes_of
 from superarm.arrays import Floats, Ints
@@ -66,14 +66,14 @@ class Matching(_Bipartite):
                 return False
         return True
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         flip = 1 if self.left > self.right else 0
         shape = (min(self.left, self.right), max(self.left, self.right))
         gain, pulls, arm_of = np.zeros(shape), np.zeros(shape), np.full(shape, -1)
         for j in range(len(self.ends)):
-            if ranks.eligible[j]:
+            if candidates.eligible[j]:
                 row, column = self.ends[j, flip], self.ends[j, 1 - flip]
-                gain[row, column], pulls[row, column], arm_of[row, column] = weights[j], ranks.pulls[j], j
+                gain[row, column], pulls[row, column], arm_of[row, column] = weights[j], candidates.counts[j], j
         column_of = assign(gain, pulls)
         chosen = np.empty(self.k, np.int64)
         size = 0
@@ -82,10 +82,10 @@ class Matching(_Bipartite):
             if j >= 0 and weights[j] > 0.0:  # whatever weighs nothing joins below, by rank
                 chosen[size] = j
                 size += 1
-        return chosen[: fill(self, ranks, chosen, size)]
+        return chosen[: fill(self, candidates, chosen, size)]
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:

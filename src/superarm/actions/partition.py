@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Candidates, heaviest, total_weight
 from superarm.actions.enumeration import tally_up
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -65,8 +65,8 @@ class PartitionMatroid(_Groups):
             held += 1 if self.group[chosen[n]] == self.group[arm] else 0
         return held < self.limits[self.group[arm]]  # type: ignore[no-any-return]
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, heaviest, weight, whole
+from superarm.actions.base import Candidates, heaviest, total_weight, whole_or_nothing
 from superarm.actions.enumeration import tally_up
 from superarm.actions.graph import ends_of, nodes_of
 from superarm.arrays import Bools, Floats, Ints
@@ -68,17 +68,17 @@ class Paths(_Network):
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
         return _threads(self, np.ones(len(self.ends), np.bool_), chosen, size, arm)
 
-    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
-        return _threads(self, ranks.eligible, chosen, size, arm)
+    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
+        return _threads(self, candidates.eligible, chosen, size, arm)
 
-    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
-        return whole(batch, ranks)
+    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
+        return whole_or_nothing(batch, candidates)
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
-        return _longest(self, weights, ranks)
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
+        return _longest(self, weights, candidates)
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:
@@ -159,16 +159,16 @@ def _threads(paths: Paths, eligible: Bools, chosen: Ints, size: int, arm: int) -
 
 
 @kernel
-def _longest(paths: Paths, weights: Floats, ranks: Ranks) -> Ints:
+def _longest(paths: Paths, weights: Floats, candidates: Candidates) -> Ints:
     """The heaviest path of eligible edges; among equals the one with the fewest pulls in total."""
     far, fewest = np.full(paths.n_nodes, -np.inf), np.zeros(paths.n_nodes)
     via = np.full(paths.n_nodes, -1)
     far[paths.source] = 0.0
     for j in paths.sweep:
         tail, head = paths.ends[j, 0], paths.ends[j, 1]
-        if not ranks.eligible[j] or far[tail] == -np.inf:
+        if not candidates.eligible[j] or far[tail] == -np.inf:
             continue
-        w, pulls = far[tail] + weights[j], fewest[tail] + ranks.pulls[j]
+        w, pulls = far[tail] + weights[j], fewest[tail] + candidates.counts[j]
         if w > far[head] or (w == far[head] and pulls < fewest[head]):
             far[head], fewest[head], via[head] = w, pulls, j
     path = np.empty(paths.k, np.int64)

@@ -7,15 +7,15 @@ from superarm._jit import component, interpreted, kernel
 from superarm.actions import traits
 from superarm.actions.base import (
     Actions,
-    Ranks,
+    Candidates,
     admits,
     budget,
     capacity,
     ceiling,
+    contains,
     cost,
-    greedily,
+    greedy_heaviest,
     heaviest,
-    holds,
     joins,
     remnant,
 )
@@ -86,33 +86,33 @@ class Pinned(_Pins):
         batch = _with_pins(self.arms, chosen, size, arm)
         return admits(self.actions, batch, len(batch) - 1, arm)
 
-    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
+    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
         batch = _with_pins(self.arms, chosen, size, arm)
-        return _all_eligible(self.arms, ranks) and joins(self.actions, ranks, batch, len(batch) - 1, arm)
+        return _all_eligible(self.arms, candidates) and joins(self.actions, candidates, batch, len(batch) - 1, arm)
 
-    def pins(self, ranks: Ranks, chosen: Ints) -> int:
-        if not _all_eligible(self.arms, ranks):
+    def pins(self, candidates: Candidates, chosen: Ints) -> int:
+        if not _all_eligible(self.arms, candidates):
             return -1
         for n in range(len(self.arms)):
             chosen[n] = self.arms[n]
         first = self.arms[0]  # under exclusions the pinned arms may have no batch at all
-        return len(self.arms) if joins(self.actions, ranks, chosen[1:], len(self.arms) - 1, first) else -1
+        return len(self.arms) if joins(self.actions, candidates, chosen[1:], len(self.arms) - 1, first) else -1
 
-    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
-        left = remnant(self.actions, batch, ranks)
-        return left if _all_eligible(self.arms, ranks) else left[:0]
+    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
+        left = remnant(self.actions, batch, candidates)
+        return left if _all_eligible(self.arms, candidates) else left[:0]
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
-        batch = heaviest(self.actions, _raised(self.arms, weights), ranks)
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
+        batch = heaviest(self.actions, _raised(self.arms, weights), candidates)
         for j in self.arms:
-            if not holds(batch, len(batch), j):
-                return greedily(self, weights, ranks)
+            if not contains(batch, len(batch), j):
+                return greedy_heaviest(self, weights, candidates)
         return batch
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
         raised = _raised(self.arms, weights)
         bonus = raised[self.arms[0]] - weights[self.arms[0]]
-        total: float = ceiling(self.actions, raised, ranks) - len(self.arms) * bonus
+        total: float = ceiling(self.actions, raised, candidates) - len(self.arms) * bonus
         return total
 
     @interpreted
@@ -144,9 +144,9 @@ def _arms(listed: list[Any]) -> Ints:
 
 
 @kernel
-def _all_eligible(pinned: Ints, ranks: Ranks) -> bool:
+def _all_eligible(pinned: Ints, candidates: Candidates) -> bool:
     for j in pinned:
-        if not ranks.eligible[j]:
+        if not candidates.eligible[j]:
             return False
     return True
 
@@ -161,7 +161,7 @@ def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
             batch[n] = j
             n += 1
     for place in range(size):
-        if not holds(batch, n, chosen[place]):
+        if not contains(batch, n, chosen[place]):
             batch[n] = chosen[place]
             n += 1
     batch[n] = arm

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Ranks, heaviest, weight
+from superarm.actions.base import Candidates, heaviest, total_weight
 from superarm.actions.enumeration import maximal, tally_up
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
@@ -56,8 +56,8 @@ class Slots(_Allowed):
             _seat(self.allowed, holder, chosen[n])
         return _seat(self.allowed, holder, arm)
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def assignment(self, action: Any) -> Ints:

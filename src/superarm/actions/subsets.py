@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, first, greedily
+from superarm.actions.base import Candidates, greedy_heaviest, heaviest_arms
 from superarm.actions.enumeration import tally_up
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -38,11 +38,11 @@ class Subsets(NamedTuple):
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
         return size < self.k
 
-    def heaviest(self, weights: Floats, ranks: Ranks) -> Ints:
+    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         # To make room in a line of k is k moves: while k² is below n_arms, all of them cost less than to sort all arms.
         if self.k * self.k > len(weights):
-            return greedily(self, weights, ranks)
-        return first(self.k, weights, ranks)
+            return greedy_heaviest(self, weights, candidates)
+        return heaviest_arms(self.k, weights, candidates)
 
     @interpreted
     def includes(self, action: Ints) -> bool:

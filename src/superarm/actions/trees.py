@@ -4,15 +4,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Ranks, heaviest, weight, whole
+from superarm.actions.base import Candidates, heaviest, total_weight, whole_or_nothing
 from superarm.actions.graph import (
-    closes_no_circle,
     components,
     connects,
     ends_of,
     forests,
     n_trees,
     nodes_of,
+    stays_acyclic,
     without_loops,
 )
 from superarm.arrays import Floats, Ints
@@ -54,18 +54,18 @@ class SpanningTrees(_Graph):
         return self.n_nodes - 1
 
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm)
+        return stays_acyclic(self.ends, self.n_nodes, chosen, size, arm)
 
-    def joins(self, ranks: Ranks, chosen: Ints, size: int, arm: int) -> bool:
-        return closes_no_circle(self.ends, self.n_nodes, chosen, size, arm) and connects(
-            self.ends, self.n_nodes, ranks.eligible
+    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
+        return stays_acyclic(self.ends, self.n_nodes, chosen, size, arm) and connects(
+            self.ends, self.n_nodes, candidates.eligible
         )
 
-    def remnant(self, batch: Ints, ranks: Ranks) -> Ints:
-        return whole(batch, ranks)
+    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
+        return whole_or_nothing(batch, candidates)
 
-    def ceiling(self, weights: Floats, ranks: Ranks) -> float:
-        return weight(weights, heaviest(self, weights, ranks))
+    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
+        return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def includes(self, action: Ints) -> bool:

@@ -13,9 +13,9 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
 from superarm.learner.state import learner_from_plain, learner_to_plain
-from superarm.noise import Noise, seek, streams
 from superarm.policies import Policy
 from superarm.problem import Problem
+from superarm.streams import Stream, run_streams, seek
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimates
 
@@ -63,7 +63,7 @@ class Agent:
     ) -> None:
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self.learner = Learner(problem, policy, arms, items)
-        _, self._choosing, self._rounding = streams(root)
+        _, self._choosing, self._rounding = run_streams(root)
         self._decisions = Decisions(remember)
         if tally is not None:
             self.warm_start(tally)
@@ -257,6 +257,6 @@ def _digest(action: Ints, observed: Ints, values: Floats, mask: Bools) -> str:
     return hashlib.sha256(values.tobytes() + mask.tobytes() + (b"" if own else observed.tobytes())).hexdigest()[:32]
 
 
-def _stream(key: str) -> Noise:
+def _stream(key: str) -> Stream:
     word = np.array([int(key, 16)], np.uint64)
-    return Noise(word, word.copy())
+    return Stream(word, word.copy())

@@ -1,17 +1,17 @@
 """How influence spreads on a graph: node ``u`` is an arm, its entries are the edges that leave it, items their ends."""
 
 from superarm.diffusion.condense import Condensed, condense
-from superarm.diffusion.exact import MOST_EDGES, exact_sets
-from superarm.diffusion.forward import Trace, diffuse, expected_spread
+from superarm.diffusion.exact import MAX_UNSURE_EDGES, exact_sets
+from superarm.diffusion.forward import SpreadTrace, diffuse, expected_spread
 from superarm.diffusion.sets import Arcs, Network, Sets, by_node, covered, reverse, sample_sets, select
 
 __all__ = [
-    "MOST_EDGES",
+    "MAX_UNSURE_EDGES",
     "Arcs",
     "Condensed",
     "Network",
     "Sets",
-    "Trace",
+    "SpreadTrace",
     "by_node",
     "condense",
     "covered",

@@ -8,14 +8,14 @@ from superarm.arrays import Floats
 from superarm.diffusion.sets import Sets
 from superarm.support import Support, item, span
 
-MOST_EDGES = 10
+MAX_UNSURE_EDGES = 10
 """Up to this many edges that may or may not be live, all worlds are enumerated."""
 
 
 def exact_sets(support: Support, p: Floats, weights: Floats) -> tuple[Sets, Floats] | None:
     """All sets, and the worth (n_sets,) of each: the weight of the roots times the probability of the worlds.
 
-    None where more than ``MOST_EDGES`` edges are uncertain. The live-edge graphs of [KempeKleinbergTardos2003]_.
+    None where more than ``MAX_UNSURE_EDGES`` edges are uncertain. The live-edge graphs of [KempeKleinbergTardos2003]_.
     """
     edges = [
         (u, int(item(support, first, o)), float(p[first + o]))
@@ -25,7 +25,7 @@ def exact_sets(support: Support, p: Floats, weights: Floats) -> tuple[Sets, Floa
     ]
     sure = [(u, v) for u, v, chance in edges if chance == 1.0]
     unsure = [edge for edge in edges if 0.0 < edge[2] < 1.0]
-    if len(unsure) > MOST_EDGES:
+    if len(unsure) > MAX_UNSURE_EDGES:
         return None
     worth: dict[tuple[int, ...], float] = {}
     for live in itertools.product((False, True), repeat=len(unsure)):

@@ -6,13 +6,13 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.arrays import Bools, Floats, Ints
-from superarm.noise import Noise, seek, uniform
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, item, size, span
 
 _KEY = np.uint64(0x6A09E667F3BCC909)
 
 
-class Trace(NamedTuple):
+class SpreadTrace(NamedTuple):
     """Room for a cascade: the edges tried, row after row; the active nodes in the order of waking; who is active."""
 
     outcome: Floats
@@ -21,7 +21,7 @@ class Trace(NamedTuple):
 
 
 @kernel
-def diffuse(support: Support, p: Floats, seeds: Ints, t: int, noise: Noise, trace: Trace) -> int:
+def diffuse(support: Support, p: Floats, seeds: Ints, t: int, stream: Stream, trace: SpreadTrace) -> int:
     """Let influence spread from ``seeds`` in world ``t``; how many nodes are active in the end.
 
     Every active node tries each edge that leaves it once, also those to nodes that are active already: all of them are
@@ -39,10 +39,10 @@ def diffuse(support: Support, p: Floats, seeds: Ints, t: int, noise: Noise, trac
     while head < n:
         u = active[head]
         head += 1
-        seek(noise, t, u)
+        seek(stream, t, u)
         first, last = span(support, u)
         for o in range(last - first):
-            live = uniform(noise) < p[first + o]
+            live = uniform(stream) < p[first + o]
             outcome[at] = 1.0 if live else 0.0
             at += 1
             v = item(support, first, o)
@@ -64,11 +64,11 @@ def expected_spread(support: Support, p: Floats, weights: Floats, seeds: Ints, s
     with :math:`R_s(S)` what S reaches in world s. Monotone and submodular in S, as each world's reach is.
     """
     n_nodes = len(weights)
-    room = Trace(np.empty(size(support)), np.empty(n_nodes, np.int64), np.zeros(n_nodes, np.bool_))
-    noise = Noise(np.full(1, _KEY), np.full(1, _KEY))
+    room = SpreadTrace(np.empty(size(support)), np.empty(n_nodes, np.int64), np.zeros(n_nodes, np.bool_))
+    stream = Stream(np.full(1, _KEY), np.full(1, _KEY))
     total = 0.0
     for s in range(simulations):
-        n = diffuse(support, p, seeds, s, noise, room)
+        n = diffuse(support, p, seeds, s, stream, room)
         for m in range(n):
             total += weights[room.active[m]]
     return total / simulations

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from superarm._jit import kernel
 from superarm.arrays import Bools, Floats, Ints
-from superarm.noise import Noise, uniform
+from superarm.streams import Stream, uniform
 from superarm.support import Sparse, Support
 
 Shorts: TypeAlias = NDArray[np.int32]
@@ -43,7 +43,7 @@ class Sets(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Who may be chosen, and who first among equals: as ``actions.Ranks``, which is of a later room."""
+    """Who may be chosen, and who first among equals: as ``actions.Candidates``, which is of a later room."""
 
     pulls: Floats
     eligible: Bools
@@ -62,8 +62,8 @@ def reverse(support: Support) -> Arcs:
 
 
 @kernel
-def sample_sets(network: Network, n_sets: int, noise: Noise) -> Sets:
-    """``n_sets`` independent reverse-reachable sets; ``noise`` goes on from where it stands."""
+def sample_sets(network: Network, n_sets: int, stream: Stream) -> Sets:
+    """``n_sets`` independent reverse-reachable sets; ``stream`` goes on from where it stands."""
     arcs, p, weights = network
     n_nodes = len(weights)
     mass = np.empty(n_nodes)
@@ -78,7 +78,7 @@ def sample_sets(network: Network, n_sets: int, noise: Noise) -> Sets:
             wider = np.empty(2 * len(nodes), np.int32)
             wider[:size] = nodes[:size]
             nodes = wider
-        root = min(int(np.searchsorted(mass, uniform(noise) * total, side="right")), n_nodes - 1)
+        root = min(int(np.searchsorted(mass, uniform(stream) * total, side="right")), n_nodes - 1)
         head, last[root] = size, s
         nodes[size] = root
         size += 1
@@ -87,7 +87,7 @@ def sample_sets(network: Network, n_sets: int, noise: Noise) -> Sets:
             head += 1
             for a in range(arcs.start[v], arcs.start[v + 1]):
                 u = arcs.source[a]
-                if last[u] != s and uniform(noise) < p[arcs.entry[a]]:
+                if last[u] != s and uniform(stream) < p[arcs.entry[a]]:
                     last[u] = s
                     nodes[size] = u
                     size += 1
@@ -127,7 +127,7 @@ def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
 
 
 @kernel
-def select(sets: Sets, home: Ints, ranks: Line, chosen: Ints, size: int) -> float:
+def select(sets: Sets, home: Ints, candidates: Line, chosen: Ints, size: int) -> float:
     """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; the share of sets hit.
 
     ``home`` (n_nodes,) is what stands for each node in the sets: its group, or itself.
@@ -136,7 +136,7 @@ def select(sets: Sets, home: Ints, ranks: Line, chosen: Ints, size: int) -> floa
     """
     n_nodes, n_sets, n_groups = len(home), len(sets.start) - 1, home.max() + 1
     held = by_node(sets, n_groups)
-    count, free, hit = np.empty(n_groups, np.int64), ranks.eligible.copy(), np.zeros(n_sets, np.bool_)
+    count, free, hit = np.empty(n_groups, np.int64), candidates.eligible.copy(), np.zeros(n_sets, np.bool_)
     for group in range(n_groups):
         count[group] = held.start[group + 1] - held.start[group]
     done = 0
@@ -145,7 +145,7 @@ def select(sets: Sets, home: Ints, ranks: Line, chosen: Ints, size: int) -> floa
             best = -1
             for u in range(n_nodes):
                 more = 1 if best < 0 else count[home[u]] - count[home[best]]
-                if free[u] and (more > 0 or (more == 0 and ranks.pulls[u] < ranks.pulls[best])):
+                if free[u] and (more > 0 or (more == 0 and candidates.counts[u] < candidates.counts[best])):
                     best = u
             chosen[place] = best
         taken = home[chosen[place]]

@@ -1,13 +1,23 @@
 """What the world answers: environments."""
 
-from superarm.environments.base import Environment, Sheet, answer, draw, earn, means, respond, tells_worth, widest
+from superarm.environments.base import (
+    AnswerBuffer,
+    Environment,
+    answer,
+    draw,
+    expected_reward,
+    has_own_reward,
+    max_answer_entries,
+    means,
+    respond,
+)
 from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
 from superarm.environments.cascade import Cascade, ConjunctiveCascade
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
 from superarm.environments.free_samples import FreeSamples
 from superarm.environments.influence import IndependentCascade
-from superarm.environments.places import DependentClick, PositionBased
+from superarm.environments.positions import DependentClick, PositionBased
 from superarm.environments.replay import Replay
 from superarm.environments.swinging import Swinging
 from superarm.environments.switching import Switching
@@ -26,14 +36,14 @@ __all__ = [
     "IndependentCascade",
     "PositionBased",
     "Replay",
-    "Sheet",
+    "AnswerBuffer",
     "Swinging",
     "Switching",
     "answer",
     "draw",
-    "earn",
+    "expected_reward",
     "means",
     "respond",
-    "tells_worth",
-    "widest",
+    "has_own_reward",
+    "max_answer_entries",
 ]

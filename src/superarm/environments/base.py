@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm._jit import kernel, lean, verb
 from superarm.arrays import Bools, Floats, Ints
-from superarm.noise import Noise
+from superarm.streams import Stream
 from superarm.support import Support, span
 from superarm.tally import Feedback
 
@@ -18,7 +18,7 @@ from superarm.tally import Feedback
 class Environment(Protocol):
     """What the world answers."""
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         """Write the outcome of round ``t``, row after row in the order of ``action``.
 
         ``seen`` comes filled with True; an environment that hides entries sets them False, and has a class
@@ -31,7 +31,7 @@ class Environment(Protocol):
         ...
 
 
-class Sheet(NamedTuple):
+class AnswerBuffer(NamedTuple):
     """Room for an answer: outcome and seen, flat, and the arms whose rows they are, where not those of the batch."""
 
     outcome: Floats
@@ -43,16 +43,16 @@ class Optional(Protocol):
     """What an environment may define if a batch shows other arms than its own, is worth more than its items, or if its
     means change."""
 
-    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
         """Fill in ``sheet`` for round ``t``; how many arms were observed, or -1 if they are those of ``action``."""
         ...
 
-    def widest(self, support: Support, n_arms: int, k: int) -> int:
+    def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
         """The most entries that an answer to ``k`` of ``n_arms`` arms can have."""
         ...
 
-    def earn(self, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
-        """The true expected reward of ``action``, where it is not ``told``: what the reward says at the means."""
+    def expected_reward(self, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
+        """The true expected reward of ``action``, where it is not ``default``: what the reward says at the means."""
         ...
 
     def changes(self, horizon: int) -> Ints:
@@ -61,8 +61,8 @@ class Optional(Protocol):
 
 
 @kernel
-def _draw_batch(environment: Any, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
-    draw(environment, support, action, t, noise, sheet.outcome, sheet.seen)
+def _draw_batch(environment: Any, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
+    draw(environment, support, action, t, stream, sheet.outcome, sheet.seen)
     return -1
 
 
@@ -76,35 +76,35 @@ def _widest_batch(environment: Any, support: Support, n_arms: int, k: int) -> in
 
 
 @lean
-def _as_told(environment: Any, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
-    return told
+def _as_told(environment: Any, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
+    return default
 
 
 draw = verb(Environment.draw)
 means = verb(Environment.means)
 answer: verb[..., int] = verb(Optional.answer, default=_draw_batch)
-widest: verb[..., int] = verb(Optional.widest, default=_widest_batch)
-earn: verb[..., float] = verb(Optional.earn, default=_as_told)
+max_answer_entries: verb[..., int] = verb(Optional.max_answer_entries, default=_widest_batch)
+expected_reward: verb[..., float] = verb(Optional.expected_reward, default=_as_told)
 
 
-def tells_worth(environment: Any) -> bool:
+def has_own_reward(environment: Any) -> bool:
     """Whether the world says itself what a batch earns, or the one inside it does."""
-    return hasattr(getattr(environment, "world", environment), "earn")
+    return hasattr(getattr(environment, "environment", environment), "expected_reward")
 
 
-def respond(environment: Environment, support: Support, action: Ints, t: int, noise: Noise) -> Feedback:
+def respond(environment: Environment, support: Support, action: Ints, t: int, stream: Stream) -> Feedback:
     """What the world answers to ``action`` in round ``t``: to be told to an ``Agent``, or learnt from.
 
     >>> from superarm.environments import Cascade
-    >>> from superarm.noise import noise
+    >>> from superarm.streams import new_stream
     >>> from superarm.support import Dense
-    >>> world, users = Cascade([[1.0], [0.5], [0.0]]), noise(np.random.SeedSequence(0))
-    >>> respond(world, Dense(3, 1), np.array([2, 0, 1]), 1, users).seen
+    >>> environment, users = Cascade([[1.0], [0.5], [0.0]]), new_stream(np.random.SeedSequence(0))
+    >>> respond(environment, Dense(3, 1), np.array([2, 0, 1]), 1, users).seen
     array([ True,  True, False])
     """
-    room = widest(environment, support, support.n_arms, len(action))
-    sheet = Sheet(np.zeros(room), np.ones(room, bool), np.empty(support.n_arms, np.int64))
-    n = answer(environment, support, action, t, noise, sheet)
+    room = max_answer_entries(environment, support, support.n_arms, len(action))
+    sheet = AnswerBuffer(np.zeros(room), np.ones(room, bool), np.empty(support.n_arms, np.int64))
+    n = answer(environment, support, action, t, stream, sheet)
     arms = action if n < 0 else sheet.observed[:n].copy()
     size = sum(last - first for first, last in (span(support, int(j)) for j in arms))
     return Feedback(t, arms, sheet.outcome[:size].copy(), sheet.seen[:size].copy())

@@ -2,8 +2,8 @@ from typing import NamedTuple
 
 from superarm._jit import component, lean
 from superarm.arrays import Bools, Floats, Ints, Probabilities
-from superarm.environments.base import Sheet, draw
-from superarm.noise import Noise, seek, uniform
+from superarm.environments.base import AnswerBuffer, draw
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, span
 
 
@@ -17,20 +17,20 @@ class Bernoulli(NamedTuple):
     p: Probabilities
 
     @lean
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         at = 0
         for j in action:
-            seek(noise, t, j)
+            seek(stream, t, j)
             first, last = span(support, j)
             for e in range(first, last):
-                outcome[at] = 1.0 if uniform(noise) < p[e] else 0.0
+                outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
                 at += 1
 
     @lean
-    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
         """As by default, but without counting references, which at a few arms costs more than their coins."""
-        draw(self, support, action, t, noise, sheet.outcome, sheet.seen)
+        draw(self, support, action, t, stream, sheet.outcome, sheet.seen)
         return -1
 
     def means(self, t: int) -> Floats:

@@ -2,8 +2,8 @@ from typing import NamedTuple
 
 from superarm._jit import component
 from superarm.arrays import Bools, Floats, Ints, Probabilities
-from superarm.noise import Noise, beta, seek
 from superarm.parameters import positive
+from superarm.streams import Stream, beta, seek
 from superarm.support import Support, span
 
 
@@ -22,15 +22,15 @@ class Beta(NamedTuple):
     def _check(self) -> None:
         positive(self, "strength")
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         at = 0
         for j in action:
-            seek(noise, t, j)
+            seek(stream, t, j)
             first, last = span(support, j)
             for e in range(first, last):
                 if 0.0 < p[e] < 1.0:
-                    outcome[at] = beta(noise, p[e] * self.strength, (1.0 - p[e]) * self.strength)
+                    outcome[at] = beta(stream, p[e] * self.strength, (1.0 - p[e]) * self.strength)
                 else:
                     outcome[at] = p[e]
                 at += 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm._jit import component, kernel
 from superarm.arrays import Bools, Floats, Ints, Probabilities
-from superarm.noise import Noise, seek, uniform
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, item, span
 
 
@@ -36,8 +36,8 @@ class Cascade(NamedTuple):
     def partial(self) -> bool:
         return True
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
-        _read(_Reader(self.p.reshape(-1), 1.0), support, action, t, noise, outcome, seen)
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
+        _read(_Reader(self.p.reshape(-1), 1.0), support, action, t, stream, outcome, seen)
 
     def means(self, t: int) -> Floats:
         return self.p  # type: ignore[no-any-return]
@@ -57,24 +57,26 @@ class ConjunctiveCascade(NamedTuple):
     def partial(self) -> bool:
         return True
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
-        _read(_Reader(self.p.reshape(-1), 0.0), support, action, t, noise, outcome, seen)
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
+        _read(_Reader(self.p.reshape(-1), 0.0), support, action, t, stream, outcome, seen)
 
     def means(self, t: int) -> Floats:
         return self.p  # type: ignore[no-any-return]
 
 
 @kernel
-def _read(reader: _Reader, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+def _read(
+    reader: _Reader, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools
+) -> None:
     """Draw every arm, and mark as not seen what lies below the first outcome that ends an item's reading."""
     done = np.zeros(support.n_items, np.bool_)
     at = 0
     for j in action:
-        seek(noise, t, j)
+        seek(stream, t, j)
         first, last = span(support, j)
         for o in range(last - first):
             i = item(support, first, o)
-            outcome[at] = 1.0 if uniform(noise) < reader.p[first + o] else 0.0
+            outcome[at] = 1.0 if uniform(stream) < reader.p[first + o] else 0.0
             seen[at] = not done[i]
             done[i] = done[i] or outcome[at] == reader.end
             at += 1

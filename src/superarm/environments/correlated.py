@@ -4,8 +4,8 @@ from typing import NamedTuple
 from superarm._jit import component
 from superarm.arrays import Bools, Floats, Ints, Probabilities
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, normal, seek, uniform
 from superarm.parameters import fraction
+from superarm.streams import Stream, normal, seek, uniform
 from superarm.support import Support, item, span
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -36,24 +36,24 @@ class Copula(NamedTuple):
                 "arms + items + all", "above 1", "the shares of variance add up to at most 1", "Copula"
             )
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         own = math.sqrt(max(0.0, 1.0 - self.arms - self.items - self.all))
-        seek(noise, t, _EVERYONE)
-        everyone = math.sqrt(self.all) * normal(noise)
+        seek(stream, t, _EVERYONE)
+        everyone = math.sqrt(self.all) * normal(stream)
         at = 0
         for j in action:
             first, last = span(support, j)
             for o in range(last - first):
                 z = everyone
                 if self.arms > 0.0:
-                    seek(noise, t, _ITEMS + item(support, first, o))
-                    z += math.sqrt(self.arms) * normal(noise)
+                    seek(stream, t, _ITEMS + item(support, first, o))
+                    z += math.sqrt(self.arms) * normal(stream)
                 outcome[at + o] = z
-            seek(noise, t, j)
-            arm = math.sqrt(self.items) * normal(noise)
+            seek(stream, t, j)
+            arm = math.sqrt(self.items) * normal(stream)
             for o in range(last - first):
-                z = outcome[at + o] + arm + own * normal(noise)
+                z = outcome[at + o] + arm + own * normal(stream)
                 outcome[at + o] = 1.0 if 0.5 * math.erfc(-z * _ROOT_HALF) < p[first + o] else 0.0
             at += last - first
 
@@ -75,17 +75,17 @@ class CommonShock(NamedTuple):
     def _check(self) -> None:
         fraction(self, "share")
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
-        seek(noise, t, _EVERYONE)
-        shock = uniform(noise) < self.share
-        common = uniform(noise)
+        seek(stream, t, _EVERYONE)
+        shock = uniform(stream) < self.share
+        common = uniform(stream)
         at = 0
         for j in action:
-            seek(noise, t, j)
+            seek(stream, t, j)
             first, last = span(support, j)
             for e in range(first, last):
-                u = uniform(noise)
+                u = uniform(stream)
                 outcome[at] = 1.0 if (common if shock else u) < p[e] else 0.0
                 at += 1
 
@@ -103,12 +103,12 @@ class Comonotone(NamedTuple):
 
     p: Probabilities
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         at = 0
         for j in action:
-            seek(noise, t, j)
-            u = uniform(noise)
+            seek(stream, t, j)
+            u = uniform(stream)
             first, last = span(support, j)
             for e in range(first, last):
                 outcome[at] = 1.0 if u < p[e] else 0.0

@@ -2,9 +2,17 @@ from typing import Any, NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints
-from superarm.environments.base import Environment, Sheet, answer, draw, earn, means, widest
+from superarm.environments.base import (
+    AnswerBuffer,
+    Environment,
+    answer,
+    draw,
+    expected_reward,
+    max_answer_entries,
+    means,
+)
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
+from superarm.streams import Stream
 from superarm.support import Support
 
 
@@ -16,7 +24,7 @@ class FreeSamples(NamedTuple):
     comparable with theirs. An ``Agent`` gets the same from ``problem.past(arms, outcomes)`` as its ``tally``.
     """
 
-    world: Environment
+    environment: Environment
     n: int = 1
 
     def _check(self) -> None:
@@ -25,24 +33,24 @@ class FreeSamples(NamedTuple):
 
     @property
     def partial(self) -> bool:
-        return bool(getattr(self.world, "partial", False))
+        return bool(getattr(self.environment, "partial", False))
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
-        draw(self.world, support, action, t, noise, outcome, seen)
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
+        draw(self.environment, support, action, t, stream, outcome, seen)
 
     def means(self, t: int) -> Floats:
-        return means(self.world, t)
+        return means(self.environment, t)
 
-    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
-        return answer(self.world, support, action, t, noise, sheet)
+    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
+        return answer(self.environment, support, action, t, stream, sheet)
 
-    def widest(self, support: Support, n_arms: int, k: int) -> int:
-        return widest(self.world, support, n_arms, k)
+    def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
+        return max_answer_entries(self.environment, support, n_arms, k)
 
-    def earn(self, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
-        return earn(self.world, weights, support, action, t, told)
+    def expected_reward(self, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
+        return expected_reward(self.environment, weights, support, action, t, default)
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float] | None:
         """What the best batch is worth, if the world itself tells."""
-        return self.world.best(problem) if hasattr(self.world, "best") else None
+        return self.environment.best(problem) if hasattr(self.environment, "best") else None

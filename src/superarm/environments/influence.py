@@ -4,11 +4,11 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints, floats, probabilities
-from superarm.diffusion import Network, Sets, Trace, by_node, covered, diffuse, exact_sets, reverse, sample_sets
+from superarm.diffusion import Network, Sets, SpreadTrace, by_node, covered, diffuse, exact_sets, reverse, sample_sets
 from superarm.diffusion.sets import Shorts
-from superarm.environments.base import Sheet
+from superarm.environments.base import AnswerBuffer
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, noise, seek, uniform
+from superarm.streams import Stream, new_stream, seek, uniform
 from superarm.support import Sparse, Support, size, span
 
 
@@ -49,26 +49,26 @@ class IndependentCascade(_Graph):
         held = by_node(sets, n)
         return super().__new__(cls, chance, held.start, held.nodes, worth)
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         at = 0
         for u in action:
-            seek(noise, t, u)
+            seek(stream, t, u)
             first, last = span(support, u)
             for e in range(first, last):
-                outcome[at] = 1.0 if uniform(noise) < self.p[e] else 0.0
+                outcome[at] = 1.0 if uniform(stream) < self.p[e] else 0.0
                 at += 1
 
     def means(self, t: int) -> Floats:
         return self.p
 
-    def answer(self, support: Support, action: Ints, t: int, noise: Noise, sheet: Sheet) -> int:
+    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
         awake = np.zeros(len(self.start) - 1, np.bool_)
-        return diffuse(support, self.p, action, t, noise, Trace(sheet.outcome, sheet.observed, awake))
+        return diffuse(support, self.p, action, t, stream, SpreadTrace(sheet.outcome, sheet.observed, awake))
 
-    def widest(self, support: Support, n_arms: int, k: int) -> int:
+    def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
         return size(support)
 
-    def earn(self, weights: Floats, support: Support, action: Ints, t: int, told: float) -> float:
+    def expected_reward(self, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
         return covered(Sets(self.start, self.held), self.worth, action)
 
     @interpreted
@@ -88,5 +88,5 @@ class IndependentCascade(_Graph):
 
 
 def _sampled(graph: Sparse, p: Floats, weights: Floats, samples: int, seed: int) -> tuple[Sets, Floats]:
-    sets = sample_sets(Network(reverse(graph), p, weights), samples, noise(np.random.SeedSequence(seed)))
+    sets = sample_sets(Network(reverse(graph), p, weights), samples, new_stream(np.random.SeedSequence(seed)))
     return sets, np.full(samples, float(weights.sum()) / samples)

@@ -5,7 +5,7 @@ import numpy as np
 from superarm._jit import component
 from superarm.arrays import Bools, Floats, Ints, floats
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
+from superarm.streams import Stream
 from superarm.support import Support, span
 
 
@@ -32,7 +32,7 @@ class Replay(_Recording):
             )
         return super().__new__(cls, recorded, np.ascontiguousarray(recorded.mean(axis=0)))
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         recorded = self.table[(t - 1) % len(self.table)].reshape(-1)
         at = 0
         for j in action:

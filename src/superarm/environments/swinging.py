@@ -6,8 +6,8 @@ import numpy as np
 from superarm._jit import component, interpreted, kernel
 from superarm.arrays import Bools, Floats, Ints, Probabilities
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, seek, uniform
 from superarm.parameters import positive
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, span
 
 
@@ -31,14 +31,14 @@ class Swinging(NamedTuple):
         if self.p.shape != self.other.shape:
             raise InvalidArgument("other", f"shape {self.other.shape}", f"give the shape of p, {self.p.shape}")
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p, other, share = self.p.reshape(-1), self.other.reshape(-1), _share(self.period, self.step, t)
         at = 0
         for j in action:
-            seek(noise, t, j)
+            seek(stream, t, j)
             first, last = span(support, j)
             for e in range(first, last):
-                outcome[at] = 1.0 if uniform(noise) < p[e] + (other[e] - p[e]) * share else 0.0
+                outcome[at] = 1.0 if uniform(stream) < p[e] + (other[e] - p[e]) * share else 0.0
                 at += 1
 
     def means(self, t: int) -> Floats:

@@ -5,7 +5,7 @@ import numpy as np
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints, probabilities
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, seek, uniform
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, span
 
 
@@ -20,8 +20,8 @@ class Switching(_Phases):
 
     ``p`` is (n_phases, n_arms, n_items), or (n_phases, n_entries) for a sparse problem; ``since`` increases from 1.
 
-    >>> world = Switching([[[0.1], [0.9]], [[0.9], [0.1]]], since=[1, 100])
-    >>> world.means(99)[0, 0], world.means(100)[0, 0]
+    >>> environment = Switching([[[0.1], [0.9]], [[0.9], [0.1]]], since=[1, 100])
+    >>> environment.means(99)[0, 0], environment.means(100)[0, 0]
     (np.float64(0.1), np.float64(0.9))
     """
 
@@ -36,14 +36,14 @@ class Switching(_Phases):
             )
         return super().__new__(cls, phases, starts)
 
-    def draw(self, support: Support, action: Ints, t: int, noise: Noise, outcome: Floats, seen: Bools) -> None:
+    def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p[np.searchsorted(self.since, t, side="right") - 1].reshape(-1)
         at = 0
         for j in action:
-            seek(noise, t, j)
+            seek(stream, t, j)
             first, last = span(support, j)
             for e in range(first, last):
-                outcome[at] = 1.0 if uniform(noise) < p[e] else 0.0
+                outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
                 at += 1
 
     def means(self, t: int) -> Floats:

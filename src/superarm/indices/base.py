@@ -9,7 +9,7 @@ scores lie in [mean, 1] and increase with the level, and levels increase with :m
 from typing import Any, Protocol
 
 from superarm._jit import inlined, verb
-from superarm.noise import Noise
+from superarm.streams import Stream
 
 
 class Index(Protocol):
@@ -19,7 +19,7 @@ class Index(Protocol):
         """The exploration owed at time ``t`` after ``pulls`` > 0 pulls; ``share`` is k / n_arms."""
         ...
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         """The hopeful value in [0, 1] of an entry."""
         ...
 

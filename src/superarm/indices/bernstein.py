@@ -2,8 +2,8 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
-from superarm.noise import Noise
 from superarm.parameters import positive
+from superarm.streams import Stream
 
 
 @component
@@ -31,5 +31,5 @@ class Bernstein(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(t) / pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return min(1.0, mean + deviation * math.sqrt(2.0 * level) + 3.0 * level)

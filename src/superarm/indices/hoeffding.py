@@ -2,8 +2,8 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
-from superarm.noise import Noise
 from superarm.parameters import positive
+from superarm.streams import Stream
 
 
 @component
@@ -30,5 +30,5 @@ class Hoeffding(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(t) / pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return min(1.0, mean + math.sqrt(0.5 * level))

@@ -2,8 +2,8 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component, kernel
-from superarm.noise import Noise
 from superarm.parameters import nonnegative, positive
+from superarm.streams import Stream
 
 
 @kernel
@@ -108,7 +108,7 @@ class KL(NamedTuple):
         log_t = math.log(t)
         return (self.rho * log_t + self.c * math.log(max(1.0, log_t))) / pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return upper_confidence(mean, level)
 
 
@@ -131,5 +131,5 @@ class KLMoss(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return max(0.0, math.log(t * share / pulls)) / pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return upper_confidence(mean, level)

@@ -1,7 +1,7 @@
 from typing import NamedTuple
 
 from superarm._jit import component
-from superarm.noise import Noise
+from superarm.streams import Stream
 
 
 @component
@@ -18,5 +18,5 @@ class Mean(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return 0.0
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return mean

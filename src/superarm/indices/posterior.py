@@ -2,7 +2,7 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
-from superarm.noise import Noise, beta, normal
+from superarm.streams import Stream, beta, normal
 
 
 @component
@@ -21,9 +21,9 @@ class BetaPosterior(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         successes = mean * level
-        return beta(noise, 1.0 + successes, 1.0 + (level - successes))
+        return beta(stream, 1.0 + successes, 1.0 + (level - successes))
 
 
 @component
@@ -43,8 +43,8 @@ class AnglePosterior(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         centre = math.asin(math.sqrt((mean * level + 0.375) / (level + 0.75)))
         root = math.sqrt(level) if level > 0.0 else 1.0  # at level 0 nothing was seen, and the score is not used
-        angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(noise) / root))
+        angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(stream) / root))
         return math.sin(angle) ** 2

@@ -2,8 +2,8 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
-from superarm.noise import Noise
 from superarm.parameters import positive
+from superarm.streams import Stream
 
 
 @component
@@ -32,7 +32,7 @@ class UCB1(NamedTuple):
     def level(self, pulls: float, t: int, share: float) -> float:
         return self.rho * math.log(max(1, t - 1)) / pulls
 
-    def score(self, mean: float, deviation: float, level: float, noise: Noise) -> float:
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return mean + math.sqrt(0.5 * level)
 
     def unknown(self) -> float:

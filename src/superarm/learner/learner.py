@@ -5,28 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Actions, Ranks
+from superarm.actions import Actions, Candidates
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.learner.batch import choose_each
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
 from superarm.learner.rounds import Forgetting, stream_as_of
-from superarm.noise import Noise
 from superarm.policies import (
-    Kept,
-    Moment,
     Policy,
+    PolicyState,
+    Round,
     choose,
     forget_alike,
     forgets,
-    kept,
     learn,
     prepare,
-    remembering,
+    restore_memory,
+    save_state,
     traits,
 )
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
 
 
@@ -51,9 +51,9 @@ class Learner:
     Examples
     --------
     >>> import numpy as np, superarm as sa
-    >>> from superarm.noise import noise
+    >>> from superarm.streams import new_stream
     >>> learner = Learner(sa.Problem(3, 1, sa.Coverage(), sa.Subsets(2)), sa.kl_ucb())
-    >>> stream = noise(np.random.SeedSequence(0))
+    >>> stream = new_stream(np.random.SeedSequence(0))
     >>> batch = learner.choose(1, learner.playable(), stream)
     >>> learner.pend(batch, 1)
     >>> learner.unpend(batch)
@@ -82,10 +82,10 @@ class Learner:
         self.forgetting = Forgetting()
         self._settle(problem, empty(problem.support))
 
-    def _settle(self, problem: Problem, tally: Tally, state: Kept | None = None) -> None:
+    def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
         """Take on a problem, a tally and the policy's state beside it, and derive from them all that is derived."""
         fitted = self.policy.fit(problem)
-        memory = remembering(fitted, problem, tally, state)
+        memory = restore_memory(fitted, problem, tally, state)
         self.problem, self.tally, self.fitted, self.memory = problem, tally, fitted, memory
         self.rounds = int(tally.pulls.max())  # an arm has at most one pull per round: past outcomes tell the time
 
@@ -100,9 +100,9 @@ class Learner:
         return len(self.roundings) - 1
 
     @property
-    def state(self) -> Kept | None:
+    def state(self) -> PolicyState | None:
         """What the policy keeps beside the tally; None for most policies."""
-        return kept(self.fitted, self.memory)
+        return save_state(self.fitted, self.memory)
 
     def playable(self, eligible: Iterable[int | str] | None = None) -> Bools:
         """Which arms may be played: those that are not retired, and ``eligible`` if it is given (by name or number)."""
@@ -113,7 +113,7 @@ class Learner:
         return mask & ~self.retired
 
     def choose(
-        self, t: int, eligible: Bools, stream: Noise, actions: Actions | None = None, reserved: Sequence[int] = ()
+        self, t: int, eligible: Bools, stream: Stream, actions: Actions | None = None, reserved: Sequence[int] = ()
     ) -> Ints:
         """The batch for round ``t`` out of the ``eligible`` arms, in the order of picking; empty if there is none.
 
@@ -121,37 +121,37 @@ class Learner:
         ``reserved`` are the arms of batches that are as good as pending: they count as such. Nothing is changed:
         ``pend`` says that the batch was handed out.
         """
-        moment = self._moment(t, eligible, reserved)
+        current = self._moment(t, eligible, reserved)
         if actions is not None:
-            return choose(*self._with_actions(actions, moment), stream)
-        return choose(self.fitted, self.problem, moment, self._memory_at(t), stream)
+            return choose(*self._with_actions(actions, current), stream)
+        return choose(self.fitted, self.problem, current, self._memory_at(t), stream)
 
     def choose_each(self, t: int, eligible: Bools, keys: Any, reserved: Sequence[int] = ()) -> list[list[int]]:
         """Batches for round ``t`` and those after it, one per stream key (uint64), each pending for the next.
 
         ``reserved`` as in ``choose``. Nothing is changed.
         """
-        moment = self._moment(t, eligible, reserved)
+        current = self._moment(t, eligible, reserved)
         memory = self._memory_at(t + len(keys) - 1)
-        batches = choose_each(self.fitted, self.problem, moment, memory, keys).tolist()
+        batches = choose_each(self.fitted, self.problem, current, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
-    def _moment(self, t: int, eligible: Bools, reserved: Sequence[int]) -> Moment:
+    def _moment(self, t: int, eligible: Bools, reserved: Sequence[int]) -> Round:
         counts = self.tally.pulls + self.pending
         if reserved:
             np.add.at(counts, np.array(reserved, np.int64), 1.0)
-        return Moment(t, self.tally, Ranks(counts, eligible))
+        return Round(t, self.tally, Candidates(counts, eligible))
 
     def _memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
         if self.forgetting.begins_block(self, t):
-            return remembering(self.fitted, self.problem, self.tally, self.state)
+            return restore_memory(self.fitted, self.problem, self.tally, self.state)
         return self.memory
 
-    def _with_actions(self, actions: Actions, moment: Moment) -> tuple[Policy, Problem, Moment, Any]:
+    def _with_actions(self, actions: Actions, current: Round) -> tuple[Policy, Problem, Round, Any]:
         task = self.problem._replace(actions=actions)
         fitted = self.policy.fit(task)
-        return fitted, task, moment, remembering(fitted, task, self.tally, self.state)
+        return fitted, task, current, restore_memory(fitted, task, self.tally, self.state)
 
     def pend(self, action: Ints | Sequence[int], t: int) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
@@ -165,7 +165,7 @@ class Learner:
         for j in action:
             self.pending[j] -= sign
 
-    def apply(self, feedback: Feedback, stream: Noise, sign: float = 1.0, version: int | None = None) -> None:
+    def apply(self, feedback: Feedback, stream: Stream, sign: float = 1.0, version: int | None = None) -> None:
         """Record feedback (``sign=1.0``), or take back what was recorded (``sign=-1.0``), exactly.
 
         ``feedback.t`` is the round of its decision and ``version`` that of the policy that it was made under (the
@@ -247,7 +247,7 @@ class Learner:
         self._settle(without_items(self.problem, numbers), self.tally, self.state)
         self.retired_items |= set(numbers.tolist())
 
-    def restore(self, tally: Tally, pending: Floats, asked: int, state: Kept | None = None) -> None:
+    def restore(self, tally: Tally, pending: Floats, asked: int, state: PolicyState | None = None) -> None:
         """Take over counts that were saved, and what the policy kept beside them."""
         self.pending, self.asked = pending, asked
         self._settle(self.problem, tally, state)

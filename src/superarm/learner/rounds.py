@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from superarm.noise import Noise, noise, round_key
-from superarm.policies import Kept, block_age, forgets, learn
+from superarm.policies import PolicyState, block_age, forgets, learn
+from superarm.streams import Stream, new_stream, round_key
 from superarm.tally import Feedback, Tally, merge
 
 if TYPE_CHECKING:
     from superarm.learner.learner import Learner
 
-_NOBODY = noise(np.random.SeedSequence(0))
+_NOBODY = new_stream(np.random.SeedSequence(0))
 
 
 class Forgetting(NamedTuple):
@@ -38,7 +38,7 @@ class Forgetting(NamedTuple):
             nothing = Feedback(t, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
             learn(learner.fitted, learner.problem, learner.tally, learner.memory, nothing, _NOBODY, 1.0)
 
-    def with_past(self, learner: "Learner", tally: Tally, t: int) -> Kept | None:
+    def with_past(self, learner: "Learner", tally: Tally, t: int) -> PolicyState | None:
         """The policy's state beside the tally with past data added to the block of round ``t``."""
         if not forgets(learner.fitted):
             return None
@@ -49,9 +49,9 @@ class Forgetting(NamedTuple):
         return state
 
 
-def stream_as_of(stream: Noise, t: int, counted: int) -> Noise:
+def stream_as_of(stream: Stream, t: int, counted: int) -> Stream:
     """The stream whose numbers in round ``counted`` are those of ``stream`` in round ``t``."""
     if t == counted:
         return stream
     key = stream.key ^ round_key(t) ^ round_key(counted)
-    return Noise(key, key.copy())
+    return Stream(key, key.copy())

@@ -9,7 +9,7 @@ from superarm.arrays import Ints
 from superarm.describe import build, describe
 from superarm.learner.learner import Learner
 from superarm.learner.rounds import Forgetting
-from superarm.policies import Kept
+from superarm.policies import PolicyState
 from superarm.tally import Tally
 
 
@@ -23,14 +23,16 @@ def tally_from_plain(plain: dict[str, Any]) -> Tally:
     return Tally(**{field: build(values) for field, values in plain.items()})
 
 
-def kept_to_plain(held: Kept | None) -> dict[str, Any] | None:
+def kept_to_plain(held: PolicyState | None) -> dict[str, Any] | None:
     """What a policy keeps beside the tally, as plain data."""
     return None if held is None else {"newest": held.newest, "blocks": [tally_to_plain(block) for block in held.blocks]}
 
 
-def kept_from_plain(plain: dict[str, Any] | None) -> Kept | None:
+def kept_from_plain(plain: dict[str, Any] | None) -> PolicyState | None:
     """What ``kept_to_plain`` described."""
-    return None if plain is None else Kept(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]])
+    return (
+        None if plain is None else PolicyState(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]])
+    )
 
 
 def learner_to_plain(learner: Learner) -> dict[str, Any]:

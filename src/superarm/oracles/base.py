@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import verb
-from superarm.actions import Ranks
+from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise, noise
 from superarm.problem import Problem
+from superarm.streams import Stream, new_stream
 
 
 class Guarantee(NamedTuple):
@@ -29,8 +29,8 @@ GREEDY = 1.0 - 1.0 / math.e
 class Oracle(Protocol):
     """A good batch for given parameters."""
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        """Arms in the order of picking; equal gains are decided by ``ranks``. ``q`` is (n_entries,)."""
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        """Arms in the order of picking; equal gains are decided by ``candidates``. ``q`` is (n_entries,)."""
         ...
 
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -53,5 +53,5 @@ def solve(problem: Problem, p: Any, oracle: Oracle, seed: int = 0) -> Ints:
     >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], sa.Greedy())
     array([0, 2])
     """
-    stream = noise(np.random.SeedSequence(seed))
-    return maximize(oracle.fit(problem), problem, problem.entries(p), problem.ranks(), stream)
+    stream = new_stream(np.random.SeedSequence(seed))
+    return maximize(oracle.fit(problem), problem, problem.entries(p), problem.candidates(), stream)

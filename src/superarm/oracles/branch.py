@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Ranks, capacity
+from superarm.actions import Candidates, capacity
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
@@ -90,12 +90,12 @@ class _Search:
 
 def _look(problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[int, ...]) -> tuple[Ints, float, float]:
     """A batch with and without the given arms, its value, and a bound of all such; (…, -inf, -inf) if there is none."""
-    ranks = problem.ranks()
-    ranks.eligible[list(without)] = False
+    candidates = problem.candidates()
+    candidates.eligible[list(without)] = False
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
     chosen[: len(within)] = within
-    action = chosen[: grow(problem, q, ranks, chosen, len(within))].copy()
+    action = chosen[: grow(problem, q, candidates, chosen, len(within))].copy()
     if not problem.actions.includes(action):
         return action, -np.inf, -np.inf
     r = float(value(problem.reward, problem.terms, q, action))
-    return action, r, float(bound(problem, q, Ranks(ranks.pulls, ranks.eligible), action, len(within)))
+    return action, r, float(bound(problem, q, Candidates(candidates.counts, candidates.eligible), action, len(within)))

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Ranks, ceiling
+from superarm.actions import Candidates, ceiling
 from superarm.arrays import Floats, Ints, arms
 from superarm.errors import InvalidArgument
-from superarm.noise import noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
-from superarm.oracles.gains import gains, state
+from superarm.oracles.gains import batch_states, gains
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, total
+from superarm.rewards import initial_states, join_arm, value_of_states
+from superarm.streams import new_stream
 
 STAGES = 8
 """At how many stages of building a batch the gains that are left are looked at."""
@@ -55,9 +55,9 @@ def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, se
     >>> found.action, round(found.guarantee.alpha, 3), round(found.certificate.measured_alpha, 3)
     (array([0, 2]), 0.632, 0.946)
     """
-    fitted, q, ranks = oracle.fit(problem), problem.entries(p), _ranks(problem, eligible)
-    action = maximize(fitted, problem, q, ranks, noise(np.random.SeedSequence(seed)))
-    return Solution(action, fitted.guarantee(problem), _certificate(problem, q, ranks, action))
+    fitted, q, candidates = oracle.fit(problem), problem.entries(p), _ranks(problem, eligible)
+    action = maximize(fitted, problem, q, candidates, new_stream(np.random.SeedSequence(seed)))
+    return Solution(action, fitted.guarantee(problem), _certificate(problem, q, candidates, action))
 
 
 def certify(problem: Problem, p: Any, action: Any, eligible: Any = None) -> Certificate:
@@ -89,34 +89,34 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
     return certify(problem, p, action).bound
 
 
-def _certificate(problem: Problem, q: Floats, ranks: Ranks, action: Ints) -> Certificate:
+def _certificate(problem: Problem, q: Floats, candidates: Candidates, action: Ints) -> Certificate:
     if hasattr(problem.reward, "value"):
         raise InvalidArgument("problem", "its reward is not a sum over items", "certificates are for those that are")
-    value = total(problem.reward, problem.terms, state(problem, q, action))
-    high = everything(problem, q, ranks)
+    value = value_of_states(problem.reward, problem.terms, batch_states(problem, q, action))
+    high = everything(problem, q, candidates)
     if not getattr(problem.reward, "monotone", True):  # every arm takes worth away: nothing is the most
-        high = total(problem.reward, problem.terms, fresh(problem.reward, problem.terms))
+        high = value_of_states(problem.reward, problem.terms, initial_states(problem.reward, problem.terms))
     if problem.reward.submodular:
-        high = min(high, bound(problem, q, ranks, action, 0))
+        high = min(high, bound(problem, q, candidates, action, 0))
     return Certificate(float(value), float(max(value, high)))
 
 
-def _ranks(problem: Problem, eligible: Any) -> Ranks:
-    ranks = problem.ranks()
+def _ranks(problem: Problem, eligible: Any) -> Candidates:
+    candidates = problem.candidates()
     if eligible is not None:
-        ranks.eligible[:] = False
-        ranks.eligible[arms(eligible, "eligible", problem.n_arms)] = True
-    return ranks
+        candidates.eligible[:] = False
+        candidates.eligible[arms(eligible, "eligible", problem.n_arms)] = True
+    return candidates
 
 
 @kernel
-def everything(problem: Problem, q: Floats, ranks: Ranks) -> float:
+def everything(problem: Problem, q: Floats, candidates: Candidates) -> float:
     """What all eligible arms together are worth."""
-    return total(problem.reward, problem.terms, state(problem, q, np.flatnonzero(ranks.eligible)))
+    return value_of_states(problem.reward, problem.terms, batch_states(problem, q, np.flatnonzero(candidates.eligible)))
 
 
 @kernel
-def bound(problem: Problem, q: Floats, ranks: Ranks, action: Ints, held: int) -> float:
+def bound(problem: Problem, q: Floats, candidates: Candidates, action: Ints, held: int) -> float:
     """An upper bound of what any batch of eligible arms that contains the first ``held`` of ``action`` is worth.
 
     Submodular rewards only. Such a batch B is worth at most r(C) plus the gains at C of its arms outside of C, for
@@ -124,20 +124,20 @@ def bound(problem: Problem, q: Floats, ranks: Ranks, action: Ints, held: int) ->
     maximum.
     """
     stride = max(1, (len(action) - held) // STAGES)
-    memo = state(problem, q, action[:held])
+    states = batch_states(problem, q, action[:held])
     least = np.inf
     for n in range(held, len(action) + 1):
         if n == len(action) or (n - held) % stride == 0:
-            weights = gains(problem, memo, q, ranks)
+            weights = gains(problem, states, q, candidates)
             for j in action[:n]:
                 weights[j] = 0.0
             bonus = _bonus(weights) if held > 0 else 0.0
             for j in action[:held]:
                 weights[j] = bonus
-            heaviest = ceiling(problem.actions, weights, ranks) - held * bonus
-            least = min(least, total(problem.reward, problem.terms, memo) + heaviest)
+            heaviest = ceiling(problem.actions, weights, candidates) - held * bonus
+            least = min(least, value_of_states(problem.reward, problem.terms, states) + heaviest)
         if n < len(action):
-            absorb(problem.reward, problem.terms, memo, q, action[n])
+            join_arm(problem.reward, problem.terms, states, q, action[n])
     return least
 
 

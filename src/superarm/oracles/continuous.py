@@ -3,14 +3,14 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, holds, joins, pins
+from superarm.actions import Candidates, capacity, contains, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import before
 from superarm.problem import Problem
 from superarm.rewards import Coverage
+from superarm.streams import Stream
 from superarm.support import item, span
 
 
@@ -39,15 +39,15 @@ class ContinuousGreedy(NamedTuple):
         if self.steps < 1:
             raise InvalidArgument("steps", f"{self.steps}", "give at least 1", "ContinuousGreedy")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         k = capacity(problem.actions, problem.n_arms)
         share = np.zeros(problem.n_arms)
         bases = np.empty((self.steps, k), np.int64)
         size = 0
         for step in range(self.steps):
-            size = _climb(problem, q, ranks, share, 1.0 / self.steps, bases[step])
+            size = _climb(problem, q, candidates, share, 1.0 / self.steps, bases[step])
         for step in range(1, self.steps):
-            _merge(problem, q, ranks, share, bases[:, :size], step)
+            _merge(problem, q, candidates, share, bases[:, :size], step)
         return bases[0, :size].copy()
 
     @interpreted
@@ -101,21 +101,21 @@ def _lift(problem: Problem, q: Floats, bare: Floats, arm: int, part: float) -> f
 
 
 @kernel
-def _climb(problem: Problem, q: Floats, ranks: Ranks, share: Floats, part: float, chosen: Ints) -> int:
+def _climb(problem: Problem, q: Floats, candidates: Candidates, share: Floats, part: float, chosen: Ints) -> int:
     """Build a batch in ``chosen``, raising the share of each of its arms by ``part``; its size."""
-    size = max(0, pins(problem.actions, ranks, chosen))
+    size = max(0, pins(problem.actions, candidates, chosen))
     for j in chosen[:size]:
         share[j] = min(1.0, share[j] + part)
     bare = _bare(problem, q, share)
-    taken = ~ranks.eligible
+    taken = ~candidates.eligible
     while size < len(chosen):
         best, most = -1, -np.inf
         for j in range(problem.n_arms):
-            if taken[j] or holds(chosen, size, j):
+            if taken[j] or contains(chosen, size, j):
                 continue
             g = _lift(problem, q, bare, j, share[j]) if share[j] < 1.0 else 0.0
-            if best < 0 or g > most or (g == most and before(ranks, j, best)):
-                if joins(problem.actions, ranks, chosen, size, j):
+            if best < 0 or g > most or (g == most and before(candidates, j, best)):
+                if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
                 else:
                     taken[j] = True
@@ -129,22 +129,22 @@ def _climb(problem: Problem, q: Floats, ranks: Ranks, share: Floats, part: float
 
 
 @kernel
-def _merge(problem: Problem, q: Floats, ranks: Ranks, share: Floats, bases: Ints, step: int) -> None:
+def _merge(problem: Problem, q: Floats, candidates: Candidates, share: Floats, bases: Ints, step: int) -> None:
     """Exchange arms between base 0, which stands for ``step`` steps, and base ``step``, until they are the same."""
     a, b, heavy, light = bases[0], bases[step], step / len(bases), 1.0 / len(bases)
     last = len(a) - 1
     for n in range(len(a)):
         i = a[n]
-        if holds(b, len(b), i):
+        if contains(b, len(b), i):
             continue
         for m in range(len(b)):
             j = b[m]
-            if holds(a, len(a), j):
+            if contains(a, len(a), j):
                 continue
             rest_a, rest_b = a.copy(), b.copy()
             rest_a[n], rest_b[m] = a[last], b[last]
-            fits = joins(problem.actions, ranks, rest_a, last, j)
-            if fits and joins(problem.actions, ranks, rest_b, last, i):
+            fits = joins(problem.actions, candidates, rest_a, last, j)
+            if fits and joins(problem.actions, candidates, rest_b, last, i):
                 to_i, to_j = share.copy(), share.copy()
                 to_i[i], to_i[j] = min(1.0, share[i] + light), max(0.0, share[j] - light)
                 to_j[i], to_j[j] = max(0.0, share[i] - heavy), min(1.0, share[j] + heavy)

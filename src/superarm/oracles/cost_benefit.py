@@ -3,15 +3,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, cost, joins, pins
+from superarm.actions import Candidates, capacity, cost, joins, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Bools, Floats, Ints
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget
-from superarm.oracles.gains import before, state
+from superarm.oracles.gains import batch_states, before
 from superarm.problem import Problem
-from superarm.rewards import absorb, gain, value
+from superarm.rewards import gain, join_arm, value
+from superarm.streams import Stream
 
 
 @component
@@ -32,18 +32,18 @@ class CostBenefit(NamedTuple):
     Guarantee(alpha=0.405, beta=1.0)
     """
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
+        size = pins(problem.actions, candidates, chosen)
         if size < 0:
             return chosen[:0]
         single = chosen.copy()
-        best, _ = best_fit(problem, q, state(problem, q, chosen[:size]), ranks, chosen, size)
-        dense = chosen[: by_density(problem, q, ranks, chosen, size)]
+        best, _ = best_fit(problem, q, batch_states(problem, q, chosen[:size]), candidates, chosen, size)
+        dense = chosen[: by_density(problem, q, candidates, chosen, size)]
         if best >= 0:
             single[size] = best
             size += 1
-        single = single[: by_density(problem, q, ranks, single, size)]
+        single = single[: by_density(problem, q, candidates, single, size)]
         first = value(problem.reward, problem.terms, q, dense)
         return single if value(problem.reward, problem.terms, q, single) > first else dense
 
@@ -58,38 +58,42 @@ class CostBenefit(NamedTuple):
 
 
 @kernel
-def closed(problem: Problem, ranks: Ranks, chosen: Ints, size: int) -> Bools:
+def closed(problem: Problem, candidates: Candidates, chosen: Ints, size: int) -> Bools:
     """Who is not eligible or in the batch already, (n_arms,)."""
-    taken = ~ranks.eligible
+    taken = ~candidates.eligible
     for n in range(size):
         taken[chosen[n]] = True
     return taken
 
 
 @kernel
-def best_fit(problem: Problem, q: Floats, memo: Floats, ranks: Ranks, chosen: Ints, size: int) -> tuple[int, float]:
-    """The arm that adds most to the first ``size`` of ``chosen``, whose state is ``memo``; (-1, -inf) if none fits."""
-    taken = closed(problem, ranks, chosen, size)
+def best_fit(
+    problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int
+) -> tuple[int, float]:
+    """The arm that adds most to the first ``size`` of ``chosen``, whose state is ``states``; (-1, -inf) if none fits."""
+    taken = closed(problem, candidates, chosen, size)
     best, most = -1, -np.inf
     for j in range(problem.n_arms):
-        if taken[j] or not joins(problem.actions, ranks, chosen, size, j):
+        if taken[j] or not joins(problem.actions, candidates, chosen, size, j):
             continue
-        g = gain(problem.reward, problem.terms, memo, q, j)
-        if best < 0 or g > most or (g == most and before(ranks, j, best)):
+        g = gain(problem.reward, problem.terms, states, q, j)
+        if best < 0 or g > most or (g == most and before(candidates, j, best)):
             best, most = j, g
     return best, most
 
 
 @kernel
-def densest(problem: Problem, q: Floats, memo: Floats, ranks: Ranks, chosen: Ints, size: int, taken: Bools) -> int:
+def densest(
+    problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int, taken: Bools
+) -> int:
     """The arm that adds most for its cost, or -1; arms that do not fit become ``taken``."""
     best, most = -1, -np.inf
     for j in range(problem.n_arms):
         if taken[j]:
             continue
-        g = gain(problem.reward, problem.terms, memo, q, j) / cost(problem.actions, j)
-        if best < 0 or g > most or (g == most and before(ranks, j, best)):
-            if joins(problem.actions, ranks, chosen, size, j):
+        g = gain(problem.reward, problem.terms, states, q, j) / cost(problem.actions, j)
+        if best < 0 or g > most or (g == most and before(candidates, j, best)):
+            if joins(problem.actions, candidates, chosen, size, j):
                 best, most = j, g
             else:
                 taken[j] = True
@@ -97,15 +101,15 @@ def densest(problem: Problem, q: Floats, memo: Floats, ranks: Ranks, chosen: Int
 
 
 @kernel
-def by_density(problem: Problem, q: Floats, ranks: Ranks, chosen: Ints, size: int) -> int:
+def by_density(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
     """Let arms join ``chosen`` by gain for money until none fits; the new size."""
-    memo = state(problem, q, chosen[:size])
-    taken = closed(problem, ranks, chosen, size)
+    states = batch_states(problem, q, chosen[:size])
+    taken = closed(problem, candidates, chosen, size)
     while size < len(chosen):
-        j = densest(problem, q, memo, ranks, chosen, size, taken)
+        j = densest(problem, q, states, candidates, chosen, size, taken)
         if j < 0:
             break
-        absorb(problem.reward, problem.terms, memo, q, j)
+        join_arm(problem.reward, problem.terms, states, q, j)
         chosen[size] = j
         taken[j] = True
         size += 1

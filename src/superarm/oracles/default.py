@@ -1,10 +1,9 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Explicit, Ranks
+from superarm.actions import Candidates, Explicit
 from superarm.actions.traits import budgeted, exchange, tractable, uniform
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.budgets import on_grid
 from superarm.oracles.exhaustive import Exhaustive
@@ -19,15 +18,16 @@ from superarm.oracles.modular import Modular
 from superarm.oracles.partial_enumeration import PartialEnumeration
 from superarm.problem import Problem
 from superarm.rewards import Spread
+from superarm.streams import Stream
 from superarm.support import Sparse
 
-FEW = 5_000
+MAX_ENUMERATED_BATCHES = 5_000
 """Up to this many batches are enumerated where greedy is not as good as on a matroid."""
 
-LARGE = 50_000
+LAZY_FROM_ENTRIES = 50_000
 """From this many entries on greedy keeps limits of gains."""
 
-DOZENS = 40
+MAX_ARMS_FOR_PAIRS = 40
 """Up to this many arms, all pairs are tried under a budget."""
 
 
@@ -62,8 +62,8 @@ class Default(NamedTuple):
     """
 
     @interpreted
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        return maximize(self.fit(problem), problem, q, ranks, noise)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        return maximize(self.fit(problem), problem, q, candidates, stream)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -80,7 +80,7 @@ class Default(NamedTuple):
             return KnapsackScheme() if on_grid(problem) is None else KnapsackTable().fit(problem)
         if problem.reward.submodular and actions.matroid:
             return _greedy(problem)
-        if actions.n_batches(problem.n_arms) <= FEW:
+        if actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
             return Exhaustive().fit(problem)
         return _for_large(problem)
 
@@ -90,12 +90,12 @@ def _for_large(problem: Problem) -> Oracle:
     if not problem.reward.submodular:
         return Greedy()
     if budgeted(problem.actions):
-        return PartialEnumeration() if problem.n_arms < DOZENS else GreedyMax()
+        return PartialEnumeration() if problem.n_arms < MAX_ARMS_FOR_PAIRS else GreedyMax()
     if exchange(problem.actions) < float("inf"):
         return _greedy(problem)
     return Linearised() if tractable(problem.actions) else Greedy()
 
 
 def _greedy(problem: Problem) -> Oracle:
-    large = problem.n_entries >= LARGE or isinstance(problem.support, Sparse)
+    large = problem.n_entries >= LAZY_FROM_ENTRIES or isinstance(problem.support, Sparse)
     return LazyGreedy().fit(problem) if large else Greedy()

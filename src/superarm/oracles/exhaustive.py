@@ -3,15 +3,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Batches, Explicit, Ranks, best_batch, tabulate
+from superarm.actions import Batches, Candidates, Explicit, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.problem import Problem
 from superarm.rewards import Reward, Terms, value
+from superarm.streams import Stream
 
-MOST = 2_000_000
+MAX_LISTED_BATCHES = 2_000_000
 """More batches than this are not enumerated."""
 
 
@@ -39,9 +39,9 @@ class Exhaustive(NamedTuple):
     table: Ints = np.zeros((0, 0), np.int64)
     sizes: Ints = np.zeros(0, np.int64)
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         worth = RewardAt(problem.reward, problem.terms, q)
-        return best_batch(worth, problem.actions, Batches(self.table, self.sizes), ranks)
+        return best_batch(worth, problem.actions, Batches(self.table, self.sizes), candidates)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -52,6 +52,8 @@ class Exhaustive(NamedTuple):
         if isinstance(problem.actions, Explicit):
             return Exhaustive(problem.actions.table, problem.actions.sizes)
         count = problem.actions.n_batches(problem.n_arms)
-        if count > MOST:
-            raise InvalidArgument("oracle", f"{count:.3g} batches to try", f"at most {MOST} are; take Greedy()")
+        if count > MAX_LISTED_BATCHES:
+            raise InvalidArgument(
+                "oracle", f"{count:.3g} batches to try", f"at most {MAX_LISTED_BATCHES} are; take Greedy()"
+            )
         return Exhaustive(*tabulate(problem.actions.batches(problem.n_arms)))

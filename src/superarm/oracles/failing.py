@@ -1,12 +1,12 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, sample
+from superarm.actions import Candidates, sample
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise, uniform
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.parameters import fraction
 from superarm.problem import Problem
+from superarm.streams import Stream, uniform
 
 
 @component
@@ -22,10 +22,10 @@ class Failing(NamedTuple):
     def _check(self) -> None:
         fraction(self, "beta")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        if uniform(noise) < self.beta:
-            return maximize(self.oracle, problem, q, ranks, noise)
-        return sample(problem.actions, ranks, noise)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        if uniform(stream) < self.beta:
+            return maximize(self.oracle, problem, q, candidates, stream)
+        return sample(problem.actions, candidates, stream)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -4,14 +4,14 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, joins, pins
+from superarm.actions import Candidates, capacity, joins, pins
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
-from superarm.oracles.gains import state
+from superarm.oracles.gains import batch_states
 from superarm.problem import Problem
-from superarm.rewards import absorb, gain
+from superarm.rewards import gain, join_arm
+from superarm.streams import Stream
 
 
 @component
@@ -26,10 +26,10 @@ class Greedy(NamedTuple):
     [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
-        return chosen[:0] if size < 0 else chosen[: grow(problem, q, ranks, chosen, size)]
+        size = pins(problem.actions, candidates, chosen)
+        return chosen[:0] if size < 0 else chosen[: grow(problem, q, candidates, chosen, size)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -41,10 +41,10 @@ class Greedy(NamedTuple):
 
 
 @kernel
-def grow(problem: Problem, q: Floats, ranks: Ranks, chosen: Ints, size: int) -> int:
+def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
     """Let arms join the first ``size`` of ``chosen``, the largest gain first, until none may; the new size."""
-    taken = ~ranks.eligible
-    memo = state(problem, q, chosen[:size])
+    taken = ~candidates.eligible
+    states = batch_states(problem, q, chosen[:size])
     for j in chosen[:size]:
         taken[j] = True
     while size < len(chosen):
@@ -52,15 +52,15 @@ def grow(problem: Problem, q: Floats, ranks: Ranks, chosen: Ints, size: int) -> 
         for j in range(problem.n_arms):
             if taken[j]:
                 continue
-            g = gain(problem.reward, problem.terms, memo, q, j)
-            if g > most or (g == most and ranks.pulls[j] < ranks.pulls[best]):
-                if joins(problem.actions, ranks, chosen, size, j):
+            g = gain(problem.reward, problem.terms, states, q, j)
+            if g > most or (g == most and candidates.counts[j] < candidates.counts[best]):
+                if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
                 else:
                     taken[j] = True  # who may not join now may never
         if best < 0:
             break
-        absorb(problem.reward, problem.terms, memo, q, best)
+        join_arm(problem.reward, problem.terms, states, q, best)
         chosen[size] = best
         taken[best] = True
         size += 1

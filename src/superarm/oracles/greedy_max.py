@@ -3,16 +3,16 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, capacity, pins
+from superarm.actions import Candidates, capacity, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget
 from superarm.oracles.cost_benefit import best_fit, by_density, closed, densest
-from superarm.oracles.gains import state
+from superarm.oracles.gains import batch_states
 from superarm.problem import Problem
-from superarm.rewards import absorb, total
+from superarm.rewards import join_arm, value_of_states
+from superarm.streams import Stream
 
 
 @component
@@ -29,29 +29,29 @@ class GreedyMax(NamedTuple):
     array([1])
     """
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
+        size = pins(problem.actions, candidates, chosen)
         if size < 0:
             return chosen[:0]
-        memo = state(problem, q, chosen[:size])
-        taken = closed(problem, ranks, chosen, size)
+        states = batch_states(problem, q, chosen[:size])
+        taken = closed(problem, candidates, chosen, size)
         stage, last, most = size, -1, -np.inf
         while size < len(chosen):
-            arm, extra = best_fit(problem, q, memo, ranks, chosen, size)
+            arm, extra = best_fit(problem, q, states, candidates, chosen, size)
             if arm < 0:
                 break
-            if total(problem.reward, problem.terms, memo) + extra > most:
-                stage, last, most = size, arm, total(problem.reward, problem.terms, memo) + extra
-            j = densest(problem, q, memo, ranks, chosen, size, taken)
-            absorb(problem.reward, problem.terms, memo, q, j)
+            if value_of_states(problem.reward, problem.terms, states) + extra > most:
+                stage, last, most = size, arm, value_of_states(problem.reward, problem.terms, states) + extra
+            j = densest(problem, q, states, candidates, chosen, size, taken)
+            join_arm(problem.reward, problem.terms, states, q, j)
             chosen[size] = j
             taken[j] = True
             size += 1
         if last >= 0:
             chosen[stage] = last
             stage += 1
-        return chosen[: by_density(problem, q, ranks, chosen, stage)]
+        return chosen[: by_density(problem, q, candidates, chosen, stage)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -4,17 +4,17 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, pins
+from superarm.actions import Candidates, capacity, pins
 from superarm.actions.traits import uniform
 from superarm.arrays import Floats, Ints
 from superarm.diffusion import Arcs, Condensed, Network, condense, reverse, sample_sets, select
 from superarm.diffusion.sets import Line
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.parameters import positive
 from superarm.problem import Problem
 from superarm.rewards import Spread
+from superarm.streams import Stream
 
 _NONE = np.zeros(0, np.int64)
 
@@ -48,19 +48,19 @@ class IMM(NamedTuple):
         if not 0.0 < self.epsilon < GREEDY:
             raise InvalidArgument("epsilon", f"{self.epsilon}", "give a number in (0, 1 - 1/e)", "IMM")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         eligible = 0
         for j in range(problem.n_arms):
-            eligible += 1 if ranks.eligible[j] else 0
+            eligible += 1 if candidates.eligible[j] else 0
         chosen = np.empty(min(capacity(problem.actions, problem.n_arms), eligible), np.int64)
-        held = pins(problem.actions, ranks, chosen)
+        held = pins(problem.actions, candidates, chosen)
         if held < 0 or len(chosen) == 0:
             return chosen[:0]
         graph = condense(Network(Arcs(self.start, self.source, self.entry), q, problem.terms.weights))
-        least = _least(self, graph, ranks, chosen, held, noise)
+        least = _least(self, graph, candidates, chosen, held, stream)
         n_sets = math.ceil(_needed(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
-        line = Line(ranks.pulls, ranks.eligible)
-        select(sample_sets(graph.network, n_sets, noise), graph.home, line, chosen, held)
+        line = Line(candidates.counts, candidates.eligible)
+        select(sample_sets(graph.network, n_sets, stream), graph.home, line, chosen, held)
         return chosen
 
     @interpreted
@@ -93,10 +93,10 @@ def _needed(n: int, k: int, epsilon: float, ell: float) -> float:
 
 
 @kernel
-def _least(oracle: IMM, graph: Condensed, ranks: Ranks, chosen: Ints, held: int, noise: Noise) -> float:
+def _least(oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, held: int, stream: Stream) -> float:
     """A lower bound of the share of the weight that the best seeds reach: Algorithm 2 of the paper."""
     n, wide = len(graph.home), math.sqrt(2.0) * oracle.epsilon
-    line = Line(ranks.pulls, ranks.eligible)
+    line = Line(candidates.counts, candidates.eligible)
     chances = _certainty(n, len(chosen), oracle.ell) + math.log(max(1.0, math.log2(n)))
     base = (2.0 + 2.0 * wide / 3.0) * chances / (wide * wide)  # lambda-prime (equation 9), over n
     share = 1.0
@@ -104,7 +104,7 @@ def _least(oracle: IMM, graph: Condensed, ranks: Ranks, chosen: Ints, held: int,
         share *= 0.5
         if share * n < 2.0:
             break
-        sets = sample_sets(graph.network, math.ceil(base / share), noise)
+        sets = sample_sets(graph.network, math.ceil(base / share), stream)
         reached = select(sets, graph.home, line, chosen, held)
         if reached >= (1.0 + wide) * share:
             return reached / (1.0 + wide)
@@ -112,5 +112,5 @@ def _least(oracle: IMM, graph: Condensed, ranks: Ranks, chosen: Ints, held: int,
     for mass in graph.network.weights:
         total += mass
     for v in range(n):
-        own = max(own, graph.network.weights[graph.home[v]] if ranks.eligible[v] else 0.0)
+        own = max(own, graph.network.weights[graph.home[v]] if candidates.eligible[v] else 0.0)
     return max(own / total, 1.0 / (n * n))

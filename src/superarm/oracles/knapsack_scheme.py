@@ -3,17 +3,17 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, budget, capacity, cost, fill, pins
-from superarm.actions.base import order
+from superarm.actions import Candidates, budget, capacity, cost, fill, pins
+from superarm.actions.base import order_by_weight
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget
 from superarm.oracles.gains import gains
 from superarm.problem import Problem
-from superarm.rewards import fresh
+from superarm.rewards import initial_states
+from superarm.streams import Stream
 
 
 @component
@@ -38,29 +38,29 @@ class KnapsackScheme(NamedTuple):
         if not 0.0 < self.epsilon < 1.0:
             raise InvalidArgument("epsilon", f"{self.epsilon}", "give a number in (0, 1)", "KnapsackScheme")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        weights = gains(problem, initial_states(problem.reward, problem.terms), q, candidates)
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
+        size = pins(problem.actions, candidates, chosen)
         if size < 0:
             return chosen[:0]
         costs, money = np.empty(problem.n_arms), budget(problem.actions)
         for j in range(problem.n_arms):
             costs[j] = cost(problem.actions, j)
-        free = ranks.eligible.copy()
+        free = candidates.eligible.copy()
         for j in chosen[:size]:
             money -= costs[j]
             free[j] = False
         for j in range(problem.n_arms):
             free[j] = free[j] and weights[j] > 0.0 and costs[j] <= money
-        left = Ranks(ranks.pulls, free)
+        left = Candidates(candidates.counts, free)
         low, high = _bracket(weights, costs, left, money)
         grain = self.epsilon * low / max(1, len(chosen) - size)
         if grain > 0.0:
             for j in _rounded(weights, costs, left, money, grain, int(high / grain)):
                 chosen[size] = j
                 size += 1
-        return chosen[: fill(problem.actions, ranks, chosen, size)]
+        return chosen[: fill(problem.actions, candidates, chosen, size)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -74,11 +74,11 @@ class KnapsackScheme(NamedTuple):
 
 
 @kernel
-def _bracket(weights: Floats, costs: Floats, ranks: Ranks, money: float) -> tuple[float, float]:
+def _bracket(weights: Floats, costs: Floats, candidates: Candidates, money: float) -> tuple[float, float]:
     """What value for money, or the best single arm, reaches; and what the money buys if one arm is cut."""
     low, high, single, left, whole = 0.0, 0.0, 0.0, money, True
-    for j in order(weights / costs, ranks):
-        if not ranks.eligible[j]:
+    for j in order_by_weight(weights / costs, candidates):
+        if not candidates.eligible[j]:
             continue
         single = max(single, weights[j])
         if whole:
@@ -92,13 +92,13 @@ def _bracket(weights: Floats, costs: Floats, ranks: Ranks, money: float) -> tupl
 
 
 @kernel
-def _rounded(weights: Floats, costs: Floats, ranks: Ranks, money: float, grain: float, levels: int) -> Ints:
+def _rounded(weights: Floats, costs: Floats, candidates: Candidates, money: float, grain: float, levels: int) -> Ints:
     """The arms that reach the most whole grains within the money; the cheapest of those that do."""
     cheapest = np.full(levels + 1, np.inf)
     cheapest[0] = 0.0
     taken = np.zeros((len(weights), levels + 1), np.uint8)
     for j in range(len(weights)):
-        if ranks.eligible[j]:
+        if candidates.eligible[j]:
             worth = int(weights[j] / grain)
             for level in range(levels, max(worth, 1) - 1, -1):
                 price = cheapest[level - worth] + costs[j]

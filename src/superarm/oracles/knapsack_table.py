@@ -3,16 +3,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, fill, holds, pins
+from superarm.actions import Candidates, capacity, contains, fill, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget, on_grid
 from superarm.oracles.gains import gains
 from superarm.problem import Problem
-from superarm.rewards import fresh
+from superarm.rewards import initial_states
+from superarm.streams import Stream
 
 
 @component
@@ -35,22 +35,22 @@ class KnapsackTable(NamedTuple):
     units: Ints = np.zeros(0, np.int64)
     room: int = 0
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        weights = gains(problem, initial_states(problem.reward, problem.terms), q, candidates)
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
+        size = pins(problem.actions, candidates, chosen)
         if size < 0:
             return chosen[:0]
         room = self.room
         for j in chosen[:size]:
             room -= self.units[j]
-        taken = _table(self.units, room, weights, ranks, chosen[:size].copy())
+        taken = _table(self.units, room, weights, candidates, chosen[:size].copy())
         for j in range(problem.n_arms - 1, -1, -1):
             if taken[j, room]:
                 chosen[size] = j
                 size += 1
                 room -= self.units[j]
-        return chosen[: fill(problem.actions, ranks, chosen, size)]
+        return chosen[: fill(problem.actions, candidates, chosen, size)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -69,14 +69,14 @@ class KnapsackTable(NamedTuple):
 
 
 @kernel
-def _table(units: Ints, room: int, weights: Floats, ranks: Ranks, pinned: Ints) -> Any:
+def _table(units: Ints, room: int, weights: Floats, candidates: Candidates, pinned: Ints) -> Any:
     """Whether the best choice among arms 0..j that spends at most s contains j: (n_arms, room + 1)."""
     most, pulls = np.zeros(room + 1), np.zeros(room + 1)
     taken = np.zeros((len(units), room + 1), np.uint8)
     for j in range(len(units)):
-        if not ranks.eligible[j] or weights[j] <= 0.0 or holds(pinned, len(pinned), j):
+        if not candidates.eligible[j] or weights[j] <= 0.0 or contains(pinned, len(pinned), j):
             continue
-        w, n = weights[j], ranks.pulls[j]
+        w, n = weights[j], candidates.counts[j]
         for spent in range(room, units[j] - 1, -1):
             before = spent - units[j]
             value, tired = most[before] + w, pulls[before] + n

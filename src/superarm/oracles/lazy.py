@@ -3,16 +3,16 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, joins, pins
+from superarm.actions import Candidates, capacity, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
-from superarm.oracles.gains import before, state
+from superarm.oracles.gains import batch_states, before
 from superarm.oracles.greedy import greedy_guarantee
 from superarm.parameters import positive
 from superarm.problem import Problem
-from superarm.rewards import absorb, gain
+from superarm.rewards import gain, join_arm
+from superarm.streams import Stream
 
 _LEAST = -1e300
 """Below every gain, and above the limit of an arm that may not join."""
@@ -24,7 +24,7 @@ _SEEDS = 2
 """Blocks that a pick begins with: those that promise most."""
 
 
-class Limits(NamedTuple):
+class GainLimits(NamedTuple):
     """What arms can add: ``arm`` (n_arms,), minus infinity if it may not join; the largest of each ``block``.
 
     ``lead`` (n_blocks,) is the arm of a block that stands before its others: who wins if all are equal.
@@ -40,7 +40,7 @@ class LazyGreedy(NamedTuple):
     """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
 
     Needs a submodular reward. Implements [Minoux1978]_. The gain of an arm when it was last evaluated, times ``slack``,
-    is a limit of what it adds now: the slack is for rounding, and ``fit`` leaves it out where the reward is ``steady``.
+    is a limit of what it adds now: the slack is for rounding, and ``fit`` leaves it out where the reward is ``gains_shrink``.
     Limits stand in blocks of neighbours under the largest of each, not in a heap: where all arms are alike and few can
     be passed over, a pass over blocks costs no more than one over arms. An arm that may not join is passed over for
     good: it may never again.
@@ -51,14 +51,14 @@ class LazyGreedy(NamedTuple):
     def _check(self) -> None:
         positive(self, "slack")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        size = pins(problem.actions, ranks, chosen)
+        size = pins(problem.actions, candidates, chosen)
         if size < 0:
             return chosen[:0]
-        memo = state(problem, q, chosen[:size])
+        states = batch_states(problem, q, chosen[:size])
         blocks = np.full((problem.n_arms + _BLOCK - 1) // _BLOCK, np.inf)
-        limits = Limits(np.where(ranks.eligible, np.inf, -np.inf), blocks, _leads(ranks))
+        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _leads(candidates))
         for j in chosen[:size]:
             limits.arm[j] = -np.inf
         while size < len(chosen):
@@ -66,11 +66,13 @@ class LazyGreedy(NamedTuple):
             most = _LEAST
             for n in range(-_SEEDS, len(blocks)):
                 block = int(np.argmax(blocks)) if n < 0 else n  # good arms first, so that few others are evaluated
-                if blocks[block] > most or (blocks[block] == most and before(ranks, limits.lead[block], best)):
-                    best, most = _search(problem, memo, q, ranks, chosen, size, limits, block, self.slack, best, most)
+                if blocks[block] > most or (blocks[block] == most and before(candidates, limits.lead[block], best)):
+                    best, most = _search(
+                        problem, states, q, candidates, chosen, size, limits, block, self.slack, best, most
+                    )
             if best < 0:
                 break
-            absorb(problem.reward, problem.terms, memo, q, best)
+            join_arm(problem.reward, problem.terms, states, q, best)
             chosen[size] = best
             limits.arm[best] = -np.inf
             size += 1
@@ -84,15 +86,15 @@ class LazyGreedy(NamedTuple):
     def fit(self, problem: Problem) -> "LazyGreedy":
         if not problem.reward.submodular:
             raise InvalidArgument("oracle", "LazyGreedy needs a submodular reward", "take Greedy() or Exhaustive()")
-        return self._replace(slack=1.0) if getattr(problem.reward, "steady", False) else self
+        return self._replace(slack=1.0) if getattr(problem.reward, "gains_shrink", False) else self
 
 
 @kernel
-def _leads(ranks: Ranks) -> Ints:
+def _leads(candidates: Candidates) -> Ints:
     """The arm of each block that stands before its others."""
-    lead = np.arange(0, len(ranks.pulls), _BLOCK)
-    for j in range(len(ranks.pulls)):
-        if before(ranks, j, lead[j // _BLOCK]):
+    lead = np.arange(0, len(candidates.counts), _BLOCK)
+    for j in range(len(candidates.counts)):
+        if before(candidates, j, lead[j // _BLOCK]):
             lead[j // _BLOCK] = j
     return lead
 
@@ -100,12 +102,12 @@ def _leads(ranks: Ranks) -> Ints:
 @kernel
 def _search(
     problem: Problem,
-    memo: Floats,
+    states: Floats,
     q: Floats,
-    ranks: Ranks,
+    candidates: Candidates,
     chosen: Ints,
     size: int,
-    limits: Limits,
+    limits: GainLimits,
     block: int,
     slack: float,
     best: int,
@@ -115,11 +117,11 @@ def _search(
     arm = limits.arm
     highest = -np.inf
     for j in range(block * _BLOCK, min((block + 1) * _BLOCK, problem.n_arms)):
-        if arm[j] > most or (arm[j] == most and before(ranks, j, best)):
-            g = gain(problem.reward, problem.terms, memo, q, j)
+        if arm[j] > most or (arm[j] == most and before(candidates, j, best)):
+            g = gain(problem.reward, problem.terms, states, q, j)
             arm[j] = max(0.0, g) * slack
-            if g > most or (g == most and before(ranks, j, best)):
-                if joins(problem.actions, ranks, chosen, size, j):
+            if g > most or (g == most and before(candidates, j, best)):
+                if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
                 else:
                     arm[j] = -np.inf

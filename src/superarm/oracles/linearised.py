@@ -1,15 +1,15 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, heaviest
+from superarm.actions import Candidates, heaviest
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
-from superarm.oracles.gains import gains, state
+from superarm.oracles.gains import batch_states, gains
 from superarm.oracles.greedy import Greedy
 from superarm.problem import Problem
-from superarm.rewards import fresh, gain, value
+from superarm.rewards import gain, initial_states, value
+from superarm.streams import Stream
 
 
 @component
@@ -36,20 +36,20 @@ class Linearised(NamedTuple):
         if self.rounds < 1:
             raise InvalidArgument("rounds", f"{self.rounds}", "give at least 1", "Linearised")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        best = maximize(self.start, problem, q, ranks, noise)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        best = maximize(self.start, problem, q, candidates, stream)
         most = value(problem.reward, problem.terms, q, best)
-        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
+        weights = gains(problem, initial_states(problem.reward, problem.terms), q, candidates)
         before = -1.0
         for _ in range(self.rounds):
-            action = heaviest(problem.actions, weights, ranks)
+            action = heaviest(problem.actions, weights, candidates)
             r = value(problem.reward, problem.terms, q, action)
             if r > most:
                 best, most = action, r
             if r <= before:
                 break
             before = r
-            _follow(problem, q, ranks, action, weights)
+            _follow(problem, q, candidates, action, weights)
         return best
 
     @interpreted
@@ -62,13 +62,13 @@ class Linearised(NamedTuple):
 
 
 @kernel
-def _follow(problem: Problem, q: Floats, ranks: Ranks, action: Ints, weights: Floats) -> None:
+def _follow(problem: Problem, q: Floats, candidates: Candidates, action: Ints, weights: Floats) -> None:
     """Move ``weights`` half the way to the gains at ``action``."""
-    towards = gains(problem, state(problem, q, action), q, ranks)
+    towards = gains(problem, batch_states(problem, q, action), q, candidates)
     for n in range(len(action)):
         rest = action.copy()
         rest[n] = action[-1]
-        memo = state(problem, q, rest[:-1])
-        towards[action[n]] = max(0.0, gain(problem.reward, problem.terms, memo, q, action[n]))
+        states = batch_states(problem, q, rest[:-1])
+        towards[action[n]] = max(0.0, gain(problem.reward, problem.terms, states, q, action[n]))
     for j in range(len(weights)):
         weights[j] = 0.5 * weights[j] + 0.5 * towards[j]

@@ -4,16 +4,16 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, holds, joins, pins
+from superarm.actions import Candidates, capacity, contains, joins, pins
 from superarm.actions.traits import budgeted, exchange
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
-from superarm.oracles.gains import before, state
+from superarm.oracles.gains import batch_states, before
 from superarm.oracles.greedy import Greedy, grow
 from superarm.problem import Problem
 from superarm.rewards import gain, value
+from superarm.streams import Stream
 
 
 @component
@@ -43,16 +43,16 @@ class LocalSearch(NamedTuple):
         if not 0.0 <= self.step < 1.0 or self.rounds < 1:
             raise InvalidArgument("step", f"{self.step}, {self.rounds} rounds", "give 0 <= step < 1 <= rounds")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        action = maximize(self.start, problem, q, ranks, noise)
+        action = maximize(self.start, problem, q, candidates, stream)
         chosen[: len(action)] = action
         for _ in range(self.rounds):
-            if not _exchange(problem, q, ranks, chosen[: len(action)], self.step):
+            if not _exchange(problem, q, candidates, chosen[: len(action)], self.step):
                 break
         if len(action) == 0:
             return chosen[:0]
-        return chosen[: grow(problem, q, ranks, chosen, len(action))]
+        return chosen[: grow(problem, q, candidates, chosen, len(action))]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -68,25 +68,25 @@ class LocalSearch(NamedTuple):
 
 
 @kernel
-def _exchange(problem: Problem, q: Floats, ranks: Ranks, action: Ints, step: float) -> bool:
+def _exchange(problem: Problem, q: Floats, candidates: Candidates, action: Ints, step: float) -> bool:
     """Make the best exchange of one arm in place; whether there was one worth making."""
     place, arm, most = -1, -1, 0.0
     last = len(action) - 1
     kept = np.empty(len(action), np.int64)
-    n_kept = pins(problem.actions, ranks, kept)
+    n_kept = pins(problem.actions, candidates, kept)
     for n in range(len(action)):
-        if holds(kept, n_kept, action[n]):
+        if contains(kept, n_kept, action[n]):
             continue
         rest = action.copy()
         rest[n], rest[last] = action[last], action[n]
-        memo = state(problem, q, rest[:last])
-        lost = gain(problem.reward, problem.terms, memo, q, action[n])
+        states = batch_states(problem, q, rest[:last])
+        lost = gain(problem.reward, problem.terms, states, q, action[n])
         for j in range(problem.n_arms):
-            if not ranks.eligible[j] or holds(action, len(action), j):
+            if not candidates.eligible[j] or contains(action, len(action), j):
                 continue
-            extra = gain(problem.reward, problem.terms, memo, q, j) - lost
-            tied = extra == most and n == place and before(ranks, j, arm)
-            if (extra > most or tied) and joins(problem.actions, ranks, rest, last, j):
+            extra = gain(problem.reward, problem.terms, states, q, j) - lost
+            tied = extra == most and n == place and before(candidates, j, arm)
+            if (extra > most or tied) and joins(problem.actions, candidates, rest, last, j):
                 place, arm, most = n, j, extra
     if place < 0 or most <= step * value(problem.reward, problem.terms, q, action):
         return False

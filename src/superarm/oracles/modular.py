@@ -1,15 +1,15 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, heaviest
+from superarm.actions import Candidates, heaviest
 from superarm.actions.traits import tractable
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import gains
 from superarm.problem import Problem
-from superarm.rewards import fresh
+from superarm.rewards import initial_states
+from superarm.streams import Stream
 
 
 @component
@@ -28,9 +28,9 @@ class Modular(NamedTuple):
     array([1, 2])
     """
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        weights = gains(problem, fresh(problem.reward, problem.terms), q, ranks)
-        return heaviest(problem.actions, weights, ranks)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        weights = gains(problem, initial_states(problem.reward, problem.terms), q, candidates)
+        return heaviest(problem.actions, weights, candidates)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

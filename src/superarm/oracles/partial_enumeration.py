@@ -3,15 +3,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, capacity, holds, joins, pins
+from superarm.actions import Candidates, capacity, contains, joins, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
-from superarm.noise import Noise
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.oracles.budgets import needs_budget
 from superarm.oracles.cost_benefit import by_density
 from superarm.problem import Problem
 from superarm.rewards import value
+from superarm.streams import Stream
 
 
 @component
@@ -28,22 +28,22 @@ class PartialEnumeration(NamedTuple):
     0.6321
     """
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        begun = pins(problem.actions, ranks, chosen)
+        begun = pins(problem.actions, candidates, chosen)
         if begun < 0:
             return chosen[:0]
-        best, most = chosen[: by_density(problem, q, ranks, chosen, begun)].copy(), -np.inf
+        best, most = chosen[: by_density(problem, q, candidates, chosen, begun)].copy(), -np.inf
         for a in range(problem.n_arms):
             for b in range(a, problem.n_arms):  # a == b starts from a single arm
                 size = begun
                 for j in (a, b):
-                    fits = size < len(chosen) and ranks.eligible[j] and not holds(chosen, size, j)
-                    if fits and joins(problem.actions, ranks, chosen, size, j):
+                    fits = size < len(chosen) and candidates.eligible[j] and not contains(chosen, size, j)
+                    if fits and joins(problem.actions, candidates, chosen, size, j):
                         chosen[size] = j
                         size += 1
                 if size == begun + (1 if a == b else 2):
-                    size = by_density(problem, q, ranks, chosen, size)
+                    size = by_density(problem, q, candidates, chosen, size)
                     r = value(problem.reward, problem.terms, q, chosen[:size])
                     if r > most:
                         best, most = chosen[:size].copy(), r

@@ -4,15 +4,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, capacity, pins
+from superarm.actions import Candidates, capacity, pins
 from superarm.actions.traits import uniform
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise, integer
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.oracles.gains import before
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, gain
+from superarm.rewards import gain, initial_states, join_arm
+from superarm.streams import Stream, integer
 
 
 @component
@@ -39,13 +39,13 @@ class StochasticGreedy(NamedTuple):
         if not 0.0 < self.epsilon < GREEDY:
             raise InvalidArgument("epsilon", f"{self.epsilon}", "give a number in (0, 1 - 1/e)", "StochasticGreedy")
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-        memo = fresh(problem.reward, problem.terms)
-        size = pins(problem.actions, ranks, chosen)
-        open_ = ranks.eligible.copy()
+        states = initial_states(problem.reward, problem.terms)
+        size = pins(problem.actions, candidates, chosen)
+        open_ = candidates.eligible.copy()
         for j in chosen[: max(size, 0)]:
-            absorb(problem.reward, problem.terms, memo, q, j)
+            join_arm(problem.reward, problem.terms, states, q, j)
             open_[j] = False
         arms = np.flatnonzero(open_)
         left = len(arms)
@@ -53,12 +53,12 @@ class StochasticGreedy(NamedTuple):
         while 0 <= size < len(chosen) and left > 0:
             best, most = -1, -np.inf
             for n in range(min(look, left)):  # a partial Fisher-Yates shuffle of the arms that are left
-                other = n + integer(noise, left - n)
+                other = n + integer(stream, left - n)
                 arms[n], arms[other] = arms[other], arms[n]
-                g = gain(problem.reward, problem.terms, memo, q, arms[n])
-                if best < 0 or g > most or (g == most and before(ranks, arms[n], arms[best])):
+                g = gain(problem.reward, problem.terms, states, q, arms[n])
+                if best < 0 or g > most or (g == most and before(candidates, arms[n], arms[best])):
                     best, most = n, g
-            absorb(problem.reward, problem.terms, memo, q, arms[best])
+            join_arm(problem.reward, problem.terms, states, q, arms[best])
             chosen[size] = arms[best]
             size += 1
             left -= 1

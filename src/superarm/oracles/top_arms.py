@@ -1,12 +1,12 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Ranks, heaviest
+from superarm.actions import Candidates, heaviest
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.noise import Noise
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.support import Dense
 
 
@@ -29,8 +29,8 @@ class TopArms(NamedTuple):
     def ranking(self) -> bool:
         return True
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        return heaviest(problem.actions, q, ranks)
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        return heaviest(problem.actions, q, candidates)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -63,8 +63,8 @@ class Reversed(NamedTuple):
     def ranking(self) -> bool:
         return bool(getattr(self.oracle, "ranking", False))
 
-    def maximize(self, problem: Problem, q: Floats, ranks: Ranks, noise: Noise) -> Ints:
-        return maximize(self.oracle, problem, q, ranks, noise)[::-1].copy()
+    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
+        return maximize(self.oracle, problem, q, candidates, stream)[::-1].copy()
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -1,15 +1,15 @@
 """Which batch next: policies."""
 
-from superarm.policies.base import Moment, Policy, choose, learn, prepare
+from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
 from superarm.policies.epsilon_greedy import EpsilonGreedy
-from superarm.policies.fading import Fading
+from superarm.policies.forgetting import Forgetting
 from superarm.policies.index_policy import IndexPolicy
 from superarm.policies.joint_policy import JointPolicy
-from superarm.policies.keeping import Kept, block_age, forget_alike, forgets, kept, remembering
 from superarm.policies.one_gaussian import OneGaussian
 from superarm.policies.optimistic import Optimistic
+from superarm.policies.policy_state import PolicyState, block_age, forget_alike, forgets, restore_memory, save_state
 from superarm.policies.screened import Screened, screened
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
@@ -23,12 +23,12 @@ __all__ = [
     "Delta",
     "EpsilonGreedy",
     "EveryBatch",
-    "Fading",
+    "Forgetting",
     "IndexPolicy",
     "JointPolicy",
-    "Kept",
+    "PolicyState",
     "LeastPlayed",
-    "Moment",
+    "Round",
     "OneGaussian",
     "Optimistic",
     "Policy",
@@ -41,9 +41,9 @@ __all__ = [
     "choose",
     "forget_alike",
     "forgets",
-    "kept",
+    "save_state",
     "learn",
     "prepare",
-    "remembering",
+    "restore_memory",
     "screened",
 ]

@@ -7,24 +7,24 @@ that could not be computed anew from the tally; ``choose`` answers with a batch;
 from typing import Any, NamedTuple, Protocol
 
 from superarm._jit import lean, verb
-from superarm.actions import Ranks
+from superarm.actions import Candidates
 from superarm.arrays import Ints
-from superarm.noise import Noise
 from superarm.oracles import Guarantee
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally
 
 
-class Moment(NamedTuple):
+class Round(NamedTuple):
     """What a policy knows when it chooses: round ``t`` >= 1, the tally, and who may play.
 
-    ``ranks.pulls`` are the tally's pulls plus those asked for but not told yet: they count in the radius, so that
+    ``candidates.counts`` are the tally's pulls plus those asked for but not told yet: they count in the radius, so that
     many asks before any feedback spread out, while means rest on what was told.
     """
 
     t: int
     tally: Tally
-    ranks: Ranks
+    candidates: Candidates
 
 
 class Policy(Protocol):
@@ -34,11 +34,13 @@ class Policy(Protocol):
         """The policy's memory of ``tally``: a NamedTuple of arrays."""
         ...
 
-    def choose(self, problem: Problem, moment: Moment, memory: Any, noise: Noise) -> Ints:
+    def choose(self, problem: Problem, current: Round, memory: Any, stream: Stream) -> Ints:
         """The arms to play, in the order of picking."""
         ...
 
-    def learn(self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, noise: Noise, sign: float) -> None:
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, stream: Stream, sign: float
+    ) -> None:
         """Record feedback (``sign=1.0``), or take it back (``sign=-1.0``), and bring the memory up to date."""
         ...
 
@@ -66,18 +68,18 @@ learn = verb(Policy.learn)
 
 
 @lean
-def any_unsampled(ranks: Ranks) -> bool:
+def any_unsampled(candidates: Candidates) -> bool:
     """Whether an eligible arm was never pulled."""
-    for j in range(len(ranks.pulls)):
-        if ranks.pulls[j] == 0.0 and ranks.eligible[j]:
+    for j in range(len(candidates.counts)):
+        if candidates.counts[j] == 0.0 and candidates.eligible[j]:
             return True
     return False
 
 
 @lean
-def holds_unsampled(action: Ints, ranks: Ranks) -> bool:
+def holds_unsampled(action: Ints, candidates: Candidates) -> bool:
     """Whether ``action`` contains an arm that was never pulled."""
     for j in action:
-        if ranks.pulls[j] == 0.0:
+        if candidates.counts[j] == 0.0:
             return True
     return False

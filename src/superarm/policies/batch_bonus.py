@@ -9,7 +9,7 @@ from superarm._jit import component, interpreted, kernel, lean, verb
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.parameters import nonnegative, positive
-from superarm.policies.base import Moment
+from superarm.policies.base import Round
 from superarm.problem import Problem
 from superarm.rewards.base import derivative, join
 from superarm.support import item, span
@@ -17,18 +17,18 @@ from superarm.tally import Tally
 
 
 class Bonus(Protocol):
-    """The bonus of a batch under construction: ``room`` is what it keeps of the batch, ``memo`` the items' states."""
+    """The bonus of a batch under construction: ``room`` is what it keeps of the batch, ``states`` the items' states."""
 
     def spare(self, problem: Problem) -> Floats:
         """Room for the empty batch."""
         ...
 
-    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
-        """The bonus of the batch with ``arm``, where ``memo`` and ``room`` are those of the batch without it."""
+    def bonus(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> float:
+        """The bonus of the batch with ``arm``, where ``states`` and ``room`` are those of the batch without it."""
         ...
 
-    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
-        """Turn ``room`` into that of the batch with ``arm``; ``memo`` is still that of the batch without it."""
+    def extend(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> None:
+        """Turn ``room`` into that of the batch with ``arm``; ``states`` is still that of the batch without it."""
         ...
 
     def fit(self, problem: Problem) -> Any:
@@ -75,20 +75,20 @@ class Delta(NamedTuple):
     def spare(self, problem: Problem) -> Floats:
         return np.zeros(problem.n_items + 1)  # the variance of each item, and their sum
 
-    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
+    def bonus(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> float:
         first, last = span(problem.terms.support, arm)
         variance = room[problem.n_items]
         for o in range(last - first):
             i = item(problem.terms.support, first, o)
-            change = _change(problem, moment, mean, memo, arm, first, o)
+            change = _change(problem, current, mean, states, arm, first, o)
             variance += (change.fade - 1.0) * room[i] + change.own
-        return math.sqrt(2.0 * self.rho * math.log(moment.t) * max(0.0, variance))
+        return math.sqrt(2.0 * self.rho * math.log(current.t) * max(0.0, variance))
 
-    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
+    def extend(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> None:
         first, last = span(problem.terms.support, arm)
         for o in range(last - first):
             i = item(problem.terms.support, first, o)
-            change = _change(problem, moment, mean, memo, arm, first, o)
+            change = _change(problem, current, mean, states, arm, first, o)
             room[problem.n_items] += (change.fade - 1.0) * room[i] + change.own
             room[i] = change.fade * room[i] + change.own
 
@@ -98,15 +98,17 @@ class Delta(NamedTuple):
 
 
 @kernel
-def _change(problem: Problem, moment: Moment, mean: Floats, memo: Floats, arm: int, first: int, o: int) -> Change:
+def _change(problem: Problem, current: Round, mean: Floats, states: Floats, arm: int, first: int, o: int) -> Change:
     i = item(problem.terms.support, first, o)
     weight, q = problem.terms.weights[i], mean[first + o]
-    n = max(1.0, moment.ranks.pulls[arm] - _missed(moment.tally, first + o))
-    told = moment.tally.pulls[arm] - _missed(moment.tally, first + o)
-    smooth = (moment.tally.total[first + o] + 1.0) / (told + 2.0)
-    slope = derivative(problem.reward, weight, memo[i], q)
-    before = derivative(problem.reward, weight, memo[i], 0.0)
-    ratio = derivative(problem.reward, weight, join(problem.reward, memo[i], q), 0.0) / before if before > 0.0 else 0.0
+    n = max(1.0, current.candidates.counts[arm] - _missed(current.tally, first + o))
+    told = current.tally.pulls[arm] - _missed(current.tally, first + o)
+    smooth = (current.tally.total[first + o] + 1.0) / (told + 2.0)
+    slope = derivative(problem.reward, weight, states[i], q)
+    before = derivative(problem.reward, weight, states[i], 0.0)
+    ratio = (
+        derivative(problem.reward, weight, join(problem.reward, states[i], q), 0.0) / before if before > 0.0 else 0.0
+    )
     return Change(ratio * ratio, slope * slope * smooth * (1.0 - smooth) / n)
 
 
@@ -142,14 +144,14 @@ class LeastPlayed(NamedTuple):
     def spare(self, problem: Problem) -> Floats:
         return np.full(1, np.inf)  # the fewest pulls of an arm in the batch
 
-    def bonus(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> float:
-        f = math.log(moment.t)
-        if moment.t > 2:
+    def bonus(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> float:
+        f = math.log(current.t)
+        if current.t > 2:
             f += self.c * capacity(problem.actions, problem.n_arms) * problem.n_items * math.log(f)
-        return self.scale * math.sqrt(f / min(room[0], _fewest(problem, moment, arm)))
+        return self.scale * math.sqrt(f / min(room[0], _fewest(problem, current, arm)))
 
-    def extend(self, problem: Problem, moment: Moment, mean: Floats, memo: Floats, room: Floats, arm: int) -> None:
-        room[0] = min(room[0], _fewest(problem, moment, arm))
+    def extend(self, problem: Problem, current: Round, mean: Floats, states: Floats, room: Floats, arm: int) -> None:
+        room[0] = min(room[0], _fewest(problem, current, arm))
 
     @interpreted
     def fit(self, problem: Problem) -> "LeastPlayed":
@@ -158,10 +160,10 @@ class LeastPlayed(NamedTuple):
 
 
 @kernel
-def _fewest(problem: Problem, moment: Moment, arm: int) -> float:
+def _fewest(problem: Problem, current: Round, arm: int) -> float:
     """How often the entry of ``arm`` that was seen least was seen, at least 1."""
     first, last = span(problem.terms.support, arm)
     most = 0.0
     for e in range(first, last):
-        most = max(most, _missed(moment.tally, e))
-    return max(1.0, float(moment.ranks.pulls[arm]) - most)
+        most = max(most, _missed(current.tally, e))
+    return max(1.0, float(current.candidates.counts[arm]) - most)

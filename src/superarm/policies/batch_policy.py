@@ -3,17 +3,17 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, cover, joins, pins
+from superarm.actions import Candidates, capacity, cover, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.intake import Exact
-from superarm.noise import Noise
 from superarm.oracles import Guarantee
 from superarm.oracles.gains import before
-from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, holds_unsampled
 from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
-from superarm.policies.rating import Estimates, estimated
+from superarm.policies.scoring import Estimates, estimate_arms
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh, gain
+from superarm.rewards import gain, initial_states, join_arm
+from superarm.streams import Stream
 from superarm.support import span
 from superarm.tally import Feedback, Tally, estimate, record
 
@@ -37,22 +37,22 @@ class BatchPolicy(NamedTuple):
         return str(getattr(self.hope, "caveat", ""))
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        memory = estimated(problem, tally)
+        memory = estimate_arms(problem, tally)
         for j in range(problem.n_arms):
             _fill_unseen(problem, tally, memory.mean, j)
         return memory
 
-    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
-        if any_unsampled(moment.ranks):
-            action = cover(problem.actions, moment.ranks)
-            if holds_unsampled(action, moment.ranks):
+    def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
+        if any_unsampled(current.candidates):
+            action = cover(problem.actions, current.candidates)
+            if holds_unsampled(action, current.candidates):
                 return action
-        return _grow(self.hope, problem, moment, memory.mean)
+        return _grow(self.hope, problem, current, memory.mean)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
             _fill_unseen(problem, tally, memory.mean, j)
@@ -76,32 +76,34 @@ def _fill_unseen(problem: Problem, tally: Tally, mean: Floats, arm: int) -> None
 
 
 @kernel
-def _grow(hope: Bonus, problem: Problem, moment: Moment, mean: Floats) -> Ints:
+def _grow(hope: Bonus, problem: Problem, current: Round, mean: Floats) -> Ints:
     """Let arms join by the value of the batch with each, until none may."""
-    ranks: Ranks = moment.ranks
+    candidates: Candidates = current.candidates
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-    size = pins(problem.actions, ranks, chosen)
-    taken = ~ranks.eligible
-    memo, room = fresh(problem.reward, problem.terms), spare(hope, problem)
+    size = pins(problem.actions, candidates, chosen)
+    taken = ~candidates.eligible
+    states, room = initial_states(problem.reward, problem.terms), spare(hope, problem)
     for j in chosen[: max(size, 0)]:
         taken[j] = True
-        extend(hope, problem, moment, mean, memo, room, j)
-        absorb(problem.reward, problem.terms, memo, mean, j)
+        extend(hope, problem, current, mean, states, room, j)
+        join_arm(problem.reward, problem.terms, states, mean, j)
     while 0 <= size < len(chosen):
         best, most = -1, -np.inf
         for j in range(problem.n_arms):
             if taken[j]:
                 continue
-            h = gain(problem.reward, problem.terms, memo, mean, j) + bonus(hope, problem, moment, mean, memo, room, j)
-            if best < 0 or h > most or (h == most and before(ranks, j, best)):
-                if joins(problem.actions, ranks, chosen, size, j):
+            h = gain(problem.reward, problem.terms, states, mean, j) + bonus(
+                hope, problem, current, mean, states, room, j
+            )
+            if best < 0 or h > most or (h == most and before(candidates, j, best)):
+                if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, h
                 else:
                     taken[j] = True
         if best < 0:
             break
-        extend(hope, problem, moment, mean, memo, room, best)
-        absorb(problem.reward, problem.terms, memo, mean, best)
+        extend(hope, problem, current, mean, states, room, best)
+        join_arm(problem.reward, problem.terms, states, mean, best)
         chosen[size] = best
         taken[best] = True
         size += 1

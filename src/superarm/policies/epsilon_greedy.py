@@ -5,12 +5,12 @@ from superarm._jit import component, interpreted
 from superarm.actions import sample
 from superarm.arrays import Ints
 from superarm.intake import Intake
-from superarm.noise import Noise, uniform
 from superarm.oracles import Guarantee
 from superarm.parameters import fraction, nonnegative
 from superarm.policies import traits
-from superarm.policies.base import Moment, Policy, choose, learn, prepare
+from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.problem import Problem
+from superarm.streams import Stream, uniform
 from superarm.tally import Feedback, Tally
 
 
@@ -36,13 +36,15 @@ class EpsilonGreedy(NamedTuple):
     def prepare(self, problem: Problem, tally: Tally) -> Any:
         return prepare(self.leader, problem, tally)
 
-    def choose(self, problem: Problem, moment: Moment, memory: Any, noise: Noise) -> Ints:
-        if uniform(noise) < self.epsilon * math.pow(moment.t, -self.decay):
-            return sample(problem.actions, moment.ranks, noise)
-        return choose(self.leader, problem, moment, memory, noise)
+    def choose(self, problem: Problem, current: Round, memory: Any, stream: Stream) -> Ints:
+        if uniform(stream) < self.epsilon * math.pow(current.t, -self.decay):
+            return sample(problem.actions, current.candidates, stream)
+        return choose(self.leader, problem, current, memory, stream)
 
-    def learn(self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, noise: Noise, sign: float) -> None:
-        learn(self.leader, problem, tally, memory, feedback, noise, sign)
+    def learn(
+        self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, stream: Stream, sign: float
+    ) -> None:
+        learn(self.leader, problem, tally, memory, feedback, stream, sign)
 
     @interpreted
     def fit(self, problem: Problem) -> "EpsilonGreedy":

@@ -6,13 +6,13 @@ from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, traits, unclipped
 from superarm.intake import Exact, Intake
-from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
-from superarm.policies.base import Moment, Policy, any_unsampled, holds_unsampled
-from superarm.policies.rating import Estimates, estimated, rate
+from superarm.policies.base import Policy, Round, any_unsampled, holds_unsampled
+from superarm.policies.scoring import Estimates, estimate_arms, score_arms
 from superarm.policies.sieve import Sieve, sieves
 from superarm.policies.sparse_sieve import SparseSieve, sieves_sparse
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, estimate, record
 
 
@@ -38,21 +38,21 @@ class IndexPolicy(NamedTuple):
         return traits.caveat(self.confidence)
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        return estimated(problem, tally)
+        return estimate_arms(problem, tally)
 
-    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
-        if any_unsampled(moment.ranks):
-            action = cover(problem.actions, moment.ranks)
-            if holds_unsampled(action, moment.ranks):
+    def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
+        if any_unsampled(current.candidates):
+            action = cover(problem.actions, current.candidates)
+            if holds_unsampled(action, current.candidates):
                 return action
-        rate(self.confidence, problem, moment, memory, noise)
-        return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
+        score_arms(self.confidence, problem, current, memory, stream)
+        return maximize(self.oracle, problem, memory.q, current.candidates, stream)
 
     @lean
     def learn(
-        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
 

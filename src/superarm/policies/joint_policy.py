@@ -6,15 +6,15 @@ from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
-from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.parameters import positive
-from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, holds_unsampled
 from superarm.policies.dependence import Dependence, dependence, effects, observe
-from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
+from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
-from superarm.rewards import absorb, fresh
+from superarm.rewards import initial_states, join_arm
 from superarm.rewards.base import derivative
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, estimate, record
 
 
@@ -60,23 +60,23 @@ class JointPolicy(NamedTuple):
         return "It learns how the items of an arm depend on one another; nothing guards against what has not shown yet."
 
     def prepare(self, problem: Problem, tally: Tally) -> Learnt:
-        return Learnt(estimated(problem, tally), dependence(problem, tally))
+        return Learnt(estimate_arms(problem, tally), dependence(problem, tally))
 
-    def choose(self, problem: Problem, moment: Moment, memory: Learnt, noise: Noise) -> Ints:
-        if any_unsampled(moment.ranks):
-            action = cover(problem.actions, moment.ranks)
-            if holds_unsampled(action, moment.ranks):
+    def choose(self, problem: Problem, current: Round, memory: Learnt, stream: Stream) -> Ints:
+        if any_unsampled(current.candidates):
+            action = cover(problem.actions, current.candidates)
+            if holds_unsampled(action, current.candidates):
                 return action
-        leader = maximize(self.oracle, problem, memory.estimates.mean, moment.ranks, noise)
+        leader = maximize(self.oracle, problem, memory.estimates.mean, current.candidates, stream)
         weights = _met_by_the_last(problem, memory.estimates.mean, leader)
         eta = effects(problem, memory.seen, weights, self.pooled, self.own)
-        _rate(self.confidence, problem, moment, memory.estimates, eta, noise)
-        return maximize(self.oracle, problem, memory.estimates.q, moment.ranks, noise)
+        _rate(self.confidence, problem, current, memory.estimates, eta, stream)
+        return maximize(self.oracle, problem, memory.estimates.q, current.candidates, stream)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Learnt, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Learnt, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
             observe(problem, tally, memory.seen, j)
@@ -95,18 +95,18 @@ class JointPolicy(NamedTuple):
 @kernel
 def _met_by_the_last(problem: Problem, mean: Floats, leader: Ints) -> Floats:
     """What a unit of each item is worth to the last arm of ``leader``, (n_items,)."""
-    memo = fresh(problem.reward, problem.terms)
+    states = initial_states(problem.reward, problem.terms)
     for j in leader[:-1]:
-        absorb(problem.reward, problem.terms, memo, mean, j)
-    for i in range(len(memo)):
-        memo[i] = derivative(problem.reward, problem.terms.weights[i], memo[i], 0.0)
-    return memo
+        join_arm(problem.reward, problem.terms, states, mean, j)
+    for i in range(len(states)):
+        states[i] = derivative(problem.reward, problem.terms.weights[i], states[i], 0.0)
+    return states
 
 
 @lean
-def _rate(confidence: Index, problem: Problem, moment: Moment, memory: Estimates, eta: Floats, noise: Noise) -> None:
+def _rate(confidence: Index, problem: Problem, current: Round, memory: Estimates, eta: Floats, stream: Stream) -> None:
     """Write the score of every entry of every eligible arm into ``memory.q``, at its scaled level."""
     for j in range(problem.n_arms):
-        if moment.ranks.eligible[j]:
-            glance = Glance(j, moment.ranks.pulls[j], moment.t, eta[j])
-            rate_arm(confidence, problem, moment.tally, memory, glance, noise)
+        if current.candidates.eligible[j]:
+            glance = ArmView(j, current.candidates.counts[j], current.t, eta[j])
+            score_arm(confidence, problem, current.tally, memory, glance, stream)

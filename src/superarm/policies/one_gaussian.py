@@ -5,11 +5,11 @@ from superarm._jit import component, interpreted
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
-from superarm.noise import Noise, normal
 from superarm.oracles import Guarantee, Oracle, TopArms, maximize
-from superarm.policies.base import Moment
-from superarm.policies.rating import Estimates, estimated
+from superarm.policies.base import Round
+from superarm.policies.scoring import Estimates, estimate_arms
 from superarm.problem import Problem
+from superarm.streams import Stream, normal
 from superarm.tally import Feedback, Tally, estimate, record
 
 
@@ -28,19 +28,19 @@ class OneGaussian(NamedTuple):
     oracle: Oracle = TopArms()
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        return estimated(problem, tally)
+        return estimate_arms(problem, tally)
 
-    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
-        z, log_t = normal(noise), math.log(moment.t + 1)
+    def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
+        z, log_t = normal(stream), math.log(current.t + 1)
         for j in range(problem.n_arms):
-            mean, narrow = memory.mean[j], log_t / (moment.ranks.pulls[j] + 1.0)
+            mean, narrow = memory.mean[j], log_t / (current.candidates.counts[j] + 1.0)
             memory.q[j] = mean + z * max(math.sqrt(mean * (1.0 - mean) * narrow), narrow)
-        return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
+        return maximize(self.oracle, problem, memory.q, current.candidates, stream)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
 

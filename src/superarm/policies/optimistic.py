@@ -4,11 +4,11 @@ from superarm._jit import component, interpreted
 from superarm.arrays import Ints
 from superarm.indices import Index
 from superarm.intake import Exact, Intake
-from superarm.noise import Noise
 from superarm.oracles import Default, Guarantee, Oracle, maximize
-from superarm.policies.base import Moment
-from superarm.policies.rating import Estimates, estimated, rate
+from superarm.policies.base import Round
+from superarm.policies.scoring import Estimates, estimate_arms, score_arms
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, estimate, record
 
 
@@ -28,16 +28,16 @@ class Optimistic(NamedTuple):
     intake: Intake = Exact()
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
-        return estimated(problem, tally)
+        return estimate_arms(problem, tally)
 
-    def choose(self, problem: Problem, moment: Moment, memory: Estimates, noise: Noise) -> Ints:
-        rate(self.confidence, problem, moment, memory, noise)
-        return maximize(self.oracle, problem, memory.q, moment.ranks, noise)
+    def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
+        score_arms(self.confidence, problem, current, memory, stream)
+        return maximize(self.oracle, problem, memory.q, current.candidates, stream)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
 

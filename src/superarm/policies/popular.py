@@ -16,7 +16,7 @@ import numpy as np
 from superarm._jit import inlined, kernel
 from superarm.arrays import Floats, Ints
 from superarm.problem import Problem
-from superarm.rewards.base import form, slope, start
+from superarm.rewards.base import bound_argument, bound_slope, start
 from superarm.support import item, size, span
 
 _MOST = 256
@@ -89,7 +89,7 @@ def popular(problem: Problem) -> Popular:
 def _untouched(problem: Problem, i: int) -> float:
     """The slope of item ``i`` at the empty batch."""
     weight = problem.terms.weights[i]
-    return slope(problem.reward, weight, start(problem.reward, weight))  # type: ignore[arg-type]
+    return bound_slope(problem.reward, weight, start(problem.reward, weight))  # type: ignore[arg-type]
 
 
 @inlined
@@ -99,7 +99,7 @@ def promise(problem: Problem, shared: Popular, q: Floats, arm: int, place: int) 
     begin, end = span(problem.terms.support, arm)
     at, rest, most = shared.first[place], 0.0, 0.0
     for e in range(begin, end):
-        share = form(problem.reward, q[e])
+        share = bound_argument(problem.reward, q[e])
         if at < shared.first[place + 1] and entry[at] == e:
             z[at] = share
             most += whole[e] * share
@@ -111,13 +111,13 @@ def promise(problem: Problem, shared: Popular, q: Floats, arm: int, place: int) 
 
 
 @inlined
-def look(problem: Problem, shared: Popular, memo: Floats, place: int) -> int:
-    """Take in what is left at the state ``memo`` of the popular items of an arm; the rank of the first, or -1."""
+def look(problem: Problem, shared: Popular, states: Floats, place: int) -> int:
+    """Take in what is left at the state ``states`` of the popular items of an arm; the rank of the first, or -1."""
     weights, items, left, rank = problem.terms.weights, shared.items, shared.left, shared.rank
     least = -1
     for at in range(shared.first[place], shared.first[place + 1]):
         n = rank[at]
-        left[n] = slope(problem.reward, weights[items[n]], memo[items[n]])  # type: ignore[arg-type]
+        left[n] = bound_slope(problem.reward, weights[items[n]], states[items[n]])  # type: ignore[arg-type]
         least = n if least < 0 else min(least, n)
     return least
 

@@ -3,18 +3,18 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Explicit, cover, playable
+from superarm.actions import Explicit, all_eligible, cover
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
-from superarm.noise import Noise
 from superarm.oracles import Exhaustive, Guarantee
-from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, holds_unsampled
 from superarm.policies.index_policy import IndexPolicy
-from superarm.policies.rating import Glance, rate_arm
+from superarm.policies.scoring import ArmView, score_arm
 from superarm.problem import Problem
 from superarm.rewards import value
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, estimate, record
 
 _SLACK = 1.0 + 1e-9
@@ -74,39 +74,39 @@ class Screened(NamedTuple):
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
         return memory
 
-    def choose(self, problem: Problem, moment: Moment, memory: Carried, noise: Noise) -> Ints:
-        if any_unsampled(moment.ranks):
-            action = cover(problem.actions, moment.ranks)
-            if holds_unsampled(action, moment.ranks):
+    def choose(self, problem: Problem, current: Round, memory: Carried, stream: Stream) -> Ints:
+        if any_unsampled(current.candidates):
+            action = cover(problem.actions, current.candidates)
+            if holds_unsampled(action, current.candidates):
                 return action
         best, most, fewest = -1, -np.inf, np.inf
         last = memory.last[0]
         for n in range(-1, len(self.sizes)):  # the last winner first: it is likely to win again
             row = last if n < 0 else n
             if n == last or (
-                memory.until[row] >= moment.t
+                memory.until[row] >= current.t
                 and memory.bound[row] < most
-                and _holds(self.table, memory.version, memory.noted, moment.ranks.pulls, row)
+                and _holds(self.table, memory.version, memory.noted, current.candidates.counts, row)
             ):
                 continue
             action = self.table[row, : self.sizes[row]]
-            if not playable(action, moment.ranks):
+            if not all_eligible(action, current.candidates):
                 continue
-            r = _worth(self.confidence, problem, moment, memory, action, moment.t, noise)
+            r = _worth(self.confidence, problem, current, memory, action, current.t, stream)
             pulls = np.inf
             for j in action:
-                pulls = min(pulls, moment.ranks.pulls[j])
+                pulls = min(pulls, current.candidates.counts[j])
             if r > most or (r == most and (pulls < fewest or (pulls == fewest and row < best))):
                 best, most, fewest = row, r, pulls
             elif r < most:
-                _carry(self.confidence, problem, moment, memory, row, action, most, noise)
+                _carry(self.confidence, problem, current, memory, row, action, most, stream)
         memory.last[0] = max(0, best)
         return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
+        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
             memory.version[j] += 1.0
@@ -156,27 +156,27 @@ def _holds(table: Ints, version: Floats, noted: Floats, pulls: Floats, row: int)
 
 @kernel
 def _worth(
-    confidence: Index, problem: Problem, moment: Moment, memory: Carried, action: Ints, t: int, noise: Noise
+    confidence: Index, problem: Problem, current: Round, memory: Carried, action: Ints, t: int, stream: Stream
 ) -> float:
     """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
     for j in action:
-        rate_arm(confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], t, 1.0), noise)
+        score_arm(confidence, problem, current.tally, memory, ArmView(j, current.candidates.counts[j], t, 1.0), stream)
     return value(problem.reward, problem.terms, memory.q, action)
 
 
 @kernel
 def _carry(
-    confidence: Index, problem: Problem, moment: Moment, memory: Carried, row: int, action: Ints, most: float,
-    noise: Noise,
+    confidence: Index, problem: Problem, current: Round, memory: Carried, row: int, action: Ints, most: float,
+    stream: Stream,
 ) -> None:  # fmt: skip
     """Note how much the losing batch ``row`` can be worth until a later round; look further while that succeeds."""
-    ahead = moment.t + memory.stride[row]
-    memory.bound[row] = _worth(confidence, problem, moment, memory, action, ahead, noise) * _SLACK
+    ahead = current.t + memory.stride[row]
+    memory.bound[row] = _worth(confidence, problem, current, memory, action, ahead, stream) * _SLACK
     memory.until[row] = ahead
     for place in range(len(action)):
         memory.noted[0, row, place] = memory.version[action[place]]
-        memory.noted[1, row, place] = moment.ranks.pulls[action[place]]
+        memory.noted[1, row, place] = current.candidates.counts[action[place]]
     if memory.bound[row] < most:
-        memory.stride[row] = min(2 * memory.stride[row], max(1, moment.t // _LONGEST))
+        memory.stride[row] = min(2 * memory.stride[row], max(1, current.t // _LONGEST))
     else:
         memory.stride[row] = max(1, memory.stride[row] // 2)

@@ -4,19 +4,19 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Ranks, capacity, cover
+from superarm.actions import Candidates, capacity, cover
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
-from superarm.noise import Noise
 from superarm.oracles import Guarantee
-from superarm.oracles.default import FEW
+from superarm.oracles.default import MAX_ENUMERATED_BATCHES
 from superarm.oracles.gains import gains
 from superarm.parameters import nonnegative
-from superarm.policies.base import Moment, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, holds_unsampled
 from superarm.policies.set_search import Ascent, SetSearch, search, suitable
 from superarm.problem import Problem
-from superarm.rewards import fresh
+from superarm.rewards import initial_states
+from superarm.streams import Stream
 from superarm.support import span
 from superarm.tally import Feedback, Tally, estimate, record
 
@@ -56,34 +56,34 @@ class SetBonus(NamedTuple):
     def prepare(self, problem: Problem, tally: Tally) -> Sums:
         entries = len(tally.total)
         everyone = _everyone(problem.n_arms)
-        start = fresh(problem.reward, problem.terms)
+        start = initial_states(problem.reward, problem.terms)
         memory = Sums(np.zeros(entries), np.zeros(entries), gains(problem, start, np.ones(entries), everyone))
         for j in range(problem.n_arms):
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
         return memory
 
-    def choose(self, problem: Problem, moment: Moment, memory: Sums, noise: Noise) -> Ints:
-        if any_unsampled(moment.ranks):
-            action = cover(problem.actions, moment.ranks)
-            if holds_unsampled(action, moment.ranks):
+    def choose(self, problem: Problem, current: Round, memory: Sums, stream: Stream) -> Ints:
+        if any_unsampled(current.candidates):
+            action = cover(problem.actions, current.candidates)
+            if holds_unsampled(action, current.candidates):
                 return action
-        worth = gains(problem, fresh(problem.reward, problem.terms), memory.mean, moment.ranks)
-        f = math.log(moment.t)
-        if moment.t > 2:
+        worth = gains(problem, initial_states(problem.reward, problem.terms), memory.mean, current.candidates)
+        f = math.log(current.t)
+        if current.t > 2:
             f += self.c * capacity(problem.actions, problem.n_arms) * math.log(f)
         spread = np.zeros(problem.n_arms)
         for j in range(problem.n_arms):
-            missed = _missed(problem, moment, j)
-            if moment.tally.pulls[j] <= missed:
+            missed = _missed(problem, current, j)
+            if current.tally.pulls[j] <= missed:
                 worth[j] = memory.reach[j]
-            seen = max(1.0, moment.ranks.pulls[j] - missed)
+            seen = max(1.0, current.candidates.counts[j] - missed)
             spread[j] = 0.5 * f * memory.reach[j] * memory.reach[j] / seen
-        return search(self.finder, problem, worth, spread, moment.ranks)
+        return search(self.finder, problem, worth, spread, current.candidates)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Sums, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Sums, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
         for j in feedback.action:
             estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
 
@@ -91,7 +91,7 @@ class SetBonus(NamedTuple):
     def fit(self, problem: Problem) -> "SetBonus":
         if not problem.reward.modular:
             raise InvalidArgument("policy", "escb needs a modular reward", "take kl_ucb(), or the reward Linear()")
-        return self._replace(finder=suitable(problem, FEW))
+        return self._replace(finder=suitable(problem, MAX_ENUMERATED_BATCHES))
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -99,16 +99,16 @@ class SetBonus(NamedTuple):
 
 
 @kernel
-def _everyone(n_arms: int) -> Ranks:
-    return Ranks(np.zeros(n_arms), np.ones(n_arms, np.bool_))
+def _everyone(n_arms: int) -> Candidates:
+    return Candidates(np.zeros(n_arms), np.ones(n_arms, np.bool_))
 
 
 @kernel
-def _missed(problem: Problem, moment: Moment, arm: int) -> float:
+def _missed(problem: Problem, current: Round, arm: int) -> float:
     """Of how many pulls of ``arm`` its least seen entry was not seen."""
     most = 0.0
-    if moment.tally.missed.size > 0:
+    if current.tally.missed.size > 0:
         first, last = span(problem.terms.support, arm)
         for e in range(first, last):
-            most = max(most, moment.tally.missed[e])
+            most = max(most, current.tally.missed[e])
     return most

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
-from superarm.actions import Batches, Explicit, Ranks, best_batch, capacity, heaviest, joins, pins, tabulate
-from superarm.actions.base import weight
+from superarm.actions import Batches, Candidates, Explicit, best_batch, capacity, heaviest, joins, pins, tabulate
+from superarm.actions.base import total_weight
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
 from superarm.oracles import Guarantee
@@ -19,7 +19,7 @@ from superarm.problem import Problem
 class SetSearch(Protocol):
     r"""A batch with large :math:`\sum_{j \in A} worth_j + \sqrt{\sum_{j \in A} spread_j}`."""
 
-    def search(self, problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
+    def search(self, problem: Problem, worth: Floats, spread: Floats, candidates: Candidates) -> Ints:
         """Arms; ``worth`` and ``spread`` are (n_arms,)."""
         ...
 
@@ -31,7 +31,7 @@ class SetSearch(Protocol):
 @kernel
 def hope(worth: Floats, spread: Floats, action: Ints) -> float:
     """Sum plus joint bonus of ``action``."""
-    return weight(worth, action) + math.sqrt(weight(spread, action))
+    return total_weight(worth, action) + math.sqrt(total_weight(spread, action))
 
 
 @component
@@ -52,8 +52,8 @@ class EveryBatch(NamedTuple):
     table: Ints
     sizes: Ints
 
-    def search(self, problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
-        return best_batch(SumAndBonus(worth, spread), problem.actions, Batches(self.table, self.sizes), ranks)
+    def search(self, problem: Problem, worth: Floats, spread: Floats, candidates: Candidates) -> Ints:
+        return best_batch(SumAndBonus(worth, spread), problem.actions, Batches(self.table, self.sizes), candidates)
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -73,15 +73,15 @@ class Ascent(NamedTuple):
 
     rounds: int = 3
 
-    def search(self, problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
-        best = _climb(problem, worth, spread, ranks)
+    def search(self, problem: Problem, worth: Floats, spread: Floats, candidates: Candidates) -> Ints:
+        best = _climb(problem, worth, spread, candidates)
         most = hope(worth, spread, best)
         action = best
         for _ in range(self.rounds):
-            root = math.sqrt(weight(spread, action))
+            root = math.sqrt(total_weight(spread, action))
             if root <= 0.0:
                 break
-            action = heaviest(problem.actions, worth + spread / (2.0 * root), ranks)
+            action = heaviest(problem.actions, worth + spread / (2.0 * root), candidates)
             if hope(worth, spread, action) <= most:
                 break
             best, most = action, hope(worth, spread, action)
@@ -96,11 +96,11 @@ class Ascent(NamedTuple):
 
 
 @kernel
-def _climb(problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Ints:
+def _climb(problem: Problem, worth: Floats, spread: Floats, candidates: Candidates) -> Ints:
     """Let arms join by what each adds to the sum plus joint bonus until none may."""
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-    size = pins(problem.actions, ranks, chosen)
-    taken = ~ranks.eligible
+    size = pins(problem.actions, candidates, chosen)
+    taken = ~candidates.eligible
     wide = 0.0
     for j in chosen[: max(size, 0)]:
         taken[j] = True
@@ -111,8 +111,8 @@ def _climb(problem: Problem, worth: Floats, spread: Floats, ranks: Ranks) -> Int
             if taken[j]:
                 continue
             h = worth[j] + math.sqrt(wide + spread[j]) - math.sqrt(wide)
-            if best < 0 or h > most or (h == most and before(ranks, j, best)):
-                if joins(problem.actions, ranks, chosen, size, j):
+            if best < 0 or h > most or (h == most and before(candidates, j, best)):
+                if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, h
                 else:
                     taken[j] = True

@@ -8,15 +8,15 @@ from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
 from superarm.indices import Index, monotone
 from superarm.intake import Intake
-from superarm.noise import Noise
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
-from superarm.policies.base import Moment
+from superarm.policies.base import Round
 from superarm.policies.order import Order, before, fill_in_order, order, place
-from superarm.policies.rating import Estimates, Glance, estimated, rate_arm
+from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.policies.tiles import Tiles, lay, reach, tiles
 from superarm.problem import Problem
-from superarm.rewards import absorb, gain
-from superarm.rewards.base import has_slope, renew
+from superarm.rewards import gain, join_arm
+from superarm.rewards.base import has_bound_slope, reset_states
+from superarm.streams import Stream
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimate, record
 
@@ -31,7 +31,7 @@ class Sifted(NamedTuple):
     """What a sieve carries over rounds; all of it follows from the tally.
 
     ``screen`` bounds every parameter up to round ``until`` (1,), ``line`` orders the arms for ties. ``stamp`` (n_arms,)
-    tells in which call, counted by ``calls`` (1,), an arm's exact scores were last computed; ``memo`` (n_items,) and
+    tells in which call, counted by ``calls`` (1,), an arm's exact scores were last computed; ``states`` (n_items,) and
     ``chosen`` (k,) are room for the batch under construction, ``ones`` (n_items,) the scores of an unknown arm; ``odd``
     (1,) tells that the line is not the tally's; ``counted`` (n_arms,) are the pulls that an arm's bounds are made for.
     """
@@ -42,7 +42,7 @@ class Sifted(NamedTuple):
     until: Ints
     stamp: Ints
     calls: Ints
-    memo: Floats
+    states: Floats
     ones: Floats
     chosen: Ints
     odd: Bools
@@ -67,7 +67,7 @@ class Sieve(NamedTuple):
 
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
         memory = Sifted(
-            estimated(problem, tally),
+            estimate_arms(problem, tally),
             tiles(problem.n_arms, problem.n_items),
             order(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(1, np.int64),
@@ -81,15 +81,15 @@ class Sieve(NamedTuple):
         )
         return memory
 
-    def choose(self, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> Ints:
-        return memory.chosen[: _assemble(self.confidence, problem, moment, memory, noise)].copy()
+    def choose(self, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> Ints:
+        return memory.chosen[: _assemble(self.confidence, problem, current, memory, stream)].copy()
 
     @lean
     def learn(
-        self, problem: Problem, tally: Tally, memory: Sifted, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Sifted, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, noise, sign)
-        _revise(self.confidence, problem, tally, memory, feedback.action, noise)
+        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
+        _revise(self.confidence, problem, tally, memory, feedback.action, stream)
 
     @interpreted
     def fit(self, problem: Problem) -> "Sieve":
@@ -102,7 +102,7 @@ class Sieve(NamedTuple):
 
 def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sieve decides as the plain policy does, and pays."""
-    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy) and has_slope(problem.reward)
+    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy) and has_bound_slope(problem.reward)
     return (
         same
         and isinstance(problem.actions, Subsets)
@@ -113,21 +113,21 @@ def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
 
 
 @lean
-def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> int:
+def _assemble(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
     """Write the batch to play into ``memory.chosen``; its size."""
     line, chosen, closed = memory.line, memory.chosen, memory.screen.start
-    _align(confidence, problem, moment, memory, noise)
+    _align(confidence, problem, current, memory, stream)
     size = 0
     if line.key[line.winner[1]] > 0.0:
-        if moment.t > memory.until[0]:
-            _look_ahead(confidence, problem, moment, memory, noise)
+        if current.t > memory.until[0]:
+            _look_ahead(confidence, problem, current, memory, stream)
         memory.calls[0] += 1
-        renew(problem.reward, problem.terms, memory.memo)
+        reset_states(problem.reward, problem.terms, memory.states)
         while size < len(chosen) and line.key[line.winner[1]] < np.inf:
-            best = _pick(confidence, problem, moment, memory, noise)
+            best = _pick(confidence, problem, current, memory, stream)
             if best < 0:
                 break
-            absorb(problem.reward, problem.terms, memory.memo, memory.estimates.q, best)
+            join_arm(problem.reward, problem.terms, memory.states, memory.estimates.q, best)
             chosen[size] = best
             size += 1
             place(line, best, np.inf, 0.0)
@@ -140,83 +140,93 @@ def _assemble(confidence: Index, problem: Problem, moment: Moment, memory: Sifte
 
 
 @lean
-def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, action: Ints, noise: Noise) -> None:
+def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, action: Ints, stream: Stream) -> None:
     """Bring estimates, line and bounds of the arms of ``action`` up to date."""
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
         place(memory.line, j, tally.pulls[j], 0.0)
-        _bound(confidence, problem, tally, memory, Glance(j, tally.pulls[j], memory.until[0], 1.0), noise)
+        _bound(confidence, problem, tally, memory, ArmView(j, tally.pulls[j], memory.until[0], 1.0), stream)
 
 
 @lean
-def _align(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> None:
-    """Let the line be that of ``moment.ranks``. If those are the tally's pulls, only the last batch stands aside.
+def _align(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
+    """Let the line be that of ``current.candidates``. If those are the tally's pulls, only the last batch stands aside.
 
     Pulls under way tighten an arm's bounds, and loosen them again if they are taken back.
     """
-    line, ranks = memory.line, moment.ranks
+    line, candidates = memory.line, current.candidates
     eligible = 0
-    for j in range(len(ranks.eligible)):
-        eligible += ranks.eligible[j]
-    odd = eligible < len(ranks.eligible) or ranks.pulls is not moment.tally.pulls
+    for j in range(len(candidates.eligible)):
+        eligible += candidates.eligible[j]
+    odd = eligible < len(candidates.eligible) or candidates.counts is not current.tally.pulls
     if odd or memory.odd[0]:
-        for j in range(len(ranks.pulls)):
-            place(line, j, ranks.pulls[j] if ranks.eligible[j] else np.inf, 0.0)
-            memory.screen.start[j] = np.float32(0.0 if ranks.eligible[j] else -np.inf)
-            if ranks.pulls[j] != memory.counted[j]:
+        for j in range(len(candidates.counts)):
+            place(line, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
+            memory.screen.start[j] = np.float32(0.0 if candidates.eligible[j] else -np.inf)
+            if candidates.counts[j] != memory.counted[j]:
                 _bound(
-                    confidence, problem, moment.tally, memory, Glance(j, ranks.pulls[j], memory.until[0], 1.0), noise
+                    confidence,
+                    problem,
+                    current.tally,
+                    memory,
+                    ArmView(j, candidates.counts[j], memory.until[0], 1.0),
+                    stream,
                 )
     else:
         for j in memory.chosen:
             if j >= 0:
-                place(line, j, ranks.pulls[j], 0.0)
+                place(line, j, candidates.counts[j], 0.0)
     memory.odd[0] = odd
 
 
 @lean
-def _look_ahead(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> None:
+def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
     """Bound all parameters for some rounds to come. Bounds of 1 stay."""
-    memory.until[0] = moment.t + max(_SHORTEST, moment.t // _STRIDE)
+    memory.until[0] = current.t + max(_SHORTEST, current.t // _STRIDE)
     for j in range(problem.n_arms):
         if not memory.screen.all_one[j]:
             _bound(
-                confidence, problem, moment.tally, memory, Glance(j, moment.ranks.pulls[j], memory.until[0], 1.0), noise
+                confidence,
+                problem,
+                current.tally,
+                memory,
+                ArmView(j, current.candidates.counts[j], memory.until[0], 1.0),
+                stream,
             )
 
 
 @inlined
-def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, glance: Glance, noise: Noise) -> None:
+def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, glance: ArmView, stream: Stream) -> None:
     """Bound an arm's parameters for all rounds up to ``glance.t``, while it is counted as pulled that often."""
-    glance = Glance(glance.arm, glance.pulls, max(1, glance.t), glance.scale)
-    rate_arm(confidence, problem, tally, memory.estimates, glance, noise)
+    glance = ArmView(glance.arm, glance.pulls, max(1, glance.t), glance.scale)
+    score_arm(confidence, problem, tally, memory.estimates, glance, stream)
     lay(memory.screen, problem.reward, glance.arm, memory.estimates.q)
     counted = memory.counted
     counted[glance.arm] = glance.pulls
 
 
 @lean
-def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, noise: Noise) -> int:
+def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
     """The open arm with the largest gain, first in line among equals; -1 if all gains are 0."""
     screen, line = memory.screen, memory.line
-    largest = gain(problem.reward, problem.terms, memory.memo, memory.ones, 0)  # no arm can gain more
+    largest = gain(problem.reward, problem.terms, memory.states, memory.ones, 0)  # no arm can gain more
     if largest == 0.0:
         return -1
     best = line.winner[1]
-    if screen.all_one[best] and _gain(confidence, problem, moment, memory, best, noise) == largest:
+    if screen.all_one[best] and _gain(confidence, problem, current, memory, best, stream) == largest:
         return best  # type: ignore[no-any-return]
-    scale = reach(screen, problem.reward, problem.terms, memory.memo)  # type: ignore[arg-type]
+    scale = reach(screen, problem.reward, problem.terms, memory.states)  # type: ignore[arg-type]
     best = _highest(screen)
     if screen.reach[best] == 0.0:
         return -1
-    most = _gain(confidence, problem, moment, memory, best, noise)
+    most = _gain(confidence, problem, current, memory, best, stream)
     enough = np.float32(most / scale * (1.0 - 1.2e-7))
     for tile in range(len(screen.top)):
         if screen.top[tile] < enough:
             continue
         for j in range(tile * WIDTH, (tile + 1) * WIDTH):
             if screen.reach[j] >= enough and j != best:
-                g = _gain(confidence, problem, moment, memory, j, noise)
+                g = _gain(confidence, problem, current, memory, j, stream)
                 if g > most or (g == most and before(line, j, best)):
                     best, most = j, g
                     enough = np.float32(most / scale * (1.0 - 1.2e-7))
@@ -224,14 +234,14 @@ def _pick(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, n
 
 
 @inlined
-def _gain(confidence: Index, problem: Problem, moment: Moment, memory: Sifted, arm: int, noise: Noise) -> float:
+def _gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, stream: Stream) -> float:
     """The exact gain, from exact scores that are computed once a call."""
     estimates, stamp = memory.estimates, memory.stamp
     if stamp[arm] != memory.calls[0]:
         stamp[arm] = memory.calls[0]
-        glance = Glance(arm, moment.ranks.pulls[arm], moment.t, 1.0)
-        rate_arm(confidence, problem, moment.tally, estimates, glance, noise)
-    return gain(problem.reward, problem.terms, memory.memo, estimates.q, arm)
+        glance = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
+        score_arm(confidence, problem, current.tally, estimates, glance, stream)
+    return gain(problem.reward, problem.terms, memory.states, estimates.q, arm)
 
 
 @inlined

@@ -11,7 +11,7 @@ from superarm._jit import inlined, kernel
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.arrays import Bools, Floats
 from superarm.rewards import Reward, Terms
-from superarm.rewards.base import Optional, form, slope
+from superarm.rewards.base import Optional, bound_argument, bound_slope
 
 _UP = 1.0 + 1.2e-7
 """A number times this, rounded to single precision, is above the number, and above any rounding error of it."""
@@ -26,7 +26,7 @@ class Tiles(NamedTuple):
     ``z`` (n_tiles * n_items * WIDTH,) bounds form(q), rounded up: tile after tile, in a tile item after item, in an
     item arm after arm. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start`` (n_tiles * WIDTH,) is 0, or
     minus infinity for an arm that may not join; ``reach`` (same) are the sums of slope * z, ``top`` (n_tiles,) the
-    largest of each tile, and ``slope`` (n_items,) what an item is still worth.
+    largest of each tile, and ``bound_slope`` (n_items,) what an item is still worth.
     """
 
     z: Any
@@ -66,19 +66,19 @@ def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
     screen.all_one[arm] = least >= 1.0
     z, place = screen.z, np.uint64((arm // WIDTH) * n * WIDTH + arm % WIDTH)
     for i in range(np.uint64(n)):
-        z[place + i * np.uint64(WIDTH)] = np.float32(form(reward, q[first + i]) * _UP)
+        z[place + i * np.uint64(WIDTH)] = np.float32(bound_argument(reward, q[first + i]) * _UP)
 
 
 @inlined
-def reach(screen: Tiles, reward: Optional, terms: Terms, memo: Floats) -> float:
+def reach(screen: Tiles, reward: Optional, terms: Terms, states: Floats) -> float:
     """Bound the gain of every arm that may join: ``reach[j]`` times the number returned."""
-    n = len(memo)
+    n = len(states)
     most = 0.0
     for i in range(n):
-        most = max(most, slope(reward, terms.weights[i], memo[i]))
+        most = max(most, bound_slope(reward, terms.weights[i], states[i]))
     slopes, top = screen.slope, screen.top
     for i in range(n):
-        share = slope(reward, terms.weights[i], memo[i]) / most
+        share = bound_slope(reward, terms.weights[i], states[i]) / most
         slopes[i] = np.float32(max(share, _LEAST) * _UP) if share > 0.0 else np.float32(0.0)
     for tile in range(len(top)):
         first = tile * n * WIDTH

@@ -6,10 +6,10 @@ from superarm._jit import component, interpreted
 from superarm.actions import sample
 from superarm.arrays import Floats, Ints
 from superarm.intake import Exact
-from superarm.noise import Noise
 from superarm.oracles import Guarantee
-from superarm.policies.base import Moment
+from superarm.policies.base import Round
 from superarm.problem import Problem
+from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, record
 
 
@@ -26,13 +26,13 @@ class Uniform(NamedTuple):
     def prepare(self, problem: Problem, tally: Tally) -> Nothing:
         return Nothing(np.zeros(0))
 
-    def choose(self, problem: Problem, moment: Moment, memory: Nothing, noise: Noise) -> Ints:
-        return sample(problem.actions, moment.ranks, noise)
+    def choose(self, problem: Problem, current: Round, memory: Nothing, stream: Stream) -> Ints:
+        return sample(problem.actions, current.candidates, stream)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Nothing, feedback: Feedback, noise: Noise, sign: float
+        self, problem: Problem, tally: Tally, memory: Nothing, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), noise, sign)
+        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
 
     @interpreted
     def fit(self, problem: Problem) -> "Uniform":

@@ -1,6 +1,18 @@
 """What a batch is worth: rewards."""
 
-from superarm.rewards.base import Reward, Smoothness, Terms, absorb, accrue, forget, fresh, gain, gradient, total, value
+from superarm.rewards.base import (
+    Reward,
+    Smoothness,
+    Terms,
+    clear_batch,
+    gain,
+    gradient,
+    initial_states,
+    join_arm,
+    join_batch,
+    value,
+    value_of_states,
+)
 from superarm.rewards.conjunctive import Conjunctive
 from superarm.rewards.coverage import Coverage
 from superarm.rewards.linear import ClippedLinear, Linear
@@ -17,12 +29,12 @@ __all__ = [
     "Smoothness",
     "Spread",
     "Terms",
-    "absorb",
-    "accrue",
-    "forget",
-    "fresh",
+    "join_arm",
+    "join_batch",
+    "clear_batch",
+    "initial_states",
     "gain",
     "gradient",
-    "total",
+    "value_of_states",
     "value",
 ]

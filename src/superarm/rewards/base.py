@@ -66,20 +66,20 @@ class Optional(Protocol):
     """What a reward may define if it can do better than subtracting worths."""
 
     @property
-    def steady(self) -> bool:
+    def gains_shrink(self) -> bool:
         """Whether lifts, rounded as they are, never grow as a batch grows; False by default."""
         ...
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
         ...
 
-    def form(self, q: float) -> float:
-        """How ``q`` enters ``slope``'s bound: not negative, growing with ``q``; ``q`` itself by default."""
+    def bound_argument(self, q: float) -> float:
+        """How ``q`` enters ``bound_slope``'s bound: not negative, growing with ``q``; ``q`` itself by default."""
         ...
 
-    def slope(self, weight: float, state: float) -> float:
-        """The number with ``lift(weight, state, q) <= slope(weight, state) * form(q)``, nearly equal.
+    def bound_slope(self, weight: float, state: float) -> float:
+        """The number with ``item_gain(weight, state, q) <= bound_slope(weight, state) * bound_argument(q)``, nearly equal.
 
         A reward that defines it lets policies pass over arms that cannot win.
         """
@@ -103,15 +103,15 @@ def _as_it_is(reward: Any, q: float) -> float:
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
-lift: verb[..., float] = verb(Optional.lift, default=_lift_by_difference)
-form: verb[..., float] = verb(Optional.form, default=_as_it_is)
-slope = verb(Optional.slope)
+item_gain: verb[..., float] = verb(Optional.item_gain, default=_lift_by_difference)
+bound_argument: verb[..., float] = verb(Optional.bound_argument, default=_as_it_is)
+bound_slope = verb(Optional.bound_slope)
 derivative = verb(Reward.derivative)
 
 
-def has_slope(reward: Any) -> bool:
-    """Whether ``reward`` defines the verb ``slope``; ``ClippedLinear`` has a number of that name."""
-    return callable(getattr(type(reward), "slope", None))
+def has_bound_slope(reward: Any) -> bool:
+    """Whether ``reward`` defines the verb ``bound_slope``; ``ClippedLinear`` has a number of that name."""
+    return callable(getattr(type(reward), "bound_slope", None))
 
 
 class Terms(NamedTuple):
@@ -122,23 +122,23 @@ class Terms(NamedTuple):
 
 
 @kernel
-def fresh(reward: Reward, terms: Terms) -> Floats:
+def initial_states(reward: Reward, terms: Terms) -> Floats:
     """The state of every item before any arm has joined, (n_items,)."""
-    memo = np.empty(len(terms.weights))
-    renew(reward, terms, memo)
-    return memo
+    states = np.empty(len(terms.weights))
+    reset_states(reward, terms, states)
+    return states
 
 
 @inlined
-def renew(reward: Reward, terms: Terms, memo: Floats) -> None:
+def reset_states(reward: Reward, terms: Terms, states: Floats) -> None:
     """Turn any state into that of the empty batch."""
-    for i in range(np.uint64(len(memo))):
-        memo[i] = start(reward, terms.weights[i])
+    for i in range(np.uint64(len(states))):
+        states[i] = start(reward, terms.weights[i])
 
 
 @inlined
-def gain(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> float:
-    """r(A + arm; q) - r(A; q), where ``memo`` is the state of A and ``q`` (n_entries,) the parameters."""
+def gain(reward: Reward, terms: Terms, states: Floats, q: Floats, arm: int) -> float:
+    """r(A + arm; q) - r(A; q), where ``states`` is the state of A and ``q`` (n_entries,) the parameters."""
     first, last = span(terms.support, arm)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     blocks = (last - first) // 8
@@ -146,73 +146,73 @@ def gain(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> flo
         o = np.uint64(block) * _8  # unsigned, so that no test for negative indices breaks the vectors
         sums = add_lanes(
             sums,
-            _term(reward, terms, memo, q, first, o),
-            _term(reward, terms, memo, q, first, o + _1),
-            _term(reward, terms, memo, q, first, o + _2),
-            _term(reward, terms, memo, q, first, o + _3),
-            _term(reward, terms, memo, q, first, o + _4),
-            _term(reward, terms, memo, q, first, o + _5),
-            _term(reward, terms, memo, q, first, o + _6),
-            _term(reward, terms, memo, q, first, o + _7),
+            _term(reward, terms, states, q, first, o),
+            _term(reward, terms, states, q, first, o + _1),
+            _term(reward, terms, states, q, first, o + _2),
+            _term(reward, terms, states, q, first, o + _3),
+            _term(reward, terms, states, q, first, o + _4),
+            _term(reward, terms, states, q, first, o + _5),
+            _term(reward, terms, states, q, first, o + _6),
+            _term(reward, terms, states, q, first, o + _7),
         )
     a0, a1, a2, a3, a4, a5, a6, a7 = sums
     for rest in range(8 * blocks, last - first):
-        a0 += _term(reward, terms, memo, q, first, np.uint64(rest))
+        a0 += _term(reward, terms, states, q, first, np.uint64(rest))
     return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
 
 
 @inlined
-def _term(reward: Reward, terms: Terms, memo: Floats, q: Floats, first: int, offset: Any) -> float:
+def _term(reward: Reward, terms: Terms, states: Floats, q: Floats, first: int, offset: Any) -> float:
     i = item(terms.support, first, offset)
-    return lift(reward, terms.weights[i], memo[i], q[np.uint64(first) + offset])
+    return item_gain(reward, terms.weights[i], states[i], q[np.uint64(first) + offset])
 
 
 @inlined
-def absorb(reward: Reward, terms: Terms, memo: Floats, q: Floats, arm: int) -> None:
+def join_arm(reward: Reward, terms: Terms, states: Floats, q: Floats, arm: int) -> None:
     """Turn the state of A into the state of A + arm."""
     first, last = span(terms.support, arm)
     for o in range(np.uint64(last - first)):
         i = item(terms.support, first, o)
-        memo[i] = join(reward, memo[i], q[np.uint64(first) + o])
+        states[i] = join(reward, states[i], q[np.uint64(first) + o])
 
 
 @kernel
-def total(reward: Reward, terms: Terms, memo: Floats) -> float:
+def value_of_states(reward: Reward, terms: Terms, states: Floats) -> float:
     """r(A; q), read off the state of A."""
     r = 0.0
-    for i in range(len(memo)):
-        r += worth(reward, terms.weights[i], memo[i])
+    for i in range(len(states)):
+        r += worth(reward, terms.weights[i], states[i])
     return r
 
 
 @kernel
-def by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
+def value_by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
     """r(action; q) as the sum of the stories of its items."""
-    memo = fresh(reward, terms)
-    return total(reward, terms, memo) + accrue(reward, terms, memo, q, action)
+    states = initial_states(reward, terms)
+    return value_of_states(reward, terms, states) + join_batch(reward, terms, states, q, action)
 
 
-value: verb[..., float] = verb(Optional.value, default=by_items)
+value: verb[..., float] = verb(Optional.value, default=value_by_items)
 
 
 @lean
-def accrue(reward: Reward, terms: Terms, memo: Floats, q: Floats, action: Ints) -> float:
-    """r(A + action; q) - r(A; q), where ``memo`` is the state of A and becomes that of A + action."""
+def join_batch(reward: Reward, terms: Terms, states: Floats, q: Floats, action: Ints) -> float:
+    """r(A + action; q) - r(A; q), where ``states`` is the state of A and becomes that of A + action."""
     r = 0.0
     for j in action:
-        r += gain(reward, terms, memo, q, j)
-        absorb(reward, terms, memo, q, j)
+        r += gain(reward, terms, states, q, j)
+        join_arm(reward, terms, states, q, j)
     return r
 
 
 @lean
-def forget(reward: Reward, terms: Terms, memo: Floats, action: Ints) -> None:
+def clear_batch(reward: Reward, terms: Terms, states: Floats, action: Ints) -> None:
     """Turn the state of ``action`` into that of the empty batch, touching only its items."""
     for j in action:
         first, last = span(terms.support, j)
         for o in range(np.uint64(last - first)):
             i = item(terms.support, first, o)
-            memo[i] = start(reward, terms.weights[i])
+            states[i] = start(reward, terms.weights[i])
 
 
 @kernel
@@ -220,12 +220,12 @@ def gradient(reward: Reward, terms: Terms, q: Floats, action: Ints) -> Floats:
     """The derivatives of r(action; q), in ``q``'s layout (n_entries,); zero outside of ``action``."""
     result = np.zeros(len(q))
     for j in action:
-        memo = fresh(reward, terms)
+        states = initial_states(reward, terms)
         for other in action:
             if other != j:
-                absorb(reward, terms, memo, q, other)
+                join_arm(reward, terms, states, q, other)
         first, last = span(terms.support, j)
         for o in range(last - first):
             i = item(terms.support, first, o)
-            result[first + o] = derivative(reward, terms.weights[i], memo[i], q[first + o])
+            result[first + o] = derivative(reward, terms.weights[i], states[i], q[first + o])
     return result

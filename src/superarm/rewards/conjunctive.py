@@ -39,7 +39,7 @@ class Conjunctive(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return state
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         return -state * (1.0 - q)
 
     def derivative(self, weight: float, state: float, q: float) -> float:

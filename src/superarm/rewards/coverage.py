@@ -30,7 +30,7 @@ class Coverage(NamedTuple):
         return False
 
     @property
-    def steady(self) -> bool:
+    def gains_shrink(self) -> bool:
         return True  # a state only shrinks, and products and sums of floats that are not negative follow
 
     def start(self, weight: float) -> float:
@@ -42,10 +42,10 @@ class Coverage(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return weight - state
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         return state * q
 
-    def slope(self, weight: float, state: float) -> float:
+    def bound_slope(self, weight: float, state: float) -> float:
         return state
 
     def derivative(self, weight: float, state: float, q: float) -> float:

@@ -38,7 +38,7 @@ class Linear(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return weight * state
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         return weight * q
 
     def derivative(self, weight: float, state: float, q: float) -> float:
@@ -93,7 +93,7 @@ class ClippedLinear(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return weight * state
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         return weight * max(0.0, min(1.0, self.slope * (q - self.shift)))
 
     def derivative(self, weight: float, state: float, q: float) -> float:

@@ -60,7 +60,7 @@ class Logistic(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return weight / (1.0 + state)
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         fall = _fall(q)
         return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
 

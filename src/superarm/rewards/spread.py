@@ -51,7 +51,7 @@ class Spread(NamedTuple):
     def worth(self, weight: float, state: float) -> float:
         return weight - state
 
-    def lift(self, weight: float, state: float, q: float) -> float:
+    def item_gain(self, weight: float, state: float, q: float) -> float:
         return state * q
 
     def derivative(self, weight: float, state: float, q: float) -> float:

@@ -16,7 +16,7 @@ _DB = click.option(
 
 @contextlib.contextmanager
 def _reading(db: str) -> Iterator[Any]:
-    from superarm.service.serve import reader_of
+    from superarm.service.server import reader_of
 
     store = reader_of(db)
     try:
@@ -52,10 +52,10 @@ def _reading(db: str) -> Iterator[Any]:
 @click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 def serve(db: str, host: str, port: int, workers: int, compat: str | None, **limits: Any) -> None:
     """Serve decisions over HTTP; nothing that was acknowledged is lost."""
-    from superarm.service.app import Limits
-    from superarm.service.serve import serve as run
+    from superarm.service.http.app import ServiceLimits
+    from superarm.service.server import serve as run
 
-    run(db, host, port, workers, Limits(compat=compat or "", **limits))
+    run(db, host, port, workers, ServiceLimits(compat=compat or "", **limits))
 
 
 @click.command()
@@ -67,8 +67,8 @@ def serve(db: str, host: str, port: int, workers: int, compat: str | None, **lim
 )
 def verify(db: str, repair: bool) -> None:
     """Check the log, and that the counters equal the fold of it, bit for bit."""
-    from superarm.service.verify import repair as rebuild
-    from superarm.service.verify import verify as check
+    from superarm.service.storage.verify import repair as rebuild
+    from superarm.service.storage.verify import verify as check
 
     with _reading(db) as store:
         if repair:
@@ -96,8 +96,8 @@ def verify(db: str, repair: bool) -> None:
 @click.option("--problem", default=None, help="Of one problem only.")
 def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
-    from superarm.service.exchange import export as write
-    from superarm.service.exchange import rows
+    from superarm.service.storage.tables import export as write
+    from superarm.service.storage.tables import rows
 
     with _reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target)
@@ -115,7 +115,7 @@ def import_(source: Path, problem: str, url: str, key: str | None) -> None:
     Importing the same file again changes nothing.
     """
     from superarm.service.client import connect
-    from superarm.service.exchange import observations
+    from superarm.service.storage.tables import observations
 
     with contextlib.closing(connect(url, key)) as service:
         n = service.problem(problem).warm_start(observations(source), source.stem)
@@ -156,11 +156,11 @@ def keys() -> None:
 @click.option("--note", default="", help="For people.")
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Make a key and show it, this once."""
-    from superarm.service.keys import made
-    from superarm.service.serve import store_of
+    from superarm.service.http.auth import make_key
+    from superarm.service.server import store_of
 
     with contextlib.closing(store_of(db, serving=False)) as store:
-        key, row = made(tenant, scopes, note)
+        key, row = make_key(tenant, scopes, note)
         store.put_key(row)
     click.echo(key)
 

@@ -6,21 +6,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Ranks, capacity
+from superarm.actions import Candidates, capacity
 from superarm.arrays import Floats, Ints
-from superarm.environments import Environment, FreeSamples, Sheet, answer, draw, earn, means, respond, widest
+from superarm.environments import (
+    AnswerBuffer,
+    Environment,
+    FreeSamples,
+    answer,
+    draw,
+    expected_reward,
+    max_answer_entries,
+    means,
+    respond,
+)
 from superarm.intake import Exact
-from superarm.noise import Streams, seek, streams
-from superarm.policies import Moment, Policy, choose, learn, prepare
+from superarm.policies import Policy, Round, choose, learn, prepare
 from superarm.problem import Problem
-from superarm.rewards import accrue, forget, fresh, total
+from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
+from superarm.streams import RunStreams, run_streams, seek
 from superarm.tally import Feedback, Tally, allow_missing, empty, record
 
 _BEYOND = 1 << 62
 """No run has so many rounds."""
 
 
-class Game(NamedTuple):
+class RunState(NamedTuple):
     """A run in progress: what the policy has learnt, its memory, chance, and the expected reward so far (1,).
 
     ``last`` (k,) is the batch of the last round that was marked, filled up with -1.
@@ -28,7 +38,7 @@ class Game(NamedTuple):
 
     tally: Tally
     memory: Any
-    streams: Streams
+    streams: RunStreams
     earned: Floats
     last: Ints
 
@@ -37,63 +47,70 @@ class PlayedRound(NamedTuple):
     """One round of a run: the batch that was chosen and its feedback, which ``game`` has not learnt from yet."""
 
     t: int
-    game: Game
+    game: RunState
     action: Ints
     feedback: Feedback
 
 
-def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> Game:
+def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> RunState:
     """A run before its first round."""
     tally = empty(problem.support)
     if getattr(environment, "partial", False):
         tally = allow_missing(tally)
-    chance = streams(seed)
+    chance = run_streams(seed)
     if isinstance(environment, FreeSamples):
         _show(problem, environment, tally, chance)
-    return Game(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
+    return RunState(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
 
 
-def _show(problem: Problem, environment: FreeSamples, tally: Tally, chance: Streams) -> None:
+def _show(problem: Problem, environment: FreeSamples, tally: Tally, chance: RunStreams) -> None:
     """Show every arm on its own, so that nothing hides it, in rounds before the first and beyond all others."""
     support = problem.support
-    room = widest(environment, support, problem.n_arms, 1)
+    room = max_answer_entries(environment, support, problem.n_arms, 1)
     for n in range(environment.n):
         t = 0 if n == 0 else _BEYOND + n
         for j in range(problem.n_arms):
             arm, outcome, seen = np.array([j]), np.zeros(room), np.ones(room, np.bool_)
-            draw(environment, support, arm, t, chance.world, outcome, seen)
-            record(tally, support, Feedback(t, arm, outcome, seen), Exact(), chance.coin, 1.0)
+            draw(environment, support, arm, t, chance.environment, outcome, seen)
+            record(tally, support, Feedback(t, arm, outcome, seen), Exact(), chance.rounding, 1.0)
 
 
 @kernel
 def advance(
-    problem: Problem, environment: Environment, policy: Policy, game: Game, rounds: Ints, earned: Floats
+    problem: Problem, environment: Environment, policy: Policy, game: RunState, rounds: Ints, earned: Floats
 ) -> None:
     """Play rounds ``rounds[0] + 1`` to ``rounds[-1]``; write the expected reward up to each of ``rounds[1:]``.
 
     ``earned`` has the length of ``rounds[1:]``.
     """
     eligible = np.ones(problem.n_arms, np.bool_)
-    room = widest(environment, problem.terms.support, problem.n_arms, capacity(problem.actions, problem.n_arms))
+    room = max_answer_entries(
+        environment, problem.terms.support, problem.n_arms, capacity(problem.actions, problem.n_arms)
+    )
     outcome, seen, observed = np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)
-    sheet = Sheet(outcome, seen, observed)
-    memo = fresh(problem.reward, problem.terms)
-    nothing = total(problem.reward, problem.terms, memo)
+    sheet = AnswerBuffer(outcome, seen, observed)
+    states = initial_states(problem.reward, problem.terms)
+    nothing = value_of_states(problem.reward, problem.terms, states)
     # Bound once: what is taken out of a tuple counts references, round by round.
-    tally, memory, sofar, (world, mind, coin) = game.tally, game.memory, game.earned, game.streams
-    terms, ranks = problem.terms, Ranks(tally.pulls, eligible)
+    tally, memory, sofar, (environment_stream, policy_stream, rounding_stream) = (
+        game.tally,
+        game.memory,
+        game.earned,
+        game.streams,
+    )
+    terms, candidates = problem.terms, Candidates(tally.pulls, eligible)
     support = terms.support
     for mark in range(1, len(rounds)):
         for t in range(rounds[mark - 1] + 1, rounds[mark] + 1):
-            seek(mind, t, 0)
-            action = choose(policy, problem, Moment(t, tally, ranks), memory, mind)
+            seek(policy_stream, t, 0)
+            action = choose(policy, problem, Round(t, tally, candidates), memory, policy_stream)
             seen[:] = True
-            n = answer(environment, support, action, t, world, sheet)
+            n = answer(environment, support, action, t, environment_stream, sheet)
             feedback = Feedback(t, action if n < 0 else observed[:n], outcome, seen)
-            learn(policy, problem, tally, memory, feedback, coin, 1.0)
-            told = nothing + accrue(problem.reward, terms, memo, means(environment, t).reshape(-1), action)
-            sofar[0] += earn(environment, terms.weights, support, action, t, told)
-            forget(problem.reward, terms, memo, action)
+            learn(policy, problem, tally, memory, feedback, rounding_stream, 1.0)
+            told = nothing + join_batch(problem.reward, terms, states, means(environment, t).reshape(-1), action)
+            sofar[0] += expected_reward(environment, terms.weights, support, action, t, told)
+            clear_batch(problem.reward, terms, states, action)
         earned[mark - 1] = sofar[0]
         game.last[:] = -1
         game.last[: len(action)] = action
@@ -109,9 +126,9 @@ def rounds(
     game = begin(problem, environment, policy, seed)
     eligible = np.ones(problem.n_arms, np.bool_)
     for t in range(1, horizon + 1):
-        seek(game.streams.mind, t, 0)
-        moment = Moment(t, game.tally, Ranks(game.tally.pulls, eligible))
-        action = choose(policy, problem, moment, game.memory, game.streams.mind)
-        feedback = respond(environment, problem.support, action, t, game.streams.world)
+        seek(game.streams.policy, t, 0)
+        current = Round(t, game.tally, Candidates(game.tally.pulls, eligible))
+        action = choose(policy, problem, current, game.memory, game.streams.policy)
+        feedback = respond(environment, problem.support, action, t, game.streams.environment)
         yield PlayedRound(t, game, action, feedback)
-        learn(policy, problem, game.tally, game.memory, feedback, game.streams.coin, 1.0)
+        learn(policy, problem, game.tally, game.memory, feedback, game.streams.rounding, 1.0)

@@ -13,13 +13,13 @@ from superarm.environments import (
     Environment,
     FreeSamples,
     Switching,
-    earn,
-    tells_worth,
+    expected_reward,
+    has_own_reward,
 )
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
-from superarm.rewards.base import by_items
+from superarm.rewards.base import value_by_items
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Instance:
             raise InvalidArgument(
                 "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
             )
-        if hasattr(self.problem.reward, "value") and not tells_worth(self.environment):
+        if hasattr(self.problem.reward, "value") and not has_own_reward(self.environment):
             raise InvalidArgument(
                 "environment", "it cannot tell what influence earns", "give environments.IndependentCascade(p)"
             )
@@ -57,10 +57,10 @@ class Instance:
     def value(self, action: object) -> float:
         """The expected reward of ``action``: r(action; p) at the true parameters, unless the world says otherwise."""
         batch, terms = self.problem.action(action), self.problem.terms
-        told = by_items(self.problem.reward, terms, self.p, batch)
-        if not tells_worth(self.environment):
+        told = value_by_items(self.problem.reward, terms, self.p, batch)
+        if not has_own_reward(self.environment):
             return told
-        return float(earn(self.environment, terms.weights, terms.support, batch, 1, told))
+        return float(expected_reward(self.environment, terms.weights, terms.support, batch, 1, told))
 
 
 def random_coverage(
@@ -84,8 +84,8 @@ def changing_coverage(
     [1, 101, 201]
     """
     p = np.random.default_rng(seed).uniform(0.0, 0.3, (phases, n_arms, n_items))
-    world = Switching(p, 1 + every * np.arange(phases))
-    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), world)
+    environment = Switching(p, 1 + every * np.arange(phases))
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), environment)
 
 
 def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arms: int = 128) -> Instance:
@@ -137,9 +137,9 @@ def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, fre
         raise InvalidArgument("gap", f"{gap} at p = {p}", "give 0 <= gap <= p <= 1")
     attraction = np.full((n_arms, 1), p - gap)
     attraction[:k] = p
-    world = Cascade(attraction)
+    environment = Cascade(attraction)
     problem = Problem(n_arms, 1, Coverage(), Subsets(k))
-    return Instance(problem, FreeSamples(world, free_samples) if free_samples else world)
+    return Instance(problem, FreeSamples(environment, free_samples) if free_samples else environment)
 
 
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:

@@ -16,11 +16,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from superarm.arrays import Floats, Ints
-from superarm.environments import tells_worth
+from superarm.environments import has_own_reward
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
-from superarm.oracles.exhaustive import MOST
+from superarm.oracles.exhaustive import MAX_LISTED_BATCHES
 from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.simulation.instances import Instance
@@ -68,7 +68,7 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
     Bracket(low=0.75, high=0.75)
     """
     best = Default().fit(problem)
-    if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MOST:
+    if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
         best = Exhaustive().fit(problem)
     action = solve(problem, p, best)
     low = problem.value(p, action)
@@ -98,7 +98,7 @@ def _still(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
     problem = instance.problem
     if kind == "oracle":
         action = solve(problem, p, Default())
-        worth = instance.value(action) if tells_worth(instance.environment) else problem.value(p, action)
+        worth = instance.value(action) if has_own_reward(instance.environment) else problem.value(p, action)
         return Target(kind, worth, None)
     r_max = _best(instance) or optimum(problem, p)
     if kind == "optimal":

@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.policies import Policy
-from superarm.simulation.engine import Game, advance, begin
+from superarm.simulation.engine import RunState, advance, begin
 from superarm.simulation.instances import Instance
 
 _BREATH = 0.2
@@ -68,7 +68,9 @@ def play(
     return Run(earned, game.tally.pulls, batches, time.thread_time() - started, bool(at == marks[-1]))
 
 
-def _stride(instance: Instance, policy: Policy, game: Game, marks: Ints, at: int, until: int, earned: Floats) -> float:
+def _stride(
+    instance: Instance, policy: Policy, game: RunState, marks: Ints, at: int, until: int, earned: Floats
+) -> float:
     """Play rounds ``at + 1`` to ``until``; fill in ``earned`` at the marks among them; the seconds it took.
 
     The clock on the wall is read here, since asking for processor time can cost as much as a hundred rounds.

@@ -14,7 +14,7 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.arrays import Bools, Floats, Ints
-from superarm.environments import tells_worth
+from superarm.environments import has_own_reward
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default
 from superarm.simulation.instances import Instance
@@ -112,7 +112,7 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = NODES) -> 
     array([  nan, 0.25 , 0.375])
     """
     problem, p = instance.problem, instance.p
-    if tells_worth(instance.environment) or not getattr(problem.reward, "monotone", True):
+    if has_own_reward(instance.environment) or not getattr(problem.reward, "monotone", True):
         raise InvalidArgument(
             "instance", "its worth is not a monotone sum over items", "gaps are known for those alone"
         )

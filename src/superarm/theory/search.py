@@ -18,7 +18,7 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.arrays import Floats, Ints
 from superarm.problem import Problem
-from superarm.rewards import Reward, Terms, absorb, fresh, gain, total
+from superarm.rewards import Reward, Terms, gain, initial_states, join_arm, value_of_states
 from superarm.rewards.base import join, worth
 from superarm.support import item, span
 
@@ -54,7 +54,7 @@ class Ledger(NamedTuple):
 def field(problem: Problem, p: Floats) -> Field:
     """A problem made ready for the search, arms in the order of what each is worth alone."""
     reward, terms = problem.reward, problem.terms
-    start = fresh(reward, terms)
+    start = initial_states(reward, terms)
     alone = np.array([gain(reward, terms, start, p, j) for j in range(problem.n_arms)])
     order = np.argsort(-alone, kind="stable").astype(np.int64)
     dense = np.zeros((problem.n_arms, problem.n_items))
@@ -79,11 +79,11 @@ def _ranked(rows: Floats, k: int) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _itemwise(field: Field, memo: Floats, ranked: Floats, m: int) -> float:
-    """The worth of a batch in state ``memo`` after every item has taken the first ``m`` of its ``ranked``."""
+def _itemwise(field: Field, states: Floats, ranked: Floats, m: int) -> float:
+    """The worth of a batch in state ``states`` after every item has taken the first ``m`` of its ``ranked``."""
     r = 0.0
-    for i in range(len(memo)):
-        state = memo[i]
+    for i in range(len(states)):
+        state = states[i]
         for n in range(m):
             state = join(field.reward, state, ranked[i, n])
         r += worth(field.reward, field.terms.weights[i], state)
@@ -91,27 +91,27 @@ def _itemwise(field: Field, memo: Floats, ranked: Floats, m: int) -> float:
 
 
 @kernel
-def _gainwise(field: Field, memo: Floats, c: int, m: int, forced: int) -> float:
-    """The worth of a batch in state ``memo`` plus the ``m`` largest gains among ``order[c:]``."""
+def _gainwise(field: Field, states: Floats, c: int, m: int, forced: int) -> float:
+    """The worth of a batch in state ``states`` plus the ``m`` largest gains among ``order[c:]``."""
     top = np.zeros(m)
     for place in range(c, len(field.order)):
         if field.order[place] == forced:
             continue
-        g = gain(field.reward, field.terms, memo, field.p, field.order[place])
+        g = gain(field.reward, field.terms, states, field.p, field.order[place])
         if g > top[m - 1]:
             n = m - 1
             while n > 0 and top[n - 1] < g:
                 top[n] = top[n - 1]
                 n -= 1
             top[n] = g
-    r = total(field.reward, field.terms, memo)
+    r = value_of_states(field.reward, field.terms, states)
     for g in top:
         r += g
     return r
 
 
 @kernel
-def _promising(field: Field, ledger: Ledger, ceiling: float, memo: Floats, node: Ints) -> bool:
+def _promising(field: Field, ledger: Ledger, ceiling: float, states: Floats, node: Ints) -> bool:
     """Whether a completion of the node could beat the ledger; ``node`` is (place in the order, arms to add, forced).
 
     It could if it may lie above the best value found below the ceiling without all lying above the ceiling, or
@@ -119,16 +119,16 @@ def _promising(field: Field, ledger: Ledger, ceiling: float, memo: Floats, node:
     """
     c, m, forced = node[0], node[1], node[2]
     slack = ledger.best[2]
-    least = _itemwise(field, memo, field.small[c], m)
+    least = _itemwise(field, states, field.small[c], m)
     if least < ledger.best[1] - slack:
         return True
     if least >= ceiling:
         return False
-    if _itemwise(field, memo, field.large[c], m) <= ledger.best[0] + slack:
+    if _itemwise(field, states, field.large[c], m) <= ledger.best[0] + slack:
         return False
     if m == 1 or not field.submodular:  # with one arm to add, trying all is as cheap as bounding them
         return True
-    return bool(_gainwise(field, memo, c, m, forced) > ledger.best[0] + slack)
+    return bool(_gainwise(field, states, c, m, forced) > ledger.best[0] + slack)
 
 
 @kernel
@@ -144,7 +144,7 @@ def _note(ledger: Ledger, ceiling: float, r: float, chosen: Ints) -> None:
 @kernel
 def descend(field: Field, forced: int) -> float:
     """The value of the batch that grows from ``forced`` by the smallest gain each time: where a search may begin."""
-    memo = fresh(field.reward, field.terms)
+    states = initial_states(field.reward, field.terms)
     taken = np.zeros(len(field.order), np.bool_)
     j = forced
     for size in range(field.large.shape[2]):
@@ -152,12 +152,12 @@ def descend(field: Field, forced: int) -> float:
             least = np.inf
             for other in range(len(taken)):
                 if not taken[other]:
-                    g = gain(field.reward, field.terms, memo, field.p, other)
+                    g = gain(field.reward, field.terms, states, field.p, other)
                     if g < least:
                         j, least = other, g
-        absorb(field.reward, field.terms, memo, field.p, j)
+        join_arm(field.reward, field.terms, states, field.p, j)
         taken[j] = True
-    return total(field.reward, field.terms, memo)
+    return value_of_states(field.reward, field.terms, states)
 
 
 @kernel
@@ -168,19 +168,19 @@ def search(field: Field, ceiling: float, forced: int, ledger: Ledger) -> bool:
     ``ledger.work`` ran out: then the ledger holds what was found, and proves nothing.
     """
     k, n_arms = field.large.shape[2], len(field.order)
-    memo = np.empty((k + 1, len(field.terms.weights)))
-    memo[0] = fresh(field.reward, field.terms)
+    states = np.empty((k + 1, len(field.terms.weights)))
+    states[0] = initial_states(field.reward, field.terms)
     chosen, place, node = np.empty(k, np.int64), np.empty(k + 1, np.int64), np.empty(3, np.int64)
     first = 0
     if forced >= 0:
         chosen[0] = forced
-        memo[1] = memo[0]
-        absorb(field.reward, field.terms, memo[1], field.p, forced)
+        states[1] = states[0]
+        join_arm(field.reward, field.terms, states[1], field.p, forced)
         first = 1
     depth = first
     place[depth] = -1
     if first == k:
-        _note(ledger, ceiling, total(field.reward, field.terms, memo[k]), chosen)
+        _note(ledger, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
         return True
     while depth >= first:
         place[depth] += 1
@@ -191,16 +191,16 @@ def search(field: Field, ceiling: float, forced: int, ledger: Ledger) -> bool:
             continue
         j = field.order[place[depth]]
         chosen[depth] = j
-        memo[depth + 1] = memo[depth]
-        absorb(field.reward, field.terms, memo[depth + 1], field.p, j)
+        states[depth + 1] = states[depth]
+        join_arm(field.reward, field.terms, states[depth + 1], field.p, j)
         ledger.work[0] += 1
         if depth + 1 == k:
-            _note(ledger, ceiling, total(field.reward, field.terms, memo[k]), chosen)
+            _note(ledger, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
             continue
         if ledger.work[0] > ledger.work[1]:
             return False
         node[0], node[1], node[2] = place[depth] + 1, k - depth - 1, forced
-        if _promising(field, ledger, ceiling, memo[depth + 1], node):
+        if _promising(field, ledger, ceiling, states[depth + 1], node):
             place[depth + 1] = place[depth]
             depth += 1
     return True
@@ -209,9 +209,9 @@ def search(field: Field, ceiling: float, forced: int, ledger: Ledger) -> bool:
 @kernel
 def relaxation(field: Field, forced: int, ranked: Floats) -> float:
     """A bound of the value of every batch with arm ``forced`` (any if -1), each item taking its ``ranked`` arms."""
-    memo = fresh(field.reward, field.terms)
+    states = initial_states(field.reward, field.terms)
     k = field.large.shape[2]
     if forced >= 0:
-        absorb(field.reward, field.terms, memo, field.p, forced)
+        join_arm(field.reward, field.terms, states, field.p, forced)
         k -= 1
-    return _itemwise(field, memo, ranked, k)
+    return _itemwise(field, states, ranked, k)

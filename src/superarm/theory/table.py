@@ -11,7 +11,7 @@ from superarm._jit import kernel
 from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
 from superarm.problem import Problem
-from superarm.rewards import Reward, Terms, absorb, fresh, total
+from superarm.rewards import Reward, Terms, initial_states, join_arm, value_of_states
 
 
 class Extremes(NamedTuple):
@@ -47,15 +47,15 @@ def tabulate(problem: Problem) -> tuple[Ints, Ints]:
 def values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) -> Floats:
     """r(A; p) of every row of ``table``, (n_batches,); what neighbouring rows share is computed once."""
     width = table.shape[1]
-    memo = np.empty((width + 1, len(terms.weights)))
-    memo[0] = fresh(reward, terms)
+    states = np.empty((width + 1, len(terms.weights)))
+    states[0] = initial_states(reward, terms)
     result = np.empty(len(sizes))
     shared = 0
     for row in range(len(sizes)):
         for place in range(shared, sizes[row]):
-            memo[place + 1] = memo[place]
-            absorb(reward, terms, memo[place + 1], p, table[row, place])
-        result[row] = total(reward, terms, memo[sizes[row]])
+            states[place + 1] = states[place]
+            join_arm(reward, terms, states[place + 1], p, table[row, place])
+        result[row] = value_of_states(reward, terms, states[sizes[row]])
         if row + 1 < len(sizes):
             shared = 0
             while shared < min(sizes[row], sizes[row + 1]) and table[row, shared] == table[row + 1, shared]:

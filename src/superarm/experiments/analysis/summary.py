@@ -18,7 +18,7 @@ from superarm.experiments.analysis.statistics import (
 )
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
-from superarm.rewards import Reward, Terms, absorb, fresh
+from superarm.rewards import Reward, Terms, initial_states, join_arm
 from superarm.rewards.base import worth
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ def item_coverage(study: "Study", instance: str) -> Floats:
 @kernel
 def item_values(reward: Reward, terms: Terms, q: Floats, action: Ints) -> Floats:
     """w_i r_i(action; q) of every item, (n_items,)."""
-    memo = fresh(reward, terms)
+    memo = initial_states(reward, terms)
     for j in action:
-        absorb(reward, terms, memo, q, j)
+        join_arm(reward, terms, memo, q, j)
     for i in range(len(memo)):
         memo[i] = worth(reward, terms.weights[i], memo[i])
     return memo

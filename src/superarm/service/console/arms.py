@@ -6,13 +6,13 @@ from superarm.service.console import pictures
 from superarm.service.console.figures import ROWS, Overview
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.view import View, hidden, section
-from superarm.service.learner import Learner
-from superarm.service.valuing import wilson
+from superarm.service.domain.intervals import wilson
+from superarm.service.domain.problem import ProblemState
 
 HEAT_ITEMS = 40
 
 
-def table(view: View, learner: Learner, arms: Overview) -> Html:
+def table(view: View, learner: ProblemState, arms: Overview) -> Html:
     order = view.ordering
     heads = [
         tag("th", "Arm", scope="col"),
@@ -41,7 +41,7 @@ def table(view: View, learner: Learner, arms: Overview) -> Html:
     )
 
 
-def _arm(view: View, learner: Learner, arms: Overview, n: int, arm: int) -> Html:
+def _arm(view: View, learner: ProblemState, arms: Overview, n: int, arm: int) -> Html:
     name, tried = learner.arms.all[arm], view.tried
     low, value, high = (float(part[n]) for part in arms.value)
     link = None
@@ -85,7 +85,7 @@ def _pager(view: View, arms: Overview) -> Html | None:
     )
 
 
-def heat(learner: Learner, arms: Overview) -> Html:
+def heat(learner: ProblemState, arms: Overview) -> Html:
     shown = arms.arms
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
     items = items[:HEAT_ITEMS]

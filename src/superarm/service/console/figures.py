@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm.arrays import Ints
-from superarm.service.history import History, Mean, Moments, difference, joined
-from superarm.service.learner import Learner
-from superarm.service.valuing import Band, alone, wilson
+from superarm.service.domain.history import History, MeanInterval, RunningMoments, difference, join_moments
+from superarm.service.domain.intervals import Band, value_each_arm, wilson
+from superarm.service.domain.problem import ProblemState
 from superarm.tally import Tally
 
 ROWS = 25
@@ -31,7 +31,7 @@ def learning(history: History) -> Verdict:
         return Verdict(
             "Too early", f"{sum(p.n for p in parts)} finished", "Needs a few more finished decisions.", "open"
         )
-    gained = difference(joined(parts[-quarter:]), joined(parts[:quarter]))
+    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]))
     meaning = "Reward a decision, last quarter minus first quarter, with its 95 % interval."
     return _judged(gained, meaning, ("Yes", "Level", "Falling"))
 
@@ -39,7 +39,7 @@ def learning(history: History) -> Verdict:
 def against_baseline(history: History, mode: str) -> Verdict:
     """Whether the policy's slates earn more than those of the caller's baseline."""
     policy, baseline = (
-        joined([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")
+        join_moments([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")
     )
     if not baseline.n or not policy.n:
         said = "Decisions made in mode apprentice or logging_only, with a baseline, are what it is compared with."
@@ -49,7 +49,7 @@ def against_baseline(history: History, mode: str) -> Verdict:
     return _judged(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
 
 
-def _judged(gap: Mean | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
+def _judged(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
     if gap is None or not np.isfinite(gap.reach):
         return Verdict("Too early", "", meaning, "open")
     number = f"{gap.value:+.3g} ± {gap.reach:.2g}"
@@ -62,10 +62,10 @@ def _judged(gap: Mean | None, meaning: str, words: tuple[str, str, str]) -> Verd
     )
 
 
-def recent(history: History) -> Moments:
+def recent(history: History) -> RunningMoments:
     """The policy's last quarter."""
     parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
-    return joined(parts[-max(1, len(parts) // 4) :])
+    return join_moments(parts[-max(1, len(parts) // 4) :])
 
 
 class Overview(NamedTuple):
@@ -85,7 +85,7 @@ class Ordering(NamedTuple):
     page: int = 0
 
 
-def overview(learner: Learner, tally: Tally, ordering: Ordering) -> Overview:
+def overview(learner: ProblemState, tally: Tally, ordering: Ordering) -> Overview:
     """Arms whose names contain ``find``, sorted, a page of them; retired ones last. Only reads; may run in a thread."""
     problem = learner.problem
     word = ordering.find.casefold()
@@ -94,11 +94,11 @@ def overview(learner: Learner, tally: Tally, ordering: Ordering) -> Overview:
     arms = np.array(wanted, np.int64)
     keys = {"pulls": -tally.pulls, "pending": -learner.pending, "number": np.zeros(problem.n_arms)}
     if ordering.sort == "value":
-        value = alone(problem, wilson(tally, problem.n_items, arms)).mean if len(arms) else np.zeros(0)
+        value = value_each_arm(problem, wilson(tally, problem.n_items, arms)).mean if len(arms) else np.zeros(0)
         first = -value
     else:
         first = keys[ordering.sort][arms]
     order = arms[np.lexsort((arms, first, learner.retired[arms]))]
     page = order[ordering.page * ROWS : (ordering.page + 1) * ROWS]
-    band = alone(problem, wilson(tally, problem.n_items, page)) if len(page) else Band(*[np.zeros(0)] * 3)
+    band = value_each_arm(problem, wilson(tally, problem.n_items, page)) if len(page) else Band(*[np.zeros(0)] * 3)
     return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)

@@ -9,8 +9,8 @@ from superarm.service.console import arms, figures, pictures, slates
 from superarm.service.console.figures import Overview, Verdict
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.view import View, section
-from superarm.service.history import mean
-from superarm.service.learner import Learner
+from superarm.service.domain.history import mean_interval
+from superarm.service.domain.problem import ProblemState
 
 _CREATE = """curl -X PUT --json '{"arms": ["ad-1", "ad-2", "ad-3"], "items": ["sport", "news"], "k": 2}' \\
   localhost:8000/v1/problems/ads"""
@@ -81,7 +81,7 @@ class Shown(NamedTuple):
     """What is to be seen: ``found`` is the decision that was looked for, or a word on why there is none."""
 
     view: View
-    learner: Learner
+    learner: ProblemState
     health: Health
     arms: Overview
     found: Any
@@ -125,10 +125,10 @@ def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
     )
 
 
-def _tiles(learner: Learner, health: Health) -> Html:
+def _tiles(learner: ProblemState, health: Health) -> Html:
     history, settings = learner.history, learner.settings
     drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
-    earned = mean(figures.recent(history))
+    earned = mean_interval(figures.recent(history))
     verdicts = [
         ("Is it learning?", figures.learning(history)),
         ("Better than the baseline?", figures.against_baseline(history, settings.mode)),
@@ -173,7 +173,7 @@ def _tile(question: str, verdict: Verdict) -> Html:
     )
 
 
-def _health(learner: Learner, health: Health) -> Verdict:
+def _health(learner: ProblemState, health: Health) -> Verdict:
     limit = learner.settings.max_pending
     words = f"{health.waiting:,} pending of at most {limit:,}; {health.queue} in the write queue"
     if not health.ready:
@@ -187,7 +187,7 @@ def _health(learner: Learner, health: Health) -> Verdict:
     return Verdict("Yes", words, "Decisions are made, and the log is written.", "good")
 
 
-def _rewards(learner: Learner) -> Html:
+def _rewards(learner: ProblemState) -> Html:
     history = learner.history
     wide, k = pictures.smoothed(history.stretches)
     keys = tag(
@@ -211,7 +211,7 @@ def _rewards(learner: Learner) -> Html:
     )
 
 
-def _feedback(learner: Learner, health: Health) -> Html:
+def _feedback(learner: ProblemState, health: Health) -> Html:
     history = learner.history
     counts = (
         ("complete", history.complete, "decisions that were told everything"),

@@ -5,15 +5,15 @@ import math
 from collections.abc import Sequence
 
 from superarm.service.console.markup import Html, tag
-from superarm.service.history import Mean, Stretch, joined, mean
+from superarm.service.domain.history import MeanInterval, Stretch, join_moments, mean_interval
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
 
 
 def rewards(stretches: Sequence[Stretch], length: int) -> Html:
     """Reward a decision over time: the policy's with its band, and the baseline's."""
-    policy = [mean(stretch.policy) for stretch in stretches]
-    baseline = [mean(stretch.baseline) for stretch in stretches]
+    policy = [mean_interval(stretch.policy) for stretch in stretches]
+    baseline = [mean_interval(stretch.baseline) for stretch in stretches]
     known = [m for m in (*policy, *baseline) if m is not None]
     if not known:
         return tag("p", "No decision has finished yet. The curve starts with the first one.", class_="empty")
@@ -57,14 +57,15 @@ def smoothed(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], i
     k = max(1, -(-len(stretches) // most))
     parts = [stretches[n : n + k] for n in range(0, len(stretches), k)]
     wide = [
-        Stretch(joined([s.policy for s in part]), joined([s.baseline for s in part]), part[-1].at) for part in parts
+        Stretch(join_moments([s.policy for s in part]), join_moments([s.baseline for s in part]), part[-1].at)
+        for part in parts
     ]
     return wide, k
 
 
-def _runs(means: Sequence[Mean | None]) -> list[list[tuple[int, Mean]]]:
+def _runs(means: Sequence[MeanInterval | None]) -> list[list[tuple[int, MeanInterval]]]:
     """The means that follow each other without a gap, with their places."""
-    runs: list[list[tuple[int, Mean]]] = [[]]
+    runs: list[list[tuple[int, MeanInterval]]] = [[]]
     for n, m in enumerate(means):
         if m is not None:
             runs[-1].append((n, m))
@@ -87,7 +88,7 @@ def _curve(points: list[tuple[float, float]], kind: str) -> Html | None:
     return tag("path", d="M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points), class_=kind)
 
 
-def _band(points: list[tuple[float, Mean]], y: object) -> Html | None:
+def _band(points: list[tuple[float, MeanInterval]], y: object) -> Html | None:
     sure = [(x, m) for x, m in points if math.isfinite(m.reach)]
     if len(sure) < 2 or not callable(y):
         return None

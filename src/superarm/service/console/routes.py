@@ -17,8 +17,8 @@ from superarm.service.console.figures import SORTS, Ordering, overview
 from superarm.service.console.markup import tag
 from superarm.service.console.page import Health, Shown
 from superarm.service.console.view import View
-from superarm.service.keys import permit
-from superarm.service.refusal import Refusal
+from superarm.service.errors import RequestError
+from superarm.service.http.auth import permit
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -92,7 +92,7 @@ class Console:
         try:
             who = self._who(headers)
             body = await self._rendered(who, scope["query_string"])
-        except Refusal as refusal:
+        except RequestError as refusal:
             if refusal.status not in (401, 403):
                 return await _said(send, refusal.status, page.document("superarm", tag("p", refusal.message)))
             words = refusal.message if refusal.status == 403 or b"cookie" in headers else ""
@@ -100,19 +100,21 @@ class Console:
         return await _said(send, 200, body)
 
     async def _rendered(self, who: Any, query: bytes) -> bytes:
-        desk = self._service.desk
-        await desk.catch_up()
-        names = sorted(name for tenant, name in desk.ledger.problems if tenant == who.tenant)
+        coordinator = self._service.coordinator
+        await coordinator.catch_up()
+        names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
         if not chosen:
             return page.nothing_yet(bool(who.key))
-        learner = await desk.learner(who.tenant, chosen)
+        learner = await coordinator.learner(who.tenant, chosen)
         view = view._replace(problem=chosen)
         learner.history.flush(learner.problem)
         arms = await asyncio.to_thread(overview, learner, learner.tally, view.ordering)
-        waiting = desk.ledger.waiting.get((who.tenant, chosen), 0)
-        health = Health(desk.ready, desk.writer.depth if desk.ready else 0, waiting, self._service.store.worker)
+        waiting = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
+        health = Health(
+            coordinator.ready, coordinator.writer.depth if coordinator.ready else 0, waiting, self._service.store.worker
+        )
         found = await self._found(who.tenant, view)
         return page.page(names, Shown(view, learner, health, arms, found), bool(who.key))
 
@@ -120,8 +122,8 @@ class Console:
         if not view.decision:
             return None
         try:
-            record = await self._service.desk.record((tenant, view.decision))
-        except Refusal as refusal:
+            record = await self._service.coordinator.record((tenant, view.decision))
+        except RequestError as refusal:
             return refusal.message
         return record if record.asked.problem == view.problem else f"It belongs to problem {record.asked.problem!r}."
 
@@ -129,14 +131,14 @@ class Console:
         """Server-sent events: one whenever the log has grown, at most one a second."""
         try:
             self._who(headers)
-        except Refusal as refusal:
+        except RequestError as refusal:
             return await _said(send, refusal.status, refusal.message.encode(), b"text/plain; charset=utf-8")
         kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_GUARD]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         gone = asyncio.ensure_future(receive())
         seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
         while not self._leaving and asyncio.get_running_loop().time() < end:
-            now = dict(self._service.desk.position)
+            now = dict(self._service.coordinator.position)
             if now != seen or quiet >= 15.0:
                 text = b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
                 await send({"type": "http.response.body", "body": text, "more_body": True})
@@ -156,7 +158,7 @@ class Console:
         key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
         try:
             permit(self._admit(headers, key), "read")
-        except Refusal as refusal:
+        except RequestError as refusal:
             return await _said(send, refusal.status, page.login(refusal.message))
         key = key if _KEY.fullmatch(key) else ""  # without keys anything is admitted, and a cookie takes not everything
         secure = "; Secure" if scope.get("scheme") == "https" else ""

@@ -7,16 +7,16 @@ import numpy as np
 from superarm.service.console import pictures
 from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.view import View, hidden, section
-from superarm.service.events import UNSEEN
-from superarm.service.learner import Learner
-from superarm.service.record import DEFAULTED, PENDING, Record
-from superarm.service.telling import state_of
-from superarm.service.valuing import stacked, wilson
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
+from superarm.service.domain.events import UNSEEN
+from superarm.service.domain.intervals import value_in_order, wilson
+from superarm.service.domain.problem import ProblemState
+from superarm.service.runtime.feedback import state_of
 
 MOST_ITEMS = 40
 
 
-def slate(learner: Learner) -> Html:
+def slate(learner: ProblemState) -> Html:
     """The slate of the newest decision. The policy is not asked for another: its memory belongs to its decisions."""
     title, last = "The last slate it chose", learner.history.last
     if last is None:
@@ -30,15 +30,17 @@ def slate(learner: Learner) -> Html:
     )
 
 
-def _worth(learner: Learner, arms: list[int]) -> Html:
-    gains, total = stacked(learner.problem, wilson(learner.tally, learner.problem.n_items, np.array(arms, np.int64)))
+def _worth(learner: ProblemState, arms: list[int]) -> Html:
+    gains, total = value_in_order(
+        learner.problem, wilson(learner.tally, learner.problem.n_items, np.array(arms, np.int64))
+    )
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
     words = tag("p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g}.")
     return join(pictures.waterfall(names, [float(g) for g in gains], value), words)
 
 
-def what_if(view: View, learner: Learner) -> Html:
+def what_if(view: View, learner: ProblemState) -> Html:
     chips = [
         tag(
             "li",
@@ -79,7 +81,7 @@ def what_if(view: View, learner: Learner) -> Html:
     )
 
 
-def inspector(view: View, learner: Learner, found: Any) -> Html:
+def inspector(view: View, learner: ProblemState, found: Any) -> Html:
     form = tag(
         "form",
         hidden(view, "decision"),
@@ -91,11 +93,17 @@ def inspector(view: View, learner: Learner, found: Any) -> Html:
         action="/#inspector",
         class_="row",
     )
-    body = _decision(found, learner) if isinstance(found, Record) else tag("p", found, class_="bad") if found else None
+    body = (
+        _decision(found, learner)
+        if isinstance(found, DecisionRecord)
+        else tag("p", found, class_="bad")
+        if found
+        else None
+    )
     return section("inspector", "Look at a decision", form, body)
 
 
-def _decision(record: Record, learner: Learner) -> Html:
+def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     asked, names = record.asked, learner.arms.all
     facts = [("state", state_of(record)), ("round", asked.t), ("settings", f"version {asked.version}")]
     if asked.window_ms is not None:
@@ -125,7 +133,7 @@ def _decision(record: Record, learner: Learner) -> Html:
     )
 
 
-def _entry(value: float, record: Record) -> str:
+def _entry(value: float, record: DecisionRecord) -> str:
     if value == DEFAULTED:
         return "–" if record.fill is None else f"{record.fill:g} (window)"
     return {PENDING: "pending", UNSEEN: "not seen"}.get(value, f"{value:g}")

@@ -1,0 +1,80 @@
+"""The hopeful parameters of one arm, or of all: [MerlisMannor2019]_ (Algorithm 1, line 6)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm._jit import inlined, kernel, lean
+from superarm.actions import capacity
+from superarm.arrays import Floats
+from superarm.indices import Index, level, score, unknown
+from superarm.policies.base import Round
+from superarm.problem import Problem
+from superarm.streams import Stream
+from superarm.support import span
+from superarm.tally import Tally, estimate
+
+
+class Estimates(NamedTuple):
+    """Empirical mean and standard deviation of every entry, and room for the scores: (n_entries,) each."""
+
+    mean: Floats
+    deviation: Floats
+    q: Floats
+
+
+class ArmView(NamedTuple):
+    """An arm as seen at round ``t``, counted as pulled ``pulls`` times, its level scaled by ``scale``."""
+
+    arm: int
+    pulls: float
+    t: int
+    scale: float
+
+
+@kernel
+def estimate_arms(problem: Problem, tally: Tally) -> Estimates:
+    """The estimates of every arm."""
+    entries = len(tally.total)
+    memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
+    for j in range(problem.n_arms):
+        estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+    return memory
+
+
+@lean
+def score_arms(confidence: Index, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> None:
+    """Write the score of every entry of every eligible arm into ``memory.q``."""
+    for j in range(problem.n_arms):
+        if current.candidates.eligible[j]:
+            score_arm(
+                confidence,
+                problem,
+                current.tally,
+                memory,
+                ArmView(j, current.candidates.counts[j], current.t, 1.0),
+                stream,
+            )
+
+
+@inlined
+def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, glance: ArmView, stream: Stream) -> None:
+    """Write the scores of one arm's entries into ``memory.q``; one of which nothing was told yet, the most there is."""
+    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+    first, last = span(problem.terms.support, glance.arm)
+    # No slices, no stores through the tuple, unsigned offsets: each costs reference counts or vectors, 5x in all.
+    q, at, n = memory.q, np.uint64(first), np.uint64(last - first)
+    told = tally.pulls[glance.arm]
+    if told == 0.0:
+        for o in range(n):
+            q[at + o] = unknown(confidence)
+    elif tally.missed.size > 0:
+        for o in range(n):
+            missed = tally.missed[at + o]
+            x = glance.scale * level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
+            hopeful = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)
+            q[at + o] = hopeful if told > missed else unknown(confidence)
+    else:
+        x = glance.scale * level(confidence, glance.pulls, glance.t, share)
+        for o in range(n):
+            q[at + o] = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)

@@ -1,0 +1,134 @@
+"""What happened, as it stands in the log: frozen, JSON, complete.
+
+The log is the truth. An event holds all that its effect depends on, so that a replay never decides again, never
+consults the clock, and never asks which settings were in force. Arms and items are numbers: they are only ever
+appended. ``at`` is wall-clock milliseconds, for people; no effect depends on it.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field, json
+
+from superarm.service.domain.spec import ProblemSpec, Settings
+
+ALL, UNSEEN = -1, -1.0
+"""The item that means all of them, and the value that means: not observed."""
+
+Unit = tuple[int, int, float]
+"""Arm, item (or ``ALL``), value (or ``UNSEEN``)."""
+
+
+class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True, gc=False):
+    """One line of the log."""
+
+    at: int
+
+
+class Created(Event, frozen=True):
+    """A problem came into being; all its randomness comes from ``key``."""
+
+    spec: ProblemSpec
+    key: str
+    by: str = ""
+
+
+class Changed(Event, frozen=True):
+    """Settings changed after round ``t``: ``version`` counts from 1, the creation's settings."""
+
+    version: int
+    settings: Settings
+    by: str = ""
+    t: int = 0
+
+
+class Armed(Event, frozen=True):
+    """Arms were added and retired."""
+
+    add: list[str] = field(default_factory=list)
+    retire: list[int] = field(default_factory=list)
+    by: str = ""
+
+
+class Itemed(Event, frozen=True):
+    """Items were added, with weights, and retired."""
+
+    add: list[str] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    retire: list[int] = field(default_factory=list)
+    by: str = ""
+
+
+class Warmed(Event, frozen=True):
+    """Outcomes without a decision: one row per arm, one value per item, ``UNSEEN`` where nothing was seen.
+
+    Under a policy that forgets they count for round ``t``.
+    """
+
+    id: str
+    body: str
+    arms: list[int]
+    rows: list[list[float]]
+    t: int = 0
+
+
+class Asked(Event, frozen=True):
+    """A decision: the slate, and under which version and with which chances it was chosen."""
+
+    problem: str
+    id: str
+    body: str
+    t: int
+    action: tuple[int, ...]
+    n_items: int
+    version: int
+    window_ms: int | None = None
+    deferred: bool = False
+    learns: bool = True
+    propensities: tuple[float, ...] | None = None
+    policy_action: tuple[int, ...] | None = None
+    slots: tuple[str, ...] = ()
+
+
+class Told(Event, frozen=True):
+    """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged."""
+
+    units: list[Unit]
+    amend: bool = False
+    late: bool = False
+    learn: bool = True
+
+
+class Activated(Event, frozen=True):
+    """A decision was shown: as asked for, or as ``shown``."""
+
+    shown: tuple[int, ...] | None = None
+
+
+class Expired(Event, frozen=True):
+    """The window of a decision ended: what was pending counts as ``fill``, or not at all."""
+
+    fill: float | None = None
+
+
+AnyEvent = Created | Changed | Armed | Itemed | Warmed | Asked | Told | Activated | Expired
+
+_encoder = json.Encoder()
+_decoder = json.Decoder(AnyEvent)
+
+
+def encode(event: Any) -> bytes:
+    """The event as one line of JSON.
+
+    >>> encode(Expired(5, 0.0))
+    b'{"type":"expired","at":5,"fill":0.0}'
+    """
+    return _encoder.encode(event)
+
+
+def decode(line: bytes | str) -> Any:
+    """The event of a line.
+
+    >>> decode(b'{"type":"expired","at":5,"fill":0.0}')
+    Expired(at=5, fill=0.0)
+    """
+    return _decoder.decode(line)

@@ -1,0 +1,170 @@
+"""How a problem has fared: rewards of finished decisions by the round they were made in, and counts. A view, no truth.
+
+Stretches are so many rounds each, not hours: a clock that jumps changes nothing, nor does the order in which decisions
+finish. There are at most ``MAX_STRETCHES`` of them: beyond, neighbours are joined and stretches become twice as long.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct, field
+
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
+from superarm.service.domain.events import UNSEEN, Asked
+from superarm.service.domain.intervals import gains_each
+
+MAX_STRETCHES = 128
+MAX_UNFLUSHED_REWARDS = 256
+
+
+class RunningMoments(Struct, array_like=True):
+    """Number, sum and sum of squares."""
+
+    n: int = 0
+    total: float = 0.0
+    square: float = 0.0
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.n += 1
+        self.total += value
+        self.square += value * value
+
+
+def join_moments(parts: list[RunningMoments]) -> RunningMoments:
+    """All of them together."""
+    return RunningMoments(sum(p.n for p in parts), sum(p.total for p in parts), sum(p.square for p in parts))
+
+
+class MeanInterval(NamedTuple):
+    """A mean and the half-width of its 95 % interval."""
+
+    value: float
+    reach: float
+
+
+def mean_interval(m: RunningMoments) -> MeanInterval | None:
+    """The mean; None of nothing, an infinite interval of one."""
+    if not m.n:
+        return None
+    value = m.total / m.n
+    if m.n == 1:
+        return MeanInterval(value, math.inf)
+    spread = max(0.0, m.square - m.n * value * value) / (m.n - 1)
+    return MeanInterval(value, 1.96 * math.sqrt(spread / m.n))
+
+
+def difference(a: RunningMoments, b: RunningMoments) -> MeanInterval | None:
+    """How much more the mean of ``a`` is, with its 95 % interval (Welch's, for large numbers)."""
+    x, y = mean_interval(a), mean_interval(b)
+    return None if x is None or y is None else MeanInterval(x.value - y.value, math.hypot(x.reach, y.reach))
+
+
+class Stretch(Struct, array_like=True):
+    """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline."""
+
+    policy: RunningMoments = field(default_factory=RunningMoments)
+    baseline: RunningMoments = field(default_factory=RunningMoments)
+    at: int = 0
+
+
+class LastSlate(Struct, frozen=True, array_like=True):
+    """The slate that the policy chose for a round, whether it or the caller's baseline was shown."""
+
+    t: int
+    action: tuple[int, ...]
+
+
+class History(Struct):
+    """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
+
+    Repeated and conflicting feedback changes nothing and is not in the log: it is counted by the worker that got it.
+    """
+
+    length: int = 1
+    stretches: list[Stretch] = field(default_factory=list)
+    slots: int = 0
+    explored: int = 0
+    late: int = 0
+    expired: int = 0
+    complete: int = 0
+    unvalued: int = 0
+    repeated: int = 0
+    conflicting: int = 0
+    waiting: list[DecisionRecord] = field(default_factory=list)
+    last: LastSlate | None = None
+
+    def asked(self, chances: tuple[float, ...] | None, share: float) -> None:
+        """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
+        if chances is not None:
+            self.slots += len(chances)
+            if share > 0.0:
+                self.explored += sum(chance < 1.0 - share or share == 1.0 for chance in chances)
+
+    def chosen(self, asked: Asked) -> None:
+        """Remember the slate that the policy chose, if no later round is known."""
+        if self.last is None or asked.t >= self.last.t:
+            action = asked.action if asked.policy_action is None else asked.policy_action
+            self.last = LastSlate(asked.t, action)
+
+    def moved(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
+        """A decision went on."""
+        if before.closed == "expired":
+            self.late += 1
+        elif after.closed and not before.closed:
+            self.expired += after.closed == "expired"
+            self.complete += after.closed == "complete"
+            if _valued(after, problem.n_items):
+                self.waiting.append(after)
+            else:
+                self.unvalued += 1
+            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS:
+                self.flush(problem)
+
+    def flush(self, problem: Any) -> None:
+        """Value what waits for it."""
+        waiting, self.waiting = self.waiting, []
+        sizes = np.array([len(record.action) for record in waiting], np.int64)
+        rows = [_filled(row, record, problem.n_items) for record in waiting for row in record.rows]
+        if not rows:
+            return
+        gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
+        values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
+        for record, value in zip(waiting, values.tolist(), strict=True):
+            self._add(record, value)
+
+    def _add(self, record: DecisionRecord, value: float) -> None:
+        while (place := record.asked.t // self.length) >= MAX_STRETCHES:
+            self._halve()
+        while len(self.stretches) <= place:
+            self.stretches.append(Stretch())
+        stretch = self.stretches[place]
+        (stretch.policy if record.asked.policy_action is None else stretch.baseline).add(value)
+        stretch.at = record.asked.at
+
+    def _halve(self) -> None:
+        if len(self.stretches) % 2:
+            self.stretches.append(Stretch())
+        pairs = zip(self.stretches[::2], self.stretches[1::2], strict=True)
+        self.stretches = [
+            Stretch(join_moments([a.policy, b.policy]), join_moments([a.baseline, b.baseline]), b.at) for a, b in pairs
+        ]
+        self.length *= 2
+
+
+def _valued(record: DecisionRecord, n_items: int) -> bool:
+    """Whether the reward is known: every entry was told, or filled at the end of the window."""
+    if not record.active or not record.action or record.asked.n_items != n_items:
+        return False
+    for row in record.rows:
+        if row is None or PENDING in row or UNSEEN in row or (record.fill is None and DEFAULTED in row):
+            return False
+    return True
+
+
+def _filled(row: Any, record: DecisionRecord, n_items: int) -> Any:
+    if len(row) == n_items and DEFAULTED not in row:
+        return row
+    fill = record.fill or 0.0
+    return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))

@@ -1,0 +1,106 @@
+"""Events in, state out: problems and their open decisions. No I/O, no clock.
+
+``fold`` of the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
+order of feedback nor its partition over workers matters.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
+from superarm.service.domain.events import Asked, Created
+from superarm.service.domain.problem import ProblemState
+
+MAX_REMEMBERED_DECISIONS = 20_000
+"""How many closed decisions stay in memory; older ones are read from the log when they are spoken of again."""
+
+
+class LogEntry(NamedTuple):
+    """An event with its place: ``stream`` is a problem's name or a decision's id."""
+
+    tenant: str
+    kind: str  # "problem" or "decision"
+    stream: str
+    step: int
+    event: Any
+
+
+Key = tuple[str, str]
+"""Tenant, and the name of a problem or the id of a decision."""
+
+Recall = Callable[[Key, int], DecisionRecord | None]
+"""A decision as it was before a step."""
+
+
+class Ledger:
+    """The state of everything; ``restore_state`` reads a decision that memory lost, as it was before a step."""
+
+    def __init__(self, recall: Recall | None = None) -> None:
+        self._recall = recall
+        self.problems: dict[Key, ProblemState] = {}
+        self.pending: dict[Key, DecisionRecord] = {}
+        self.closed: OrderedDict[Key, DecisionRecord] = OrderedDict()
+        self.n_pending: dict[Key, int] = {}
+
+    def record(self, key: Key) -> DecisionRecord | None:
+        """A decision that is in memory."""
+        return self.pending.get(key) or self.closed.get(key)
+
+    def remember(self, key: Key, record: DecisionRecord) -> None:
+        """Keep a closed decision at hand."""
+        self.closed[key] = record
+        self.closed.move_to_end(key)
+        while len(self.closed) > MAX_REMEMBERED_DECISIONS:
+            self.closed.popitem(last=False)
+
+    def apply(self, entry: LogEntry) -> None:
+        """Take in one event."""
+        key, event = (entry.tenant, entry.stream), entry.event
+        if entry.kind == "decision":
+            before = None if isinstance(event, Asked) else self._before(key, entry.step)
+            after = open_record(event) if before is None else advance_record(before, event)
+            self.adopt(key, before, after)
+        elif isinstance(event, Created):
+            self.problems[key] = ProblemState(event)
+        else:
+            self.problems[key].apply(event)
+
+    def _before(self, key: Key, step: int) -> DecisionRecord:
+        record = self.record(key)
+        if (record is None or record.step != step - 1) and self._recall is not None:
+            record = self._recall(key, step)
+        if record is None or record.step != step - 1:
+            raise KeyError(f"the log speaks of step {step} of decision {key[1]!r}, but not of the one before")
+        return record
+
+    def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
+        """A decision moved on: counters, open decisions and memory follow."""
+        problem = (key[0], after.asked.problem)
+        self.problems[problem].move(before, after)
+        if before is None:
+            self.problems[problem].history.chosen(after.asked)
+        was, is_ = before is not None and not before.closed, not after.closed
+        self.n_pending[problem] = self.n_pending.get(problem, 0) + is_ - was
+        newest = self.record(key)
+        if newest is not None and newest.step > after.step:
+            return  # another worker's later event was applied first; its record stands
+        if is_:
+            self.pending[key] = after
+        else:
+            self.pending.pop(key, None)
+            self.remember(key, after)
+
+    def place(self, key: Key, record: DecisionRecord) -> None:
+        """Hold an open decision whose effect is in the counters already."""
+        self.pending[key] = record
+        problem = (key[0], record.asked.problem)
+        self.n_pending[problem] = self.n_pending.get(problem, 0) + 1
+
+
+def fold(entries: Iterable[LogEntry], recall: Recall | None = None) -> Ledger:
+    """The ledger of a whole log."""
+    ledger = Ledger(recall)
+    for entry in entries:
+        ledger.apply(entry)
+    return ledger

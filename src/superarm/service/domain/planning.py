@@ -1,0 +1,83 @@
+"""The event of a decision: what the caller wants, by numbers, and the slate that the policy gives."""
+
+import numpy as np
+
+from superarm.errors import InvalidArgument
+from superarm.learner.names import Names
+from superarm.service.domain.events import Asked
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, slot_table
+from superarm.service.domain.spec import MAX_ENTRIES
+from superarm.service.errors import invalid
+from superarm.service.runtime.clock import now_ms
+from superarm.service.schemas import AskBody
+
+
+def plan_decision(
+    learner: ProblemState, name: str, id: str, body: AskBody, digest: str, slate: Slate | None = None
+) -> Asked:
+    """The event of a decision: the slate of the policy (``slate``, if it is known), or the baseline's."""
+    settings = learner.settings
+    wish = None if slate is not None else wish_of(learner, body)
+    slate = choose_slate(learner, id, wish) if wish is not None else slate
+    assert slate is not None
+    baseline = _baseline(learner, body)
+    action = slate.action if baseline is None else baseline
+    names = [slot.id for slot in body.slots or ()]
+    if baseline is not None and names and len(baseline) != len(names):
+        wrong = f"{len(baseline)} arms for {len(names)} slots"
+        raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
+    table = None if baseline is not None or wish is None else wish.slots
+    return Asked(
+        at=now_ms(),
+        problem=name,
+        id=id,
+        body=digest,
+        t=learner.t,
+        action=action,
+        n_items=learner.problem.n_items,
+        version=len(learner.versions),
+        window_ms=None if settings.window_s is None else int(settings.window_s * 1000),
+        deferred=body.deferred,
+        learns=settings.mode != "logging_only",
+        propensities=slate.propensities if baseline is None else None,
+        policy_action=None if baseline is None else slate.action,
+        slots=assign_slots(names, table, action),
+    )
+
+
+def wish_of(learner: ProblemState, body: AskBody) -> SlateRequest:
+    """What a request allows, by numbers."""
+    size, table = body.k, None
+    if body.slots is not None:
+        size, names = len(body.slots), [slot.id for slot in body.slots]
+        if body.k not in (None, size) or len(set(names)) < size:
+            raise invalid("slots", "a name appears twice, or k differs", "give each slot once, and no k")
+        number = learner.arms.number
+        excluded = [[j for arm in slot.excluded if (j := number(arm)) is not None] for slot in body.slots]
+        table = slot_table(names, excluded, learner.problem.n_arms, MAX_ENTRIES)
+    if body.eligible is None and not body.excluded and not body.pinned:
+        return SlateRequest(None, [], [], size, table)
+    eligible = None if body.eligible is None else arm_numbers(learner.arms, body.eligible, "eligible")
+    pinned = arm_numbers(learner.arms, body.pinned, "pinned")
+    excluded_everywhere = arm_numbers(learner.arms, body.excluded, "excluded")
+    return SlateRequest(eligible, excluded_everywhere, pinned, size, table)
+
+
+def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
+    if learner.settings.mode == "online":
+        return None
+    if body.baseline is None:
+        raise invalid("baseline", "missing", f"mode {learner.settings.mode} answers with it; give the slate you show")
+    slate = tuple(arm_numbers(learner.arms, body.baseline, "baseline"))
+    if not learner.problem.actions.includes(np.array(slate, np.int64)):
+        raise invalid("baseline", "outside the action set", f"give a slate of {learner.problem.actions}")
+    return slate
+
+
+def arm_numbers(names: Names, wanted: list[str], field: str) -> list[int]:
+    """The numbers of names, or 422 that names the field."""
+    try:
+        return [int(j) for j in names.numbers(wanted)]
+    except InvalidArgument as error:
+        raise invalid(field, error.wrong, error.remedy) from None

@@ -1,0 +1,262 @@
+"""One problem of the service: the library's learner, with versions of settings, decisions by id, and a history.
+
+A decision's randomness is a function of the problem's key and the decision's id, so feedback may come in any order and
+be taken back exactly.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from superarm import learner as library
+from superarm.actions import Actions
+from superarm.arrays import Bools, Floats
+from superarm.intake import Exact
+from superarm.learner.names import Names
+from superarm.policies import Policy, PolicyState, forgets, prepare
+from superarm.problem import Problem
+from superarm.service.domain.decision import (
+    DecisionRecord,
+    Row,
+    advance_record,
+    counted_rows,
+    open_record,
+    pending_arms,
+)
+from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.domain.history import History
+from superarm.service.domain.spec import Settings, to_policy, to_problem
+from superarm.streams import Stream
+from superarm.tally import Feedback, Tally
+
+MAX_UNCOUNTED_ROWS = 4_096
+"""How many rows of feedback wait at most until they are counted by one call."""
+
+
+class ProblemState:
+    """The state of one problem; changed only by ``apply`` and ``move``."""
+
+    def __init__(self, created: Created, max_uncounted_rows: int = MAX_UNCOUNTED_ROWS) -> None:
+        spec = created.spec
+        self.created = created
+        self.learner = library.Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
+        self.versions: list[Settings] = [spec.settings]
+        self._policies = [0]  # for each version of the settings, the learner's version of the policy
+        self.warmed: dict[str, str] = {}
+        self.step = 0
+        self.reserved: dict[int, tuple[int, ...]] = {}
+        self.claimed = 0
+        self.history = History()
+        self._max_uncounted = max_uncounted_rows
+        self._n_uncounted = 0
+        # By sign and round. Added first, then taken back: policies cannot read counts that are negative in between.
+        self._uncounted: dict[float, dict[int, list[tuple[int, Row]]]] = {1.0: {}, -1.0: {}}
+
+    @property
+    def arms(self) -> Names:
+        """The names of all arms, retired ones included."""
+        return self.learner.arms
+
+    @property
+    def items(self) -> Names:
+        """The names of all items, retired ones included."""
+        return self.learner.items
+
+    @property
+    def problem(self) -> Problem:
+        return self.learner.problem
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force, made ready for the problem."""
+        return self.learner.fitted
+
+    @property
+    def k(self) -> int:
+        """The size of the largest slate."""
+        return self.learner.problem.k
+
+    @property
+    def retired(self) -> Bools:
+        """Which arms are retired."""
+        return self.learner.retired
+
+    @property
+    def retired_items(self) -> set[int]:
+        """Which items are retired."""
+        return self.learner.retired_items
+
+    @property
+    def pending(self) -> Floats:
+        """How many pulls of each arm are pending."""
+        return self.learner.pending
+
+    @property
+    def asked(self) -> int:
+        """The last round that a decision was made for."""
+        return self.learner.asked
+
+    @property
+    def tally(self) -> Tally:
+        """The counters, with everything counted that is due."""
+        self._flush()
+        return self.learner.tally
+
+    @property
+    def state(self) -> PolicyState | None:
+        """What the policy keeps beside the counters; None for most policies."""
+        self._flush()
+        return self.learner.state
+
+    @property
+    def settings(self) -> Settings:
+        return self.versions[-1]
+
+    @property
+    def t(self) -> int:
+        """The round that the next decision belongs to."""
+        return max(self.learner.t, self.claimed) + 1
+
+    def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
+        """The policy's slates for decisions made one after the other, each in the order of picking."""
+        self._flush()
+        keys = np.array([self._word("mind", id) for id in ids], np.uint64)
+        return self.learner.choose_each(self.t, eligible, keys, self._reserved())
+
+    def choose_around(self, id: str, eligible: Bools, actions: Actions) -> list[int]:
+        """The policy's slate for a decision with an action set of its own."""
+        self._flush()
+        action = self.learner.choose(self.t, eligible, self.stream("mind", id), actions, self._reserved())
+        return [int(j) for j in action]
+
+    def _reserved(self) -> list[int]:
+        return [j for action in self.reserved.values() for j in action]
+
+    def reserve(self, t: int, action: tuple[int, ...]) -> None:
+        """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
+        self.claimed = max(self.claimed, t)
+        self.reserved[t] = action
+
+    def release(self, t: int) -> None:
+        """The decision is in the log, or will never be."""
+        del self.reserved[t]
+
+    def stream(self, stream: str, id: str) -> Stream:
+        """The stream of random numbers that belongs to a decision."""
+        word = np.array([self._word(stream, id)], np.uint64)
+        return Stream(word, word.copy())
+
+    def _word(self, stream: str, id: str) -> int:
+        digest = hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()
+        return int.from_bytes(digest[:8], "little")
+
+    def apply(self, event: Any) -> None:
+        """Take in one event of the problem's own."""
+        self._flush()
+        self.step += 1
+        if isinstance(event, Changed):
+            self._change(event)
+        elif isinstance(event, Armed):
+            if event.add:
+                self.learner.grow_arms(event.add)
+            self.learner.retire_arms(event.retire)
+        elif isinstance(event, Itemed):
+            if event.add:
+                self.learner.grow_items(event.add, event.weights)
+            if event.retire:
+                self.learner.retire_items(event.retire)
+        elif isinstance(event, Warmed):
+            self._warm(event)
+
+    def _change(self, event: Changed) -> None:
+        if event.settings.policy != self.settings.policy:
+            self.learner.change_policy(to_policy(event.settings.policy), event.t)
+        self.versions.append(event.settings)
+        self._policies.append(self.learner.version)
+
+    def _warm(self, event: Warmed) -> None:
+        self.warmed[event.id] = event.body
+        self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
+
+    def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
+        """A decision went from ``before`` to ``after``: counters follow, exactly."""
+        if before is None:
+            self.learner.pend(after.action, after.asked.t)
+            self.history.asked(after.asked.propensities, self.versions[after.asked.version - 1].explore)
+            return
+        self.history.moved(before, after, self.problem)
+        self.learner.unpend(pending_arms(before))
+        self.learner.unpend(pending_arms(after), -1.0)
+        old, new = counted_rows(before), counted_rows(after)
+        if old != new:
+            self._count(after, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+            self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+
+    def _count(self, decision: DecisionRecord, rows: dict[int, Row], sign: float) -> None:
+        if not rows:
+            return
+        learner, asked = self.learner, decision.asked
+        more = (UNSEEN,) * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
+        wide = [(arm, row + more) for arm, row in rows.items()]
+        version = self._policies[asked.version - 1]
+        if isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact):
+            # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
+            t = learner.forgetting.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
+            self._uncounted[sign].setdefault(t, []).extend(wide)
+            self._n_uncounted += len(wide)
+            if self._n_uncounted >= self._max_uncounted:
+                self._flush()
+        else:
+            learner.apply(_feedback(asked.t, wide), self.stream("coin", asked.id), sign, version)
+
+    def _flush(self) -> None:
+        if not self._n_uncounted:
+            return
+        self._n_uncounted = 0
+        for sign, by_round in self._uncounted.items():
+            self._uncounted[sign] = {}
+            for t, rows in by_round.items():
+                self.learner.apply(_feedback(t, rows), self.stream("coin", ""), sign)
+
+    def restore(
+        self, tally: Tally, pending: Floats, asked: int, history: History, state: PolicyState | None = None
+    ) -> None:
+        """Take over counters from a snapshot, and what the policy kept beside them."""
+        self.learner.restore(tally, pending, asked, state)
+        self.history = history
+
+
+def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
+    """The tally of past outcomes, one row per arm; ``UNSEEN`` where nothing was seen, also of items added since."""
+    wide = np.array([[*row, *[UNSEEN] * (problem.n_items - len(row))] for row in rows], float)
+    seen = wide != UNSEEN
+    return problem.past(arms, np.where(seen, wide, 0.0), seen)
+
+
+def _feedback(t: int, rows: list[tuple[int, Row]]) -> Feedback:
+    values = np.array([row for _, row in rows], float).reshape(-1)
+    seen = values != UNSEEN
+    return Feedback(t, np.array([arm for arm, _ in rows], np.int64), np.where(seen, values, 0.0), seen)
+
+
+def compile_kernels(created: Created) -> None:
+    """Choose and learn on a small problem with the policy of the whole one, so that all kernels are compiled."""
+    spec = created.spec
+    arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
+    small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
+    trial = ProblemState(replace(created, spec=small))
+    learner = trial.learner
+    learner.fitted = learner.policy.fit(to_problem(spec))  # a large problem may have one of its own
+    learner.memory = prepare(learner.fitted, learner.problem, learner.tally)
+    n_items = len(small.items)
+    for t in (1, 2, 3):  # unsampled arms first, then by the index
+        action = tuple(trial.choose([str(t)], ~trial.retired)[0])
+        before = open_record(Asked(0, "", str(t), "", t, action, n_items, 1))
+        trial.move(None, before)
+        units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
+        trial.move(before, advance_record(before, Told(0, units)))
+        trial.history.flush(trial.problem)
+        trial.pending[:] += 1.0

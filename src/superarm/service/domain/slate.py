@@ -1,0 +1,201 @@
+"""Which slate: the policy's, within what the caller allows, with an exploration share and its propensities."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm import learner as library
+from superarm._jit import kernel
+from superarm.actions import Actions, Candidates, Pinned, Slots, Subsets, admits, joins
+from superarm.arrays import Bools, Ints
+from superarm.policies import Policy
+from superarm.problem import Problem
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.spec import BATCH_POLICIES, RANDOM_POLICIES
+from superarm.service.errors import invalid
+from superarm.streams import Stream, integer, seek, uniform
+
+
+class SlateRequest(NamedTuple):
+    """What the caller allows: arm numbers; ``pinned`` arms stand first, ``k`` shortens the slate.
+
+    ``slots`` (n_slots, n_arms) tells which arms may stand in which slot; None if any arm may stand in any.
+    """
+
+    eligible: list[int] | None
+    excluded: list[int]
+    pinned: list[int]
+    k: int | None
+    slots: Bools | None = None
+
+
+class Slate(NamedTuple):
+    """The arms in order, and the chance of each, given those before it; None if the policy itself is random."""
+
+    action: tuple[int, ...]
+    propensities: tuple[float, ...] | None
+
+
+def choose_slate(learner: ProblemState, id: str, wish: SlateRequest) -> Slate:
+    """The slate for a decision: the pinned arms, and around them the best that the policy finds.
+
+    The slate is as full as the arms that are left allow.
+    """
+    size, pinned = _size(learner, wish), tuple(wish.pinned)
+    playable = _playable(learner, wish)
+    if len(pinned) == size and isinstance(learner.problem.actions, Subsets) and wish.slots is None:
+        return Slate(pinned, (1.0,) * size)
+    actions = actions_of(learner, wish)
+    if actions is None:
+        batch = learner.choose([id], playable)[0] if playable.any() else []
+    else:
+        batch = learner.choose_around(id, playable, actions)
+    picks = [j for j in batch if j not in pinned][: size - len(pinned)]
+    if not batch:
+        raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
+    share = learner.settings.explore
+    if share > 0.0:
+        playable[wish.pinned] = False
+        base = learner.problem.actions if wish.slots is None else Slots(wish.slots)
+        picks, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
+        return Slate(pinned + tuple(picks), (1.0,) * len(pinned) + tuple(chances))
+    return certain(learner, (*pinned, *picks))
+
+
+def rehearse_actions(problem: Problem, policy: Policy, actions: Actions) -> None:
+    """Choose once with an action set, on a learner of its own, so that all kernels are compiled."""
+    everyone, key = np.ones(problem.n_arms, bool), np.zeros(1, np.uint64)
+    library.Learner(problem, policy).choose(1, everyone, Stream(key, key.copy()), actions)
+    if actions.matroid and not isinstance(actions, Subsets):
+        _joining(actions.actions if isinstance(actions, Pinned) else actions, [], everyone)
+
+
+def certain(learner: ProblemState, action: tuple[int, ...]) -> Slate:
+    """The slate of a policy that draws no slot at random, or draws in a way of its own."""
+    own = learner.settings.policy.name in RANDOM_POLICIES
+    return Slate(action, None if own else (1.0,) * len(action))
+
+
+def actions_of(learner: ProblemState, wish: SlateRequest) -> Actions | None:
+    """The action set of a request; None if it is the problem's own, of whose slates ``k`` cuts the tail.
+
+    A prefix of greedy picks is what greedy would pick for a smaller slate, so cutting loses nothing where the oracle is
+    greedy; other policies are asked for the smaller slate.
+    """
+    base: Actions = learner.problem.actions
+    greedy = learner.problem.reward.submodular and learner.settings.policy.name not in BATCH_POLICIES
+    if wish.slots is not None:
+        base = Slots(wish.slots)
+    elif wish.k is not None and wish.k < learner.k and not greedy:
+        base = Subsets(wish.k)
+    if not wish.pinned:
+        return None if base is learner.problem.actions else base
+    pinned = Pinned(base, wish.pinned)
+    for n, j in enumerate(wish.pinned):
+        if not admits(base, pinned.arms, n, j):
+            names = ", ".join(repr(learner.arms.all[arm]) for arm in wish.pinned)
+            raise invalid("pinned", f"no slate holds {names} together", "pin arms that one slate can hold")
+    return pinned
+
+
+def _playable(learner: ProblemState, wish: SlateRequest) -> Bools:
+    mask = ~learner.retired
+    if wish.eligible is not None:
+        eligible = np.zeros(len(mask), bool)
+        eligible[wish.eligible] = True
+        mask &= eligible
+    mask[wish.excluded] = False
+    if wish.slots is not None:
+        mask &= wish.slots.any(axis=0)
+    for j in wish.pinned:
+        if not mask[j]:
+            name = repr(learner.arms.all[j])
+            raise invalid("pinned", f"{name} is retired, excluded or not eligible", "pin arms that may be shown")
+    return mask
+
+
+def _size(learner: ProblemState, wish: SlateRequest) -> int:
+    largest, wanted = learner.k, len(wish.slots) if wish.slots is not None else wish.k
+    if wanted is not None and not isinstance(learner.problem.actions, Subsets):
+        raise invalid("k", "the action set decides how large a slate is", "leave out k and slots")
+    if wanted is not None and wanted > largest:
+        raise invalid("k", f"{wanted} is above the problem's {largest}", f"give 1 to {largest}")
+    size = wanted or largest
+    if len(wish.pinned) > size:
+        raise invalid("pinned", f"{len(wish.pinned)} arms for a slate of {size}", f"pin at most {size}")
+    return size
+
+
+def explore(
+    actions: Actions, before: list[int], picks: list[int], free: Bools, share: float, stream: Stream
+) -> tuple[list[int], list[float]]:
+    r"""Slot by slot: with chance ``share`` any arm that may still join the slate, each alike; else the policy's next.
+
+    .. math:: P(arm\ in\ slot\ s \mid slots\ before) = \frac{share}{n_s} + (1 - share)\,[arm = next\ of\ the\ policy]
+
+    where :math:`n_s` of the ``free`` arms may join those ``before`` and the slots so far. The product over slots is the
+    propensity of the ordered slate. The action set is a matroid: after an arm that was drawn, the policy goes on with
+    its own picks without the last one that no longer fits.
+    """
+    slate, queue, chances = list(before), list(picks), list[float]()
+    left = [int(j) for j in np.flatnonzero(free)]
+    for slot in range(len(picks)):
+        seek(stream, slot, 0)
+        if not isinstance(actions, Subsets):
+            left = _joining(actions, slate, free)
+        n, leader = len(left), queue[0]
+        arm = left[integer(stream, n)] if uniform(stream) < share else leader
+        chances.append(share / n + (1.0 - share) * (arm == leader))
+        slate.append(arm)
+        left.remove(arm)
+        queue = [j for j in queue if j != arm] if arm in queue else _without_one(actions, slate, queue)
+    return slate[len(before) :], chances
+
+
+def _joining(actions: Actions, slate: list[int], free: Bools) -> list[int]:
+    candidates = Candidates(np.zeros(len(free)), free | np.isin(np.arange(len(free)), slate))
+    choose_slate = np.array([*slate, -1], np.int64)
+    return [int(j) for j in np.flatnonzero(_joinable(actions, candidates, choose_slate, len(slate)))]
+
+
+@kernel
+def _joinable(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> Bools:
+    """Which eligible arms may join the first ``size`` arms of ``choose_slate``."""
+    mask = candidates.eligible.copy()
+    for n in range(size):
+        mask[choose_slate[n]] = False
+    for j in range(len(mask)):
+        if mask[j]:
+            mask[j] = joins(actions, candidates, choose_slate, size, j)
+    return mask
+
+
+def _without_one(actions: Actions, slate: list[int], queue: list[int]) -> list[int]:
+    """``queue`` without its last arm whose absence lets all others join the slate."""
+    for gone in range(len(queue) - 1, -1, -1):
+        rest = queue[:gone] + queue[gone + 1 :]
+        batch = np.array([*slate, *rest], np.int64)
+        if all(admits(actions, batch, n, int(batch[n])) for n in range(len(slate), len(batch))):
+            return rest
+    raise AssertionError("a matroid has an arm to exchange")
+
+
+def assign_slots(names: list[str], slots: Bools | None, action: tuple[int, ...]) -> tuple[str, ...]:
+    """The slot of each arm: in their order, or by a matching if slots exclude arms."""
+    if slots is None:
+        return tuple(names[: len(action)])
+    return tuple(names[n] for n in Slots(slots).assignment(action))
+
+
+def slot_table(names: list[str], excluded: list[list[int]], n_arms: int, limit: int) -> Bools | None:
+    """Which arms may stand in which slot, (n_slots, n_arms); None if no slot excludes any."""
+    if not any(excluded):
+        return None
+    if len(names) * n_arms > limit:
+        raise invalid("slots", f"{len(names)} slots with exclusions for {n_arms} arms", f"at most {limit} pairs")
+    table = np.ones((len(names), n_arms), bool)
+    for row, arms in zip(table, excluded, strict=True):
+        row[arms] = False
+    for slot in np.flatnonzero(~table.any(axis=1)):
+        raise invalid("slots.excluded", f"slot {names[slot]!r} excludes every arm", "exclude fewer")
+    return table

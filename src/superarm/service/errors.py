@@ -1,0 +1,31 @@
+"""What the service says when it does not do what it was asked: a status, a code and a sentence."""
+
+from superarm.errors import SuperarmError
+
+
+class RequestError(SuperarmError):
+    """A request that changed nothing: ``status`` and ``code`` for programs, the message for people."""
+
+    def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
+
+
+def invalid(field: str, wrong: str, remedy: str) -> RequestError:
+    """422: which field, what was wrong with it, and what would be right."""
+    return RequestError(422, "invalid", f"{field}: {wrong}; {remedy}")
+
+
+def unknown(what: str, name: str) -> RequestError:
+    """404: also the answer for what belongs to another tenant."""
+    return RequestError(404, "unknown", f"{what} {name!r} does not exist")
+
+
+def conflict(message: str) -> RequestError:
+    """409: what was said first stands."""
+    return RequestError(409, "conflict", message)
+
+
+def overloaded(message: str, seconds: int = 1) -> RequestError:
+    """503: nothing was written; try again."""
+    return RequestError(503, "unavailable", message, seconds)

@@ -1,0 +1,105 @@
+"""Who may do what: keys of 32 random bytes, shown once, stored hashed, with scopes and a tenant."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import NamedTuple
+
+from superarm.service.errors import RequestError
+from superarm.service.storage.base import KeyRow, Store
+
+SCOPES = ("decide", "feedback", "read", "admin")
+REREAD_SECONDS = 1.0
+
+
+class Principal(NamedTuple):
+    """On whose behalf a request comes."""
+
+    key: str
+    tenant: str
+    scopes: frozenset[str]
+
+
+ANYONE = Principal("", "default", frozenset(SCOPES))
+"""The caller of a service without keys, which listens on loopback only."""
+
+
+def make_key(tenant: str, scopes: tuple[str, ...], note: str = "") -> tuple[str, KeyRow]:
+    """A new key and its row: the key itself is stored nowhere.
+
+    >>> key, row = make_key("shop", ("decide",))
+    >>> key.startswith(f"sa_{row.id}_") and len(row.digest)
+    64
+    """
+    id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    row = KeyRow(id, _digest(secret), tenant, ",".join(scopes), int(time.time() * 1000), None, note)
+    return f"sa_{id}_{secret}", row
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()  # 256 random bits: nothing to slow down a guesser for
+
+
+class Keyring:
+    """The keys of a store, read again every second, so that a revoked one is refused soon."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: dict[str, KeyRow] = {}
+        self._read = -REREAD_SECONDS
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the keys, if the last time is long ago."""
+        now = time.monotonic()
+        if now - self._read >= REREAD_SECONDS:
+            self._rows, self._read = {row.id: row for row in self._store.key_rows()}, now
+
+    @property
+    def required(self) -> bool:
+        """Whether any key was ever made: revoking the last one does not open the door."""
+        return bool(self._rows)
+
+    def principal(self, key: str | None) -> Principal:
+        """Whose key this is, or 401."""
+        self.refresh()
+        if not self.required:
+            return ANYONE
+        row = self._match(key)
+        if row is None:
+            raise RequestError(401, "unauthorized", "send a valid key: Authorization: Bearer sa_…")
+        return Principal(row.id, row.tenant, frozenset(row.scopes.split(",")))
+
+    def _match(self, key: str | None) -> KeyRow | None:
+        prefix, _, rest = (key or "").partition("_")
+        id, _, secret = rest.partition("_")
+        row = self._rows.get(id)
+        digest = _digest(secret)
+        right = hmac.compare_digest(digest, row.digest if row else "0" * 64)
+        return row if prefix == "sa" and right and row is not None and row.revoked is None else None
+
+
+def permit(principal: Principal, scope: str) -> None:
+    """Refuse with 403 what the key's scopes do not allow; ``admin`` allows everything."""
+    if scope not in principal.scopes and "admin" not in principal.scopes:
+        raise RequestError(403, "forbidden", f"this key lacks the scope {scope!r}")
+
+
+class RateLimits:
+    """A token bucket a key: ``per_second`` on average, twice that at once."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._rate = per_second
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, key: str) -> None:
+        """Take a token, or refuse with 429."""
+        if self._rate is None:
+            return
+        now = time.monotonic()
+        tokens, last = self._buckets.get(key, (2.0 * self._rate, now))
+        tokens = min(2.0 * self._rate, tokens + (now - last) * self._rate)
+        self._buckets[key] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
+        if tokens < 1.0:
+            raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests a second", 1)

@@ -1,0 +1,174 @@
+"""What the operations of ``/v1`` do."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+import msgspec
+
+from superarm.service import schemas as wire
+from superarm.service.domain.spec import Name
+from superarm.service.errors import RequestError, invalid
+from superarm.service.http import views
+from superarm.service.http.auth import Principal
+from superarm.service.runtime import admin as changing
+from superarm.service.runtime import feedback as telling
+from superarm.service.runtime.ask import ask
+from superarm.service.runtime.bulk import tell_all
+from superarm.service.runtime.coordinator import Coordinator
+
+
+class Call(NamedTuple):
+    """A request, read and permitted."""
+
+    coordinator: Coordinator
+    who: Principal
+    path: dict[str, str]
+    query: dict[str, str]
+    body: Any
+    max_problems: int
+
+
+Answer = tuple[int, Any]
+
+
+async def put_problem(call: Call) -> Answer:
+    name = checked(call.path["name"], "name")
+    who = call.who
+    created = await changing.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
+    return (201 if created else 200), await _problem(call)
+
+
+async def _problem(call: Call) -> wire.ProblemReply:
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    return views.problem(
+        call.path["name"], learner, call.coordinator.ledger.n_pending.get((call.who.tenant, call.path["name"]), 0)
+    )
+
+
+async def get_problem(call: Call) -> Answer:
+    await call.coordinator.catch_up()
+    return 200, await _problem(call)
+
+
+async def get_problems(call: Call) -> Answer:
+    await call.coordinator.catch_up()
+    names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
+    return 200, wire.NamesReply(sorted(names))
+
+
+async def get_arms(call: Call) -> Answer:
+    await call.coordinator.catch_up()
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    offset, limit = whole(call.query, "offset", 0, 10**9), whole(call.query, "limit", 100, 1_000)
+    return 200, views.arms(learner, offset, offset + limit)
+
+
+async def post_arms(call: Call) -> Answer:
+    await changing.change_arms(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    return 200, await _problem(call)
+
+
+async def post_items(call: Call) -> Answer:
+    await changing.change_items(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    return 200, await _problem(call)
+
+
+async def put_settings(call: Call) -> Answer:
+    await changing.set_settings(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    return 200, await _problem(call)
+
+
+async def get_versions(call: Call) -> Answer:
+    await call.coordinator.catch_up()
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    return 200, wire.VersionsReply(list(learner.versions))
+
+
+async def restore_version(call: Call) -> Answer:
+    version = whole(call.path, "version", 0, 10**9)
+    await changing.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
+    return 200, await _problem(call)
+
+
+async def post_outcomes(call: Call) -> Answer:
+    applied = await changing.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
+    return 200, wire.AppliedReply(applied, False, "complete")
+
+
+async def post_decision(call: Call) -> Answer:
+    record, created = await ask(call.coordinator, call.who.tenant, call.path["name"], call.body)
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    return (201 if created else 200), views.decision(record, learner, created)
+
+
+async def post_decisions(call: Call) -> Answer:
+    await call.coordinator.learner(call.who.tenant, call.path["name"])
+
+    async def one(body: wire.AskBody) -> Any:
+        try:
+            return (await post_decision(call._replace(body=body)))[1]
+        except RequestError as refusal:
+            return wire.ErrorReply(wire.ErrorBody(refusal.code, refusal.message))
+
+    return 200, wire.DecisionsReply(list(await asyncio.gather(*map(one, call.body.decisions))))
+
+
+async def get_decision(call: Call) -> Answer:
+    await call.coordinator.catch_up()
+    record = await call.coordinator.record((call.who.tenant, call.path["id"]))
+    return 200, views.decision(record, await call.coordinator.learner(call.who.tenant, record.asked.problem))
+
+
+async def post_feedback(call: Call) -> Answer:
+    return 200, await telling.tell(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+
+
+async def post_activation(call: Call) -> Answer:
+    return 200, await telling.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+
+
+_line = msgspec.json.Decoder(wire.BulkLine)
+
+
+async def post_bulk(call: Call) -> Answer:
+    """NDJSON in, NDJSON out: each line stands for itself and is answered in its place."""
+    lines = [line for line in call.body.split(b"\n") if line.strip()]
+    if len(lines) > wire.MAX_BULK:
+        raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {wire.MAX_BULK}")
+
+    bodies = [_decoded(line) for line in lines]
+    good = [body for body in bodies if isinstance(body, wire.BulkLine)]
+    outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
+    answers = [next(outcomes) if isinstance(body, wire.BulkLine) else body for body in bodies]
+    return 200, b"".join(_encoded(answer) + b"\n" for answer in answers)
+
+
+def _decoded(line: bytes) -> wire.BulkLine | RequestError:
+    try:
+        return _line.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        return RequestError(422, "invalid", str(error))
+
+
+def _encoded(answer: wire.AppliedReply | RequestError) -> bytes:
+    if isinstance(answer, RequestError):
+        return msgspec.json.encode(wire.ErrorReply(wire.ErrorBody(answer.code, answer.message)))
+    return msgspec.json.encode(answer)
+
+
+def whole(values: dict[str, str], name: str, default: int, largest: int) -> int:
+    """A whole number out of the path or the query."""
+    text = values.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= largest):
+        raise invalid(name, f"{text[:40]!r}", f"give a whole number from 0 to {largest}")
+    return int(text)
+
+
+def checked(name: str, field: str) -> str:
+    """A name out of the path, under the same rules as in a body."""
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError as error:
+        raise invalid(field, str(error), "1 to 256 characters, no slash, no control characters") from None

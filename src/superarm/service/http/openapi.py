@@ -1,0 +1,101 @@
+"""The OpenAPI 3.1 document, made from the table of operations and the types that decode and encode."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from superarm import __version__
+from superarm.service.domain.spec import Name
+from superarm.service.http.operations import Operation
+from superarm.service.schemas import ErrorReply
+
+_REF = "#/components/schemas/{name}"
+_WORDS = {
+    400: "The body is not JSON.",
+    401: "No valid key.",
+    403: "The key lacks the scope.",
+    404: "No such thing, for this tenant.",
+    409: "It contradicts what was said before, which stands.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    422: "A field is wrong; the message names it.",
+    429: "A limit is reached; see Retry-After.",
+    503: "Nothing was written; see Retry-After.",
+}
+_ALWAYS = (401, 403, 413, 429)
+
+
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
+    """The whole document."""
+    operations = list(operations)
+    types = [kind for op in operations for kind in (op.body, *op.replies.values()) if kind not in (None, bytes)]
+    _, schemas = msgspec.json.schema_components([*types, ErrorReply], ref_template=_REF)
+    paths: dict[str, Any] = {}
+    for op in operations:
+        paths.setdefault(op.path, {})[op.method.lower()] = _operation(op)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "superarm",
+            "version": __version__,
+            "description": "Hands out slates of arms and learns from what each arm did. Nothing acknowledged is lost.",
+        },
+        "paths": paths | {"/health": {"get": _health()}},
+        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"key": []}, {}],
+    }
+
+
+def _operation(op: Operation) -> dict[str, Any]:
+    refusals = {*op.refusals, *_ALWAYS} | ({400, 415, 422} if op.body is not None else set())
+    refusals |= {503} if op.method != "GET" else set()
+    described: dict[str, Any] = {
+        "operationId": op.handler.__name__,
+        "summary": op.summary,
+        "description": f"Needs the scope `{op.scope}`.",
+        "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)] + _query(op),
+        "responses": {
+            **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
+            **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
+        },
+    }
+    if op.body is not None:
+        described["requestBody"] = {"required": True, "content": _content(op.body, op.example)}
+    return described
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    schema = msgspec.json.schema(Name) if name != "version" else {"type": "integer", "minimum": 1, "maximum": 10**9}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query(op: Operation) -> list[dict[str, Any]]:
+    if op.handler.__name__ != "get_arms":
+        return []
+    return [
+        {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most, "default": default}}
+        for name, most, default in (("offset", 10**9, 0), ("limit", 1_000, 100))
+    ]
+
+
+def _said(words: str, kind: Any) -> dict[str, Any]:
+    return {"description": words, "content": _content(kind, None)}
+
+
+def _content(kind: Any, example: Any) -> dict[str, Any]:
+    if kind is bytes:
+        shown: dict[str, Any] = {"schema": {"type": "string"}}
+        media = "application/x-ndjson"
+    else:
+        shown = {"schema": {"$ref": _REF.format(name=kind.__name__)}}
+        media = "application/json"
+    return {media: shown | ({"example": example} if example is not None else {})}
+
+
+def _health() -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"status": {"type": "string"}, "worker": {"type": "string"}}}
+    said = {"content": {"application/json": {"schema": schema}}}
+    words = {"200": {"description": "Ready."} | said, "503": {"description": "Starting or stopping."} | said}
+    return {"operationId": "health", "summary": "Whether decisions can be made.", "responses": words, "security": []}

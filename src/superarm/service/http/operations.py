@@ -1,0 +1,200 @@
+"""The operations of ``/v1``, as one table: from it come the routes, the OpenAPI document and the tests of tenants."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from superarm.service import schemas as wire
+from superarm.service.domain.spec import ProblemSpec, Settings
+from superarm.service.http import handlers
+from superarm.service.http.handlers import Answer, Call
+
+
+class Operation(NamedTuple):
+    """One line of the interface."""
+
+    method: str
+    path: str
+    scope: str
+    handler: Callable[[Call], Awaitable[Answer]]
+    summary: str
+    body: Any
+    replies: dict[int, Any]
+    refusals: tuple[int, ...]
+    example: Any = None
+
+
+_P = "/v1/problems/{name}"
+_D = "/v1/decisions/{id}"
+
+OPERATIONS = (
+    Operation(
+        "PUT",
+        _P,
+        "admin",
+        handlers.put_problem,
+        "Create a problem; the same again changes nothing.",
+        ProblemSpec,
+        {201: wire.ProblemReply, 200: wire.ProblemReply},
+        (409, 422, 429),
+        {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2},
+    ),
+    Operation(
+        "GET",
+        "/v1/problems",
+        "read",
+        handlers.get_problems,
+        "The names of all problems.",
+        None,
+        {200: wire.NamesReply},
+        (),
+    ),
+    Operation(
+        "GET",
+        _P,
+        "read",
+        handlers.get_problem,
+        "A problem as it stands.",
+        None,
+        {200: wire.ProblemReply},
+        (404,),
+    ),
+    Operation(
+        "GET",
+        f"{_P}/arms",
+        "read",
+        handlers.get_arms,
+        "Statistics, arm by arm; a page: offset and limit.",
+        None,
+        {200: wire.ArmsReply},
+        (404, 422),
+    ),
+    Operation(
+        "POST",
+        f"{_P}/arms",
+        "admin",
+        handlers.post_arms,
+        "Add and retire arms.",
+        wire.ArmsBody,
+        {200: wire.ProblemReply},
+        (404, 422),
+        {"add": ["ad-5"], "retire": ["ad-4"]},
+    ),
+    Operation(
+        "POST",
+        f"{_P}/outcomes",
+        "feedback",
+        handlers.post_outcomes,
+        "Outcomes without a decision: a warm start from logs.",
+        wire.PastBody,
+        {200: wire.AppliedReply},
+        (404, 409, 422),
+        {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]},
+    ),
+    Operation(
+        "POST",
+        f"{_P}/items",
+        "admin",
+        handlers.post_items,
+        "Add and retire items.",
+        wire.ItemsBody,
+        {200: wire.ProblemReply},
+        (404, 422),
+        {"add": ["arts"], "weights": [2.0]},
+    ),
+    Operation(
+        "PUT",
+        f"{_P}/settings",
+        "admin",
+        handlers.put_settings,
+        "Change the settings: a new version, counters kept.",
+        Settings,
+        {200: wire.ProblemReply},
+        (404, 422),
+        {"explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0},
+    ),
+    Operation(
+        "GET",
+        f"{_P}/versions",
+        "read",
+        handlers.get_versions,
+        "All settings there were.",
+        None,
+        {200: wire.VersionsReply},
+        (404,),
+    ),
+    Operation(
+        "POST",
+        f"{_P}/versions/{{version}}/restore",
+        "admin",
+        handlers.restore_version,
+        "Take up the settings of an earlier version, as a new one.",
+        None,
+        {200: wire.ProblemReply},
+        (404, 422),
+    ),
+    Operation(
+        "POST",
+        f"{_P}/decisions",
+        "decide",
+        handlers.post_decision,
+        "Ask for a decision.",
+        wire.AskBody,
+        {201: wire.DecisionReply, 200: wire.DecisionReply},
+        (404, 409, 422, 429),
+        {"id": "visit-1", "eligible": ["ad-1", "ad-2"]},
+    ),
+    Operation(
+        "POST",
+        f"{_P}/decisions/bulk",
+        "decide",
+        handlers.post_decisions,
+        "Ask for several decisions at once.",
+        wire.AskManyBody,
+        {200: wire.DecisionsReply},
+        (404, 422),
+        {"decisions": [{"id": "visit-2"}, {}]},
+    ),
+    Operation(
+        "GET",
+        _D,
+        "read",
+        handlers.get_decision,
+        "A decision as it stands.",
+        None,
+        {200: wire.DecisionReply},
+        (404,),
+    ),
+    Operation(
+        "POST",
+        f"{_D}/feedback",
+        "feedback",
+        handlers.post_feedback,
+        "Tell what arms of a decision did.",
+        wire.TellBody,
+        {200: wire.AppliedReply},
+        (404, 409, 422),
+        {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]},
+    ),
+    Operation(
+        "POST",
+        f"{_D}/activate",
+        "decide",
+        handlers.post_activation,
+        "Tell that a decision was shown, and as what.",
+        wire.ActivateBody,
+        {200: wire.AppliedReply},
+        (404, 409, 422),
+        {"shown": ["ad-2", "ad-1"]},
+    ),
+    Operation(
+        "POST",
+        "/v1/feedback/bulk",
+        "feedback",
+        handlers.post_bulk,
+        "Feedback of many decisions: NDJSON, a line each.",
+        bytes,
+        {200: bytes},
+        (),
+        '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
+    ),
+)

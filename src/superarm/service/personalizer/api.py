@@ -1,0 +1,228 @@
+"""Azure Personalizer's calls, answered: rank, reward and activate, for one slot and for many.
+
+superarm is not feature-contextual. Context reaches it as a segment: the problem of a rank call is named by
+``contextFeatures`` of the form ``{"superarm": {"problem": …}}``, or is "personalizer". Features of actions and of the
+context are refused unless the service was told to ignore them.
+"""
+
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct, field
+
+from superarm.actions import Slots
+from superarm.service.domain.spec import Name, ProblemSpec, RewardSpec, Settings
+from superarm.service.errors import RequestError, invalid
+from superarm.service.http.auth import Principal, permit
+from superarm.service.runtime import admin as changing
+from superarm.service.runtime import feedback as telling
+from superarm.service.runtime.ask import ask
+from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.schemas import ActivateBody, ArmsBody, AskBody, SlotBody, TellBody, UnitBody
+
+
+class Caller(NamedTuple):
+    """On whose behalf a call is made, and what it may use; ``ignore`` features instead of refusing them."""
+
+    coordinator: Coordinator
+    who: Principal
+    max_problems: int
+    ignore: bool
+
+
+MAX_ACTIONS = 50
+SLOTS = 20
+WINDOW = Settings(window_s=600.0, at_window_end=0.0)
+"""Personalizer's default: a reward that does not come within ten minutes counts as zero."""
+
+Features = list[dict[str, Any]]
+
+
+class Action(Struct, frozen=True):
+    """An action that may be ranked."""
+
+    id: Name
+    features: Features = field(default_factory=list)
+
+
+class Slot(Struct, frozen=True, rename="camel"):
+    """A place to fill."""
+
+    id: Name
+    baseline_action: str
+    features: Features = field(default_factory=list)
+    excluded_actions: list[str] = field(default_factory=list)
+
+
+class RankRequest(Struct, frozen=True, rename="camel"):
+    """A rank call of one slot."""
+
+    actions: Annotated[list[Action], Meta(min_length=1, max_length=MAX_ACTIONS)]
+    context_features: Features = field(default_factory=list)
+    excluded_actions: list[str] = field(default_factory=list)
+    event_id: Name | None = None
+    defer_activation: bool = False
+
+
+class MultiSlotRankRequest(Struct, frozen=True, rename="camel"):
+    """A rank call of many slots."""
+
+    actions: Annotated[list[Action], Meta(min_length=1, max_length=MAX_ACTIONS)]
+    slots: Annotated[list[Slot], Meta(min_length=1, max_length=SLOTS)]
+    context_features: Features = field(default_factory=list)
+    event_id: Name | None = None
+    defer_activation: bool = False
+
+
+class RewardRequest(Struct, frozen=True):
+    """The reward of an event."""
+
+    value: Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class SlotReward(Struct, frozen=True, rename="camel"):
+    """The reward of one slot."""
+
+    slot_id: Name
+    value: Annotated[float, Meta(ge=0.0, le=1.0)]
+
+
+class MultiSlotRewardRequest(Struct, frozen=True):
+    """The rewards of slots."""
+
+    reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=SLOTS)]
+
+
+def segment(features: Features, ignore: bool) -> str:
+    """Which problem the context names; other features are refused, or ignored if so told."""
+    name = "personalizer"
+    for group in features:
+        for key, value in group.items():
+            if key == "superarm" and isinstance(value, dict) and isinstance(value.get("problem"), str):
+                name = value["problem"]
+            elif not ignore:
+                raise invalid(
+                    "contextFeatures",
+                    f"superarm does not learn by feature ({key!r})",
+                    'name a segment with {"superarm": {"problem": …}}, or serve with --ignore-features',
+                )
+    return msgspec.convert(name, Name)
+
+
+async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
+    """The problem of a segment: created by its first call, and given the actions it does not have yet.
+
+    Both need the scope ``admin``, as the native calls do.
+    """
+    coordinator, tenant, by = caller.coordinator, caller.who.tenant, caller.who.key
+    if not caller.ignore and any(action.features for action in actions):
+        raise invalid("actions.features", "superarm does not learn by feature", "serve with --ignore-features")
+    ids = [action.id for action in actions]
+    if len(set(ids)) < len(ids):
+        raise invalid("actions", "an id stands twice", "give distinct ids")
+    if (tenant, name) not in coordinator.ledger.problems:
+        await coordinator.catch_up()
+    if (tenant, name) not in coordinator.ledger.problems:
+        permit(caller.who, "admin")
+        spec = ProblemSpec(arms=[f"superarm-slot-{n}" for n in range(SLOTS)], k=SLOTS, reward=RewardSpec("linear"))
+        spec = msgspec.structs.replace(spec, settings=WINDOW)
+        try:
+            await changing.create(coordinator, tenant, name, spec, by, caller.max_problems)
+        except RequestError as refusal:
+            if refusal.status != 409:
+                raise
+        spare = ArmsBody(retire=spec.arms)  # they only make room for slates as large as a request may ask for
+        await changing.change_arms(coordinator, tenant, name, spare, by)
+    learner = await coordinator.learner(tenant, name)
+    known = set(learner.arms.all)
+    if not known.issuperset(ids):
+        permit(caller.who, "admin")
+        fresh = ArmsBody(add=[id for id in ids if id not in known])
+        await changing.change_arms(coordinator, tenant, name, fresh, by)
+
+
+async def _baseline(coordinator: Coordinator, tenant: str, name: str, actions: list[str]) -> list[str] | None:
+    """The caller's own choice, where the mode answers with it."""
+    learner = await coordinator.learner(tenant, name)
+    return None if learner.settings.mode == "online" else actions
+
+
+async def rank(caller: Caller, body: RankRequest) -> dict[str, Any]:
+    """The action to take: ``rewardActionId``; the others follow in the order given."""
+    coordinator, tenant = caller.coordinator, caller.who.tenant
+    name = segment(body.context_features, caller.ignore)
+    await _problem(caller, name, body.actions)
+    ids = [action.id for action in body.actions]
+    free = [id for id in ids if id not in body.excluded_actions]
+    baseline = await _baseline(
+        coordinator, tenant, name, ids[:1]
+    )  # Personalizer's rule: the first action is the baseline
+    asked = AskBody(id=body.event_id, eligible=free, k=1, baseline=baseline, deferred=body.defer_activation)
+    record, _ = await ask(coordinator, tenant, name, asked)
+    learner = await coordinator.learner(tenant, name)
+    best = learner.arms.all[record.action[0]]
+    chance = record.asked.propensities[0] if record.asked.propensities else 1.0
+    rest = [id for id in ids if id != best]
+    others = max(len([id for id in free if id != best]), 1)
+    ranking = [{"id": best, "probability": chance}]
+    ranking += [{"id": id, "probability": (1.0 - chance) / others if id in free else 0.0} for id in rest]
+    return {"ranking": ranking, "eventId": record.asked.id, "rewardActionId": best}
+
+
+async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, Any]:
+    """One action per slot, none twice: the slate in slot order, exclusions of each slot kept."""
+    coordinator, tenant = caller.coordinator, caller.who.tenant
+    name = segment(body.context_features, caller.ignore)
+    await _problem(caller, name, body.actions)
+    if any(slot.features for slot in body.slots) and not caller.ignore:
+        raise invalid("slots.features", "superarm does not learn by feature", "serve with --ignore-features")
+    if len(body.slots) > len(body.actions):
+        raise invalid("slots", f"{len(body.slots)} slots for {len(body.actions)} actions", "give as many actions")
+    if len({slot.id for slot in body.slots}) < len(body.slots):
+        raise invalid("slots", "an id stands twice", "give distinct ids")
+    slots = [SlotBody(slot.id, slot.excluded_actions) for slot in body.slots]
+    ids = [action.id for action in body.actions]
+    baseline = await _baseline(coordinator, tenant, name, [slot.baseline_action for slot in body.slots])
+    if baseline is None:
+        _every_slot_can_be_filled(slots, ids)
+    asked = AskBody(id=body.event_id, eligible=ids, slots=slots, baseline=baseline, deferred=body.defer_activation)
+    record, _ = await ask(coordinator, tenant, name, asked)
+    learner = await coordinator.learner(tenant, name)
+    given = dict(zip(record.asked.slots, record.asked.action, strict=True))
+    filled = [{"id": slot.id, "rewardActionId": learner.arms.all[given[slot.id]]} for slot in body.slots]
+    return {"slots": filled, "eventId": record.asked.id}
+
+
+def _every_slot_can_be_filled(slots: list[SlotBody], ids: list[str]) -> None:
+    table = np.array([[id not in slot.excluded for id in ids] for slot in slots])
+    filled = Slots(table).k if table.any(axis=1).all() else 0
+    if filled < len(slots):
+        raise invalid("slots.excludedActions", "some slot cannot be filled", "exclude fewer actions, or give more")
+
+
+async def reward(caller: Caller, event: str, body: RewardRequest) -> None:
+    """The reward of a one-slot event."""
+    coordinator, tenant = caller.coordinator, caller.who.tenant
+    record = await coordinator.record((tenant, event))
+    learner = await coordinator.learner(tenant, record.asked.problem)
+    unit = UnitBody(learner.arms.all[record.action[0]], value=body.value)
+    await telling.tell(coordinator, (tenant, event), TellBody([unit]))
+
+
+async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest) -> None:
+    """The rewards of slots; what is not mentioned stays pending."""
+    coordinator, tenant = caller.coordinator, caller.who.tenant
+    record = await coordinator.record((tenant, event))
+    learner = await coordinator.learner(tenant, record.asked.problem)
+    given = dict(zip(record.asked.slots, record.asked.action, strict=False))
+    unknown = next((part.slot_id for part in body.reward if part.slot_id not in given), None)
+    if unknown is not None:
+        raise invalid("reward.slotId", f"{unknown!r} is no slot of this event", "give a slot that was ranked")
+    units = [UnitBody(learner.arms.all[given[part.slot_id]], value=part.value) for part in body.reward]
+    await telling.tell(coordinator, (tenant, event), TellBody(units))
+
+
+async def activate(caller: Caller, event: str) -> None:
+    """The event was used."""
+    await telling.activate(caller.coordinator, (caller.who.tenant, event), ActivateBody())

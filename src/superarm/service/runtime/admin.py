@@ -1,0 +1,165 @@
+"""Problems: creating them, changing their arms, items and settings, and past outcomes."""
+
+import asyncio
+import secrets
+
+import numpy as np
+from msgspec.structs import replace
+
+from superarm.actions import Subsets
+from superarm.errors import InvalidArgument
+from superarm.learner.growth import with_arms, with_items
+from superarm.learner.names import Names
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
+from superarm.service.domain.planning import arm_numbers
+from superarm.service.domain.problem import ProblemState, compile_kernels, past
+from superarm.service.domain.spec import (
+    MAX_ARMS,
+    MAX_ENTRIES,
+    MAX_ITEMS,
+    ProblemSpec,
+    Settings,
+    check_settings,
+    to_problem,
+)
+from superarm.service.errors import RequestError, conflict, invalid, unknown
+from superarm.service.runtime.ask import digest_request
+from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.schemas import ArmsBody, ItemsBody, PastBody
+
+
+async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
+    """Create a problem; False if it is there already, the same. Another of that name is a conflict."""
+    if (tenant, name) not in coordinator.ledger.problems:
+        await coordinator.catch_up()
+    known = coordinator.ledger.problems.get((tenant, name))
+    if known is None:
+        _check(spec)
+        if sum(owner == tenant for owner, _ in coordinator.ledger.problems) >= limit:
+            raise RequestError(
+                429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
+            )
+        key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
+        created = Created(now_ms(), spec, key, by)
+        await asyncio.to_thread(compile_kernels, created)  # compiling must not hold up others' requests
+        if await coordinator.create(tenant, name, created):
+            return True
+        known = coordinator.ledger.problems[tenant, name]
+    if known.created.spec != spec:
+        raise conflict(f"problem {name!r} exists, otherwise; change its arms, items or settings, or take another name")
+    return False
+
+
+def _check(spec: ProblemSpec) -> None:
+    try:
+        check_settings(spec.settings, to_problem(spec).actions)
+    except InvalidArgument as error:
+        raise invalid(error.argument, error.wrong, error.remedy) from None
+
+
+async def set_settings(coordinator: Coordinator, tenant: str, name: str, settings: Settings, by: str) -> bool:
+    """A new version of the settings; counters stay. The same settings change nothing."""
+
+    def plan(learner: ProblemState) -> Changed | None:
+        try:
+            check_settings(settings, learner.problem.actions)
+        except InvalidArgument as error:
+            raise invalid(error.argument, error.wrong, error.remedy) from None
+        if settings == learner.settings:
+            return None
+        return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
+
+    learner = await coordinator.learner(tenant, name)
+    plan(learner)
+    created = learner.created
+    await asyncio.to_thread(compile_kernels, replace(created, spec=replace(created.spec, settings=settings)))
+    return await coordinator.change(tenant, name, plan)
+
+
+async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: int, by: str) -> bool:
+    """The settings of an earlier version, as a new one."""
+    learner = await coordinator.learner(tenant, name)
+    if not 1 <= version <= len(learner.versions):
+        raise unknown("version", str(version))
+    return await set_settings(coordinator, tenant, name, learner.versions[version - 1], by)
+
+
+async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: ArmsBody, by: str) -> bool:
+    """Add and retire arms; those that are there, or retired already, are passed over."""
+
+    def plan(learner: ProblemState) -> Armed | None:
+        add = [arm for arm in dict.fromkeys(body.add) if arm not in set(learner.arms.all)]
+        if len(learner.arms.all) + len(add) > MAX_ARMS:
+            raise invalid("add", "too many arms", f"a problem has at most {MAX_ARMS}")
+        if add and not isinstance(learner.problem.actions, Subsets):
+            raise invalid("add", "the batches are listed", "create a problem with the new batches")
+        _fits(len(learner.arms.all) + len(add), learner.problem.n_items)
+        known = Names([*learner.arms.all, *add], "arms")
+        retire = [j for j in arm_numbers(known, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
+        if not add and not retire:
+            return None
+        if add:
+            with_arms(learner.problem, len(add), None, None)
+        return Armed(now_ms(), add, retire, by)
+
+    return await coordinator.change(tenant, name, plan)
+
+
+def _gone(learner: ProblemState, arm: int) -> bool:
+    return arm < len(learner.retired) and bool(learner.retired[arm])
+
+
+async def change_items(coordinator: Coordinator, tenant: str, name: str, body: ItemsBody, by: str) -> bool:
+    """Add and retire items; a retired item has the weight 0."""
+
+    def plan(learner: ProblemState) -> Itemed | None:
+        weights = [1.0] * len(body.add) if body.weights is None else body.weights
+        if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
+            raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one an item")
+        fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in set(learner.items.all)]
+        add, weights = [item for item, _ in fresh], [w for _, w in fresh]
+        if len(learner.items.all) + len(add) > MAX_ITEMS:
+            raise invalid("add", "too many items", f"a problem has at most {MAX_ITEMS}")
+        _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
+        retire = [i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.retired_items]
+        left = np.concatenate([np.delete(learner.problem.weights, retire), weights])
+        if not left.any():
+            raise invalid("retire", "no item with a weight would be left", "add one, or retire fewer")
+        if not add and not retire:
+            return None
+        if add:
+            with_items(learner.problem, weights)
+        return Itemed(now_ms(), add, weights, retire, by)
+
+    return await coordinator.change(tenant, name, plan)
+
+
+def _fits(n_arms: int, n_items: int) -> None:
+    if n_arms * n_items > MAX_ENTRIES:
+        raise invalid("add", f"{n_arms} arms x {n_items} items", f"a problem has at most {MAX_ENTRIES} entries")
+
+
+async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
+    """Past outcomes; the same id with the same body counts once."""
+    digest = digest_request(body)
+
+    def plan(learner: ProblemState) -> Warmed | None:
+        known = learner.warmed.get(body.id)
+        if known is not None:
+            if known != digest:
+                raise conflict(f"outcomes {body.id!r} were given before, otherwise; choose another id")
+            return None
+        n_items = learner.problem.n_items
+        if len(body.arms) != len(body.outcomes) or any(len(row) != n_items for row in body.outcomes):
+            raise invalid("outcomes", "wrong shape", f"give {len(body.arms)} rows of {n_items}, a row an arm")
+        places = {arm: place for place, arm in enumerate(learner.arms.all)}
+        missing = next((arm for arm in body.arms if arm not in places), None)
+        if missing is not None:
+            raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
+        rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
+        arms = [places[arm] for arm in body.arms]
+        t = learner.learner.past_round(past(learner.problem, arms, rows))
+        return Warmed(now_ms(), body.id, digest, arms, rows, t)
+
+    return await coordinator.change(tenant, name, plan)

@@ -1,0 +1,90 @@
+"""Asking for a decision: the body read, the slate chosen, the event written."""
+
+import asyncio
+import base64
+import hashlib
+import secrets
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from superarm.actions import Pinned
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.planning import wish_of
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import actions_of, rehearse_actions
+from superarm.service.errors import conflict
+from superarm.service.runtime.batcher import QueuedAsk
+from superarm.service.runtime.coordinator import Coordinator, StepTaken
+from superarm.service.schemas import AskBody
+
+
+async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -> tuple[DecisionRecord, bool]:
+    """The decision, and whether it is new. The same id with the same body gives the stored one."""
+    digest = _PLAIN_DIGEST if body == _PLAIN else digest_request(body)
+    if body.id is None:
+        return await _made(coordinator, tenant, name, new_id(), body, digest), True
+    key = (tenant, body.id)
+    async with coordinator.alone("decision", key):
+        known = coordinator.ledger.record(key)
+        if known is None:
+            try:
+                return await _made(coordinator, tenant, name, body.id, body, digest), True
+            except StepTaken:
+                known = await coordinator.record(key)
+    if known.asked.body != digest or known.asked.problem != name:
+        raise conflict(f"decision {body.id!r} was made for another request; choose another id")
+    return known, False
+
+
+async def _made(
+    coordinator: Coordinator, tenant: str, name: str, id: str, body: AskBody, digest: str
+) -> DecisionRecord:
+    learner = await coordinator.learner(tenant, name)
+    if body.pinned or body.slots or body.k is not None:
+        await _compile_ahead(learner, body)
+    ask = QueuedAsk(tenant, name, id, body, digest, learner, asyncio.get_running_loop().create_future())
+    coordinator.batcher.add(ask)
+    if not await ask.done:
+        raise StepTaken
+    record = coordinator.ledger.record((tenant, id))
+    return record if record is not None else await coordinator.record((tenant, id))
+
+
+_compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()
+
+
+async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
+    """Have the kernels for the action set of a request compiled in a thread: others' requests go on meanwhile."""
+    actions = actions_of(learner, wish_of(learner, body))
+    if actions is None:
+        return
+    inner = type(actions.actions) if isinstance(actions, Pinned) else None
+    kind = (type(learner.policy), learner.settings.policy.name, type(actions), inner)
+    known = _compiled.setdefault(learner, {})
+    if kind not in known:
+        rehearsal = asyncio.to_thread(rehearse_actions, learner.problem, learner.learner.policy, actions)
+        known[kind] = asyncio.create_task(rehearsal)
+    await asyncio.shield(known[kind])
+
+
+_chance = bytearray()
+
+
+def new_id() -> str:
+    """120 random bits of the system's, as 20 characters; fetched for many ids at once."""
+    if not _chance:
+        _chance.extend(secrets.token_bytes(15 * 512))
+    id = base64.urlsafe_b64encode(_chance[-15:]).decode("ascii")
+    del _chance[-15:]
+    return id
+
+
+_PLAIN = AskBody()
+_PLAIN_DIGEST = hashlib.sha256(msgspec.json.encode(_PLAIN)).hexdigest()[:32]
+
+
+def digest_request(body: msgspec.Struct) -> str:
+    """What makes two requests the same: all fields that were given."""
+    return hashlib.sha256(msgspec.json.encode(body)).hexdigest()[:32]

@@ -1,0 +1,233 @@
+"""The desk: takes requests, has events written, and only then lets them count.
+
+All state is touched on the event loop alone, so asking waits for no lock; the writer thread sees lines, not state.
+At most one event of a stream is on its way to the log at a time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Created
+from superarm.service.domain.ledger import Key, Ledger, LogEntry
+from superarm.service.domain.problem import ProblemState, compile_kernels
+from superarm.service.errors import overloaded, unknown
+from superarm.service.runtime.batcher import Batcher
+from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.locks import StreamLock, StreamLocks
+from superarm.service.runtime.writer import Writer, WriteRequest, fail_all, make_write
+from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
+from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+
+log = logging.getLogger("superarm.desk")
+
+SNAPSHOT_EVERY = 50_000
+"""Events between two snapshots: folding as many takes about 3 seconds, so a start after a crash waits no longer."""
+
+MAX_ATTEMPTS = 20
+
+
+class StepTaken(Exception):
+    """Another worker wrote this step first; plan anew."""
+
+
+class Coordinator:
+    """One process of the service, around a store."""
+
+    def __init__(self, store: Store, queue_limit: int = 10_000, snapshot_every: int = SNAPSHOT_EVERY) -> None:
+        self.store = store
+        self.position: Position = {}
+        self.ledger: Ledger
+        self.deadlines = Deadlines()
+        self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
+        self.locks = StreamLocks()
+        self._since_snapshot = 0
+        self._catching = asyncio.Lock()
+        self.batcher = Batcher(self)
+        self.ready = False
+
+    async def start(self) -> None:
+        """ReadEntry snapshot and log, then open."""
+        self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+        for key, record in self.ledger.pending.items():
+            self.deadlines.watch(key, record, resumed=True)
+        for kind in {_kind(learner): learner for learner in self.ledger.problems.values()}.values():
+            created = kind.created
+            now = replace(created, spec=replace(created.spec, settings=kind.settings))
+            await asyncio.to_thread(compile_kernels, now)
+        self.writer = Writer(self.store, self, self._queue_limit)
+        self.ready = True
+
+    async def stop(self) -> None:
+        """Write what is queued, leave a snapshot, and close."""
+        self.ready = False
+        await self.writer.stop()  # its reports were queued on this loop before it ended: all of them have been taken
+        if self._since_snapshot:
+            try:
+                await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
+            except Exception:
+                log.exception("no snapshot could be written; the next start reads more of the log")
+        await asyncio.to_thread(self.store.close)
+
+    def alone(self, kind: str, key: Key) -> StreamLock:
+        """Hold a stream: nobody else here plans or writes an event of it."""
+        return self.locks.held((kind, *key))
+
+    async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
+        """Have an event in the log and in the state, or raise: ``StepTaken``, or a refusal with 503."""
+        if not self.ready:
+            raise overloaded("the service is starting or stopping; try again")
+        done = asyncio.get_running_loop().create_future()
+        self.batcher.post(make_write(LogEntry(tenant, kind, stream, step, event), done))
+        if not await done:
+            raise StepTaken
+
+    def committed(self, batch: list[WriteRequest], kept: list[int]) -> None:
+        """The writer's report: let what is in the log count, then answer."""
+        mine = self.store.worker
+        known = self.position.get(mine, 0)  # reading the log may have been quicker than this report
+        for written, seq in zip(batch, kept, strict=True):
+            if seq > known:
+                self.position[mine] = seq
+                self._apply(written.entry)
+            written.settle()
+            if not written.done.done():
+                written.done.set_result(seq > 0)
+        self._snapshot_if_due()
+
+    def failed(self, batch: list[WriteRequest], error: Exception) -> None:
+        """The writer's report: nothing is acknowledged."""
+        fail_all(batch, overloaded(f"the log cannot be written: {error}", 2))
+
+    def uncounted(self) -> list[ReadEntry]:
+        """What is in the log but not in the state, of every worker, as one consistent read."""
+        return list(self.store.tail(dict(self.position)))
+
+    def reread(self, reads: list[ReadEntry]) -> None:
+        """After a failure: count what did reach the log although it was never acknowledged."""
+        self._take(reads)
+
+    def _take(self, reads: list[ReadEntry]) -> None:
+        """Apply events that were read from the log, except those that are in the state by now.
+
+        They come in an order in which they can be applied, not by number: until all of them are in the state, the
+        position does not describe it, and no snapshot may be taken.
+        """
+        known = dict(self.position)
+        for worker, seq, entry in reads:
+            if seq > known.get(worker, 0):
+                self.position[worker] = max(seq, self.position.get(worker, 0))
+                self._apply(entry)
+        self._snapshot_if_due()
+
+    def _apply(self, entry: LogEntry) -> None:
+        self.ledger.apply(entry)
+        if entry.kind == "decision" and entry.step == 0:
+            key = (entry.tenant, entry.stream)
+            record = self.ledger.pending.get(key)
+            if record is not None:
+                self.deadlines.watch(key, record)
+        self._since_snapshot += 1
+
+    def _snapshot_if_due(self) -> None:
+        """Called where the position describes the state: after a whole batch, never between two of its events."""
+        if self._since_snapshot >= self._snapshot_every:
+            self._since_snapshot = 0
+            saved = take_snapshot(self.ledger, self.position)
+            self.writer.run(lambda: self.store.save(saved))
+
+    async def catch_up(self) -> None:
+        """Take in what other workers wrote, and what this one wrote before it: others' events may build on both."""
+        if not self.store.shared:
+            return
+        async with self._catching:
+            self._take(await asyncio.to_thread(self.uncounted))
+
+    async def learner(self, tenant: str, name: str) -> ProblemState:
+        """A problem, or 404."""
+        if (tenant, name) not in self.ledger.problems:
+            await self.catch_up()
+        found = self.ledger.problems.get((tenant, name))
+        if found is None:
+            raise unknown("problem", name)
+        return found
+
+    async def record(self, key: Key) -> DecisionRecord:
+        """A decision, or 404; one that memory lost is read from the log."""
+        found = self.ledger.record(key)
+        if found is None and "\0" in key[1]:
+            raise unknown("decision", key[1])  # no id has one, and PostgreSQL takes none in a query
+        if found is None:
+            await self.catch_up()
+            found = self.ledger.record(key)
+        if found is None:
+            shared = self.store.shared
+            found = (
+                await asyncio.to_thread(recall_decision, self.store, key)
+                if shared
+                else recall_decision(self.store, key)
+            )
+            if found is None:
+                raise unknown("decision", key[1])
+            if found.closed:
+                self.ledger.remember(key, found)
+        return found
+
+    async def decide(
+        self, key: Key, plan: Callable[[DecisionRecord, ProblemState], Any]
+    ) -> tuple[bool, DecisionRecord, Any]:
+        """Let ``plan`` make the next event of a decision, have it written, and give the decision as it is then."""
+        async with self.alone("decision", key):
+            for _ in range(MAX_ATTEMPTS):
+                record = await self.record(key)
+                learner = await self.learner(key[0], record.asked.problem)
+                event = plan(record, learner)
+                if event is None:
+                    return False, record, None
+                try:
+                    await self.write(key[0], "decision", key[1], record.step + 1, event)
+                except StepTaken:
+                    await self._behind(key)
+                    continue
+                return True, self.ledger.record(key) or record, event
+        raise overloaded("too many workers write to this decision at once; try again")
+
+    async def _behind(self, key: Key) -> None:
+        await self.catch_up()
+        self.ledger.closed.pop(key, None)
+
+    async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any]) -> bool:
+        """Let ``plan`` make the next event of a problem, and have it written."""
+        async with self.alone("problem", (tenant, name)):
+            for _ in range(MAX_ATTEMPTS):
+                learner = await self.learner(tenant, name)
+                event = plan(learner)
+                if event is None:
+                    return False
+                try:
+                    await self.write(tenant, "problem", name, learner.step + 1, event)
+                except StepTaken:
+                    await self.catch_up()
+                    continue
+                return True
+        raise overloaded("too many workers change this problem at once; try again")
+
+    async def create(self, tenant: str, name: str, event: Created) -> bool:
+        """Create a problem; False if another came first."""
+        async with self.alone("problem", (tenant, name)):
+            try:
+                await self.write(tenant, "problem", name, 0, event)
+            except StepTaken:
+                await self.catch_up()
+                return False
+            return True
+
+
+def _kind(learner: ProblemState) -> tuple[object, ...]:
+    """What decides which kernels are compiled."""
+    spec = learner.created.spec
+    return learner.settings.policy.name, type(learner.policy), spec.reward.name, spec.batches is None

@@ -1,0 +1,123 @@
+"""Feedback, activation and the end of windows: bodies read, rules applied, events written."""
+
+import asyncio
+import logging
+
+from superarm.service.domain import feedback_rules as rules
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import ALL, UNSEEN, Told, Unit
+from superarm.service.domain.ledger import Key
+from superarm.service.domain.planning import arm_numbers
+from superarm.service.domain.problem import ProblemState
+from superarm.service.errors import RequestError, invalid
+from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.schemas import ActivateBody, AppliedReply, TellBody, UnitBody
+
+log = logging.getLogger("superarm.telling")
+
+MAX_EXPIRED_PER_SWEEP = 500
+
+
+async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedReply:
+    """Feedback of a decision."""
+    return reply(*await coordinator.decide(key, lambda record, learner: plan_feedback(record, learner, body)))
+
+
+def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
+    """The event that feedback makes, or None if it changes nothing."""
+    units = parse_units(record, learner, body)
+    try:
+        event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
+    except RequestError as refusal:
+        learner.history.conflicting += refusal.status == 409
+        raise
+    learner.history.repeated += event is None
+    return event
+
+
+def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedReply:
+    """What became of feedback: ``record`` is the decision after it."""
+    late = event.late if event is not None else record.closed == "expired"
+    learnt = event is not None and applied and (event.learn or not event.late)
+    return AppliedReply(learnt, late, state_of(record))
+
+
+async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> AppliedReply:
+    """A decision was shown, as given or otherwise."""
+
+    def plan(record: DecisionRecord, learner: ProblemState) -> object:
+        shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
+        return rules.activation(record, shown, now_ms())
+
+    applied, record, _ = await coordinator.decide(key, plan)
+    return AppliedReply(applied, False, state_of(record))
+
+
+async def expire(coordinator: Coordinator) -> None:
+    """End the windows that are over, for ever; a failing log is tried again."""
+    while True:
+        keys = coordinator.deadlines.due(MAX_EXPIRED_PER_SWEEP)
+        await asyncio.gather(*(_expire_one(coordinator, key) for key in keys))
+        coordinator.deadlines.compact(coordinator.ledger.pending, len(coordinator.ledger.pending))
+        await asyncio.sleep(0.0 if len(keys) == MAX_EXPIRED_PER_SWEEP else 0.05)
+
+
+async def _expire_one(coordinator: Coordinator, key: Key) -> None:
+    if key not in coordinator.ledger.pending:
+        return
+    try:
+        await coordinator.decide(key, lambda record, learner: rules.expiry(record, learner.settings, now_ms()))
+    except RequestError:
+        coordinator.deadlines.again(key, 1.0)
+    except Exception:
+        log.exception("a window could not be ended")
+        coordinator.deadlines.again(key, 5.0)
+
+
+def state_of(record: DecisionRecord) -> str:
+    """open, deferred, complete, expired or unshown."""
+    return record.closed or ("open" if record.active else "deferred")
+
+
+def parse_units(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list[Unit]:
+    """Feedback as numbers: of units by name, or of a matrix in slate order."""
+    if (body.feedback is None) == (body.outcome is None):
+        raise invalid("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
+    if body.feedback is not None:
+        if body.seen is not None:
+            raise invalid("seen", "goes with outcome", "in a unit of feedback write seen: false")
+        return [_unit(record, learner, unit) for unit in body.feedback]
+    return _flat(record, body)
+
+
+def _unit(record: DecisionRecord, learner: ProblemState, unit: UnitBody) -> Unit:
+    if (unit.value is None) == unit.seen:
+        raise invalid("feedback.value", "a unit needs a value, or seen: false", "give exactly one of the two")
+    arm = learner.arms.number(unit.arm)
+    if arm is None or arm not in record.action:
+        raise invalid("feedback.arm", f"{unit.arm!r} is not in the slate", "report only arms that were shown")
+    item = ALL if unit.item is None else learner.items.number(unit.item)
+    if item is None:
+        raise invalid("feedback.item", f"unknown {unit.item!r}", "report only items of the problem")
+    if item >= record.asked.n_items:
+        raise invalid("feedback.item", f"{unit.item!r} was added after this decision", "it takes only older items")
+    return arm, item, UNSEEN if unit.value is None else unit.value
+
+
+def _flat(record: DecisionRecord, body: TellBody) -> list[Unit]:
+    outcome, seen, n_items = body.outcome or [], body.seen, record.asked.n_items
+    shape = f"give {len(record.action)} rows of {n_items}, a row an arm in slate order"
+    if len(outcome) != len(record.action) or any(len(row) != n_items for row in outcome):
+        raise invalid("outcome", "wrong shape", shape)
+    if seen is not None and [len(row) for row in seen] != [n_items] * len(record.action):
+        raise invalid("seen", "wrong shape", shape)
+    units = list[Unit]()
+    for place, (arm, row) in enumerate(zip(record.action, outcome, strict=True)):
+        marks = seen[place] if seen is not None else [True] * n_items
+        for item, (value, mark) in enumerate(zip(row, marks, strict=True)):
+            if not mark:
+                units.append((arm, item, UNSEEN))
+            elif value is not None:
+                units.append((arm, item, value))
+    return units

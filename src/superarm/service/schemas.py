@@ -1,0 +1,195 @@
+"""Requests and answers of the HTTP interface."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from superarm.service.domain.spec import MAX_ARMS, MAX_K, Name, ProblemSpec, Settings, Share, Weight
+
+MAX_BULK = 10_000
+
+Arms = Annotated[list[Name], Meta(max_length=MAX_ARMS)]
+
+
+class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a client sends: unknown fields are refused."""
+
+
+class SlotBody(Body, frozen=True):
+    """A named place of the slate, and the arms that may not stand there."""
+
+    id: Name
+    excluded: Arms = field(default_factory=list)
+
+
+class AskBody(Body, frozen=True):
+    """Ask for a decision; every field may be left out."""
+
+    id: Name | None = None
+    eligible: Arms | None = None
+    excluded: Arms = field(default_factory=list)
+    pinned: Annotated[list[Name], Meta(max_length=MAX_K)] = field(default_factory=list)
+    k: Annotated[int, Meta(ge=1, le=MAX_K)] | None = None
+    slots: Annotated[list[SlotBody], Meta(min_length=1, max_length=MAX_K)] | None = None
+    baseline: Annotated[list[Name], Meta(min_length=1, max_length=MAX_K)] | None = None
+    deferred: bool = False
+
+
+class AskManyBody(Body, frozen=True):
+    """Ask for several decisions at once."""
+
+    decisions: Annotated[list[AskBody], Meta(min_length=1, max_length=MAX_BULK)]
+
+
+class UnitBody(Body, frozen=True):
+    """What one arm did, for one item or, without ``item``, for all: a ``value``, or ``seen: false``."""
+
+    arm: Name
+    item: Name | None = None
+    value: Share | None = None
+    seen: bool = True
+
+
+Matrix = Annotated[list[Annotated[list[Share | None], Meta(max_length=10_000)]], Meta(max_length=MAX_K)]
+
+
+class TellBody(Body, frozen=True):
+    """Feedback: a list of units, or ``outcome``, a row an arm of the slate; null stays pending.
+
+    ``seen`` marks, in the shape of ``outcome``, what was not observed and will not be.
+    """
+
+    feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
+    outcome: Matrix | None = None
+    seen: Annotated[list[list[bool]], Meta(max_length=MAX_K)] | None = None
+    amend: bool = False
+
+
+class BulkLine(TellBody, frozen=True, kw_only=True):
+    """A line of bulk feedback."""
+
+    decision: Name
+
+
+class ActivateBody(Body, frozen=True):
+    """A decision was shown: as it was given, or as ``shown``; an empty list means it never was."""
+
+    shown: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
+
+
+class ArmsBody(Body, frozen=True):
+    """Arms to add and to retire."""
+
+    add: Arms = field(default_factory=list)
+    retire: Arms = field(default_factory=list)
+
+
+class ItemsBody(Body, frozen=True):
+    """Items to add, with weights (1 by default), and to retire."""
+
+    add: Arms = field(default_factory=list)
+    weights: list[Weight] | None = None
+    retire: Arms = field(default_factory=list)
+
+
+class PastBody(Body, frozen=True):
+    """Outcomes without a decision, for a warm start: ``arms[n]`` did ``outcomes[n]``, null where nothing was seen."""
+
+    id: Name
+    arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_BULK)]
+    outcomes: Annotated[list[list[Share | None]], Meta(min_length=1, max_length=MAX_BULK)]
+
+
+class DecisionReply(Struct, frozen=True, omit_defaults=True):
+    """A decision: ``arms`` in slate order, ``action`` their numbers."""
+
+    id: str
+    problem: str
+    arms: list[str]
+    action: list[int]
+    t: int
+    version: int
+    state: str
+    created: bool = False
+    propensities: list[float] | None = None
+    policy_arms: list[str] | None = None
+    slots: list[str] | None = None
+
+
+class DecisionsReply(Struct, frozen=True):
+    """Several decisions, in the order asked; a refusal stands in its place."""
+
+    decisions: list[Any]
+
+
+class AppliedReply(Struct, frozen=True):
+    """What feedback changed: ``state`` is open, deferred, complete, expired or unshown."""
+
+    applied: bool
+    late: bool
+    state: str
+
+
+class ArmRow(Struct, frozen=True):
+    """What is known of one arm: means and variances an item; null where nothing was seen."""
+
+    arm: str
+    pulls: int
+    pending: int
+    retired: bool
+    seen: list[int]
+    mean: list[float | None]
+    variance: list[float | None]
+
+
+class ProblemReply(Struct, frozen=True):
+    """A problem as it stands."""
+
+    name: str
+    n_arms: int
+    n_items: int
+    k: int
+    decisions: int
+    pending: int
+    version: int
+    settings: Settings
+    items: list[str]
+    weights: list[float]
+
+
+class ArmsReply(Struct, frozen=True):
+    """A page of arms."""
+
+    arms: list[ArmRow]
+    total: int
+
+
+class NamesReply(Struct, frozen=True):
+    """The names of all problems."""
+
+    problems: list[str]
+
+
+class VersionsReply(Struct, frozen=True):
+    """All versions of the settings; the last is in force."""
+
+    versions: list[Settings]
+
+
+class SpecReply(Struct, frozen=True):
+    """How the problem was written down when it was created."""
+
+    spec: ProblemSpec
+
+
+class ErrorBody(Struct, frozen=True):
+    """Why nothing was done."""
+
+    code: str
+    message: str
+
+
+class ErrorReply(Struct, frozen=True):
+    """Why nothing was done."""
+
+    error: ErrorBody

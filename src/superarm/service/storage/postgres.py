@@ -1,0 +1,202 @@
+"""The log in PostgreSQL, for many workers: each writes under its own name and follows the others.
+
+No counter row is shared, so nobody waits for anybody: a worker numbers its own events, in the order in which they
+commit, and reads the others' by (worker, number). Whose event takes a place in a stream is decided by the unique
+index. Sequences are not used: they commit out of order.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from superarm.errors import MissingExtra, SuperarmError
+from superarm.service.domain.ledger import LogEntry
+from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+
+try:
+    import psycopg
+except ImportError:
+    raise MissingExtra("psycopg", "postgres") from None
+
+SLOTS = 256
+KEPT_SNAPSHOTS = 2
+_LOCK = 0x5A5A  # the class of superarm's advisory locks; slot -1 guards migrations
+
+MIGRATIONS = [
+    """
+    CREATE TABLE superarm_workers (worker text PRIMARY KEY);
+    CREATE TABLE superarm_events (
+        worker text NOT NULL, seq bigint NOT NULL,
+        tenant text NOT NULL, kind text NOT NULL, stream text NOT NULL, step integer NOT NULL,
+        body text NOT NULL,
+        PRIMARY KEY (worker, seq),
+        UNIQUE (tenant, kind, stream, step)
+    );
+    CREATE TABLE superarm_snapshots (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
+    );
+    CREATE TABLE superarm_keys (
+        id text PRIMARY KEY, digest text NOT NULL, tenant text NOT NULL, scopes text NOT NULL,
+        created bigint NOT NULL, revoked bigint, note text NOT NULL
+    );
+    """,
+]
+"""A script a version; ``superarm_version`` counts those that have run."""
+
+_INSERT = """
+INSERT INTO superarm_events (worker, seq, tenant, kind, stream, step, body)
+SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::int[], %s::text[])
+    AS line (seq, tenant, kind, stream, step, body)
+ORDER BY tenant, kind, stream, step -- all workers in one order: no deadlocks
+ON CONFLICT (tenant, kind, stream, step) DO NOTHING RETURNING seq
+"""
+_TAIL = """
+SELECT event.worker, event.seq, tenant, kind, stream, step, body
+FROM superarm_workers AS known CROSS JOIN LATERAL (
+    SELECT * FROM superarm_events
+    WHERE worker = known.worker AND seq > coalesce((%s::jsonb ->> known.worker)::bigint, 0)
+) AS event
+WHERE kind LIKE %s
+ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every stream in its own order
+"""
+
+
+class Postgres:
+    """A store in the database at ``url``; with ``slot``, one of its workers."""
+
+    shared = True
+
+    def __init__(self, url: str, *, slot: bool = True) -> None:
+        self._url = url
+        self.worker = ""
+        self._reader = _connected(url)
+        try:
+            migrate(self._reader)
+            self._writer = self._claimed(range(SLOTS)) if slot else _connected(url)
+        except BaseException:
+            self._reader.close()
+            raise
+        self._seq = self.last() if slot else 0
+
+    def _claimed(self, slots: range) -> Any:
+        connection = _connected(self._url)
+        for number in slots:
+            if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_LOCK, number)).fetchone()[0]:
+                self.worker = f"w{number}"
+                connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (self.worker,))
+                return connection
+        connection.close()
+        raise SuperarmError(f"all of the workers {slots[0]} to {slots[-1]} are taken; stop some")
+
+    def _writing(self) -> Any:
+        if self._writer.closed:
+            number = int(self.worker[1:])
+            self._writer = self._claimed(range(number, number + 1))
+            self._seq = self.last()
+        return self._writer
+
+    def _reading(self) -> Any:
+        if self._reader.closed:
+            self._reader = _connected(self._url)
+        return self._reader
+
+    def commit(self, lines: list[LogLine]) -> list[int]:
+        connection = self._writing()
+        numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
+        tenants, kinds, streams, steps, bodies = (list(column) for column in zip(*lines, strict=True))
+        texts = [body.decode() for body in bodies]
+        with connection.transaction():
+            rows = connection.execute(_INSERT, (self.worker, numbers, tenants, kinds, streams, steps, texts)).fetchall()
+        self._seq += len(lines)
+        kept = {row[0] for row in rows}
+        return [number if number in kept else 0 for number in numbers]
+
+    def last(self) -> int:
+        query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
+        return int(self._writing().execute(query, (self.worker,)).fetchone()[0])
+
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        values = (json.dumps(after), "problem" if problems else "%")
+        with self._reading().cursor() as cursor:
+            cursor.execute(_TAIL, values)
+            for worker, seq, tenant, kind, stream, step, body in cursor:
+                yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
+
+    @contextlib.contextmanager
+    def read_transaction(self) -> Iterator[None]:
+        connection = self._reading()
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
+        query = (
+            "SELECT tenant, kind, stream, step, body FROM superarm_events"
+            " WHERE tenant = %s AND kind = %s AND stream = %s ORDER BY step"
+        )
+        rows = self._reading().execute(query, (tenant, kind, stream)).fetchall()
+        return [decode_line(LogLine(*row)) for row in rows]
+
+    def snapshots(self) -> Iterator[SavedSnapshot]:
+        for digest, body in self._reading().execute("SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"):
+            yield SavedSnapshot(digest, bytes(body))
+
+    def save(self, saved: SavedSnapshot) -> None:
+        connection = self._writing()
+        with connection.transaction():
+            connection.execute("INSERT INTO superarm_snapshots (digest, body) VALUES (%s, %s)", saved)
+            connection.execute(
+                "DELETE FROM superarm_snapshots WHERE id NOT IN"
+                " (SELECT id FROM superarm_snapshots ORDER BY id DESC LIMIT %s)",
+                (KEPT_SNAPSHOTS,),
+            )
+
+    def forget(self, saved: SavedSnapshot) -> None:
+        self._writing().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
+
+    def keep_out_others(self) -> None:
+        query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
+        taken = [number for number, free in self._writer.execute(query, (_LOCK, SLOTS - 1)).fetchall() if not free]
+        if taken:
+            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
+
+    def key_rows(self) -> list[KeyRow]:
+        query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
+        return [KeyRow(*row) for row in self._reading().execute(query).fetchall()]
+
+    def put_key(self, row: KeyRow) -> None:
+        self._reading().execute(
+            "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
+            row,
+        )
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
+def _connected(url: str) -> Any:
+    try:
+        connection = psycopg.connect(url, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise SuperarmError(f"--db: PostgreSQL cannot be reached: {error}") from None
+    connection.execute("SET synchronous_commit = on")
+    return connection
+
+
+def migrate(connection: Any) -> None:
+    """Bring the tables up to this version, one process at a time; refuse those of a newer one."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s, -1)", (_LOCK,))
+        connection.execute("CREATE TABLE IF NOT EXISTS superarm_version (version integer NOT NULL)")
+        row = connection.execute("SELECT max(version) FROM superarm_version").fetchone()
+        version = row[0] or 0
+        if version > len(MIGRATIONS):
+            raise SuperarmError(
+                f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
+            )
+        for number, script in enumerate(MIGRATIONS[version:], version + 1):
+            connection.execute(script)
+            connection.execute("INSERT INTO superarm_version VALUES (%s)", (number,))

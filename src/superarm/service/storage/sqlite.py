@@ -1,0 +1,197 @@
+"""The log in one SQLite file: WAL, every commit on disk before it is answered, one process at a time."""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from superarm.errors import SuperarmError
+from superarm.service.domain.ledger import LogEntry
+from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+
+KEPT_SNAPSHOTS = 2
+
+MIGRATIONS = [
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
+        crc INTEGER NOT NULL, body BLOB NOT NULL,
+        UNIQUE (tenant, kind, stream, step)
+    ) STRICT;
+    CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
+    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+    CREATE TABLE keys (
+        id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
+        created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
+    ) STRICT;
+    """,
+]
+"""A script a version: ``user_version`` counts those that have run."""
+
+_INSERT = """
+INSERT INTO events (tenant, kind, stream, step, crc, body)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(value ->> 5 AS BLOB)
+FROM json_each(?) WHERE true ORDER BY key
+ON CONFLICT (tenant, kind, stream, step) DO NOTHING
+"""
+"""A whole batch and its commit in one statement: the thread gives up the interpreter once, not once a row."""
+
+_SELECT = "SELECT seq, tenant, kind, stream, step, crc, body FROM events"
+
+
+class DamagedLog(SuperarmError):
+    """The log is not what was written; the message says where."""
+
+
+class Sqlite:
+    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it."""
+
+    worker, shared = "", False
+
+    def __init__(self, path: Path, *, lock: bool = True) -> None:
+        self.path = path
+        self._lock = _locked(path) if lock else None
+        self._writer = _connected(path)
+        self._reader = _connected(path)
+        migrate(self._writer)
+        count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
+        if count != last:
+            raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
+
+    def commit(self, lines: list[LogLine]) -> list[int]:
+        rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
+        written = self._writer.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
+        first = (written.lastrowid or 0) - written.rowcount + 1
+        if written.rowcount == len(lines):
+            return list(range(first, first + len(lines)))
+        return self._kept(lines, first, written.rowcount)
+
+    def _kept(self, lines: list[LogLine], first: int, n: int) -> list[int]:
+        """Which lines of a batch got the ``n`` numbers from ``first`` on; 0 for those whose place was taken."""
+        free = set(range(first, first + n))
+        where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ?"
+        kept = []
+        for line in lines:
+            (seq,) = self._writer.execute(where, line[:4]).fetchone()
+            kept.append(seq if seq in free else 0)
+            free.discard(seq)
+        return kept
+
+    def last(self) -> int:
+        return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        only = " AND kind = 'problem'" if problems else ""
+        for row in self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),)):
+            yield ReadEntry("", row[0], _entry(row))
+
+    @contextlib.contextmanager
+    def read_transaction(self) -> Iterator[None]:
+        self._reader.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._reader.execute("ROLLBACK")
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
+        where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
+        return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
+
+    def snapshots(self) -> Iterator[SavedSnapshot]:
+        for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
+            yield SavedSnapshot(digest, body)
+
+    def save(self, saved: SavedSnapshot) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
+            connection.execute(
+                "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
+            )
+
+    def forget(self, saved: SavedSnapshot) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("DELETE FROM snapshots WHERE digest = ? AND body = ?", saved)
+
+    def keep_out_others(self) -> None:
+        if self._lock is None:
+            self._lock = _locked(self.path)
+
+    def key_rows(self) -> list[KeyRow]:
+        rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")
+        return [KeyRow(*row) for row in rows.fetchall()]
+
+    def put_key(self, row: KeyRow) -> None:
+        with _transaction(self._writer) as connection:
+            connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def check(self) -> str:
+        """SQLite's own integrity check: ``"ok"``, or what is wrong."""
+        return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
+
+    def backup(self, target: Path) -> None:
+        """A consistent copy, while the service runs."""
+        with sqlite3.connect(target) as copy:
+            self._reader.backup(copy)
+        copy.close()
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA busy_timeout = 10000")
+    return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to this version; refuse a file of a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise SuperarmError(
+            f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
+        )
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _locked(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path.parent / f".{path.name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
+    return handle
+
+
+def _entry(row: Any) -> LogEntry:
+    seq, tenant, kind, stream, step, crc, body = row
+    if zlib.crc32(body) != crc:
+        raise DamagedLog(f"event {seq} is damaged: its checksum does not fit; restore a backup")
+    return decode_line(LogLine(tenant, kind, stream, step, body))

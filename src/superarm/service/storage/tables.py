@@ -1,0 +1,175 @@
+"""The log as a table, and a table as past outcomes: Parquet and CSV, with the Open Bandit data's field names.
+
+One row an arm of a slate and an item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
+1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it).
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from superarm.errors import InvalidArgument, MissingExtra
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
+from superarm.service.domain.ledger import Ledger
+from superarm.service.storage.base import Store, recall_decision
+
+FIELDS = {
+    "timestamp": "int64",
+    "tenant": "string",
+    "problem": "string",
+    "decision": "string",
+    "t": "int64",
+    "version": "int64",
+    "state": "string",
+    "position": "int64",
+    "item_id": "int64",
+    "arm": "string",
+    "item": "string",
+    "click": "double",
+    "defaulted": "bool",
+    "propensity_score": "double",
+}
+_RISKY = ("=", "+", "-", "@", "\t", "\r")
+
+
+def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
+    """The decisions of the log, entry by entry."""
+    names = Ledger()
+    for read in store.tail({}, problems=True):
+        names.apply(read.entry)
+    for key in _decisions(store):
+        record = recall_decision(store, key)
+        if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
+            continue
+        yield from _entries(key[0], record, names)
+
+
+def _decisions(store: Store) -> list[tuple[str, str]]:
+    return [
+        (read.entry.tenant, read.entry.stream)
+        for read in store.tail({})
+        if read.entry.kind == "decision" and read.entry.step == 0
+    ]
+
+
+def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dict[str, Any]]:
+    asked = record.asked
+    learner = names.problems[tenant, asked.problem]
+    state = record.closed or ("open" if record.active else "deferred")
+    same = record.action == asked.action
+    for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
+        for item in range(asked.n_items):
+            value = PENDING if row is None else row[item]
+            defaulted = value == DEFAULTED
+            value = record.fill if defaulted and record.fill is not None else value
+            yield {
+                "timestamp": asked.at,
+                "tenant": tenant,
+                "problem": asked.problem,
+                "decision": asked.id,
+                "t": asked.t,
+                "version": asked.version,
+                "state": state,
+                "position": place + 1,
+                "item_id": arm,
+                "arm": learner.arms.all[arm],
+                "item": learner.items.all[item],
+                "click": value if value >= 0.0 else None,
+                "defaulted": defaulted,
+                "propensity_score": asked.propensities[place] if asked.propensities and same else None,
+            }
+
+
+def export(table: Iterable[dict[str, Any]], target: Path) -> int:
+    """Write the rows to a .csv or .parquet file; how many there were."""
+    if target.suffix == ".csv":
+        return _export_csv(table, target)
+    if target.suffix == ".parquet":
+        return _export_parquet(table, target)
+    raise InvalidArgument("target", f"{target.name!r}", "give a name that ends in .csv or .parquet")
+
+
+def _export_csv(table: Iterable[dict[str, Any]], target: Path) -> int:
+    n = 0
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        for row in table:
+            writer.writerow({name: _harmless(value) for name, value in row.items()})
+            n += 1
+    return n
+
+
+def _harmless(value: Any) -> Any:
+    """Names are untrusted: a spreadsheet must not take one for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_RISKY) else value
+
+
+def _export_parquet(table: Iterable[dict[str, Any]], target: Path) -> int:
+    arrow, parquet = _arrow()
+    types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
+    schema = arrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
+    n, batch = 0, list[dict[str, Any]]()
+    with parquet.ParquetWriter(target, schema) as writer:
+        for row in table:
+            batch.append(row)
+            n += 1
+            if len(batch) == 50_000:
+                writer.write_table(arrow.Table.from_pylist(batch, schema))
+                batch = []
+        writer.write_table(arrow.Table.from_pylist(batch, schema))
+    return n
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "lab") from None
+    return pyarrow, parquet
+
+
+def observations(source: Path) -> Iterator[tuple[str, dict[str, float]]]:
+    """Pulls out of a .csv or .parquet file with the columns arm (or item_id), item and click.
+
+    Rows of the same ``decision`` and arm that follow each other are one pull; without an item, a value counts for all,
+    under the name "".
+    """
+    last: Any = None
+    values: dict[str, float] = {}
+    for n, row in enumerate(_table(source), 1):
+        arm, click = row.get("arm") or row.get("item_id"), row.get("click")
+        if arm is None or "click" not in row:
+            raise InvalidArgument("source", f"row {n} has no arm or click", "give columns arm, item and click")
+        place = (str(arm), row.get("decision") or n)
+        if place != last and values:
+            yield last[0].removeprefix("'"), values
+            values = {}
+        last = place
+        if click not in (None, ""):
+            values[str(row.get("item") or "").removeprefix("'")] = _value(click, n)
+    if values:
+        yield last[0].removeprefix("'"), values
+
+
+def _table(source: Path) -> Iterator[dict[str, Any]]:
+    if source.suffix == ".parquet":
+        _, parquet = _arrow()
+        yield from parquet.read_table(source).to_pylist()
+    elif source.suffix == ".csv":
+        with source.open(newline="", encoding="utf-8") as file:
+            yield from csv.DictReader(file)
+    else:
+        raise InvalidArgument("source", f"{source.name!r}", "give a name that ends in .csv or .parquet")
+
+
+def _value(click: Any, n: int) -> float:
+    try:
+        value = float(click)
+    except (TypeError, ValueError):
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        raise InvalidArgument("source", f"row {n}: click {click!r}", "give numbers in [0, 1]")
+    return value

@@ -1,0 +1,121 @@
+"""Check that the log is sound and that the counters are what it says, from the first event on; repair snapshots."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from superarm.errors import SuperarmError
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.ledger import Key, Ledger, LogEntry, fold
+from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.snapshot import Counters, decode_snapshot, encode_counters, restore_ledger, take_snapshot
+
+
+class VerifyReport(NamedTuple):
+    """What was found: ``faults`` is empty if all is well."""
+
+    events: int
+    problems: int
+    open: int
+    snapshots: int
+    faults: list[str]
+
+
+def verify(store: Store) -> VerifyReport:
+    """Check the database, the checksums, every snapshot, and that the counters in use equal the fold of the log.
+
+    All is read in one transaction, so a service may write meanwhile. ``DamagedLog`` is raised where an event cannot be
+    read at all.
+    """
+    with store.read_transaction():
+        return _verified(store)
+
+
+def _verified(store: Store) -> VerifyReport:
+    faults = []
+    check = getattr(store, "check", None)
+    if check is not None and (found := check()) != "ok":
+        faults.append(f"the database is damaged: {found}")
+    whole, n_events = _folded(store, None)
+    live, _, _ = restore_ledger(store)
+    faults += _compared(_all(whole), _all(live), "the counters")
+    if _steps(whole.pending) != _steps(live.pending):
+        faults.append("the open decisions differ from the fold of the log")
+    n_snapshots = 0
+    for n_snapshots, saved in enumerate(store.snapshots(), 1):
+        faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
+    return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
+
+
+def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
+    """Where a snapshot differs from the fold of the log up to its position."""
+    snapshot = decode_snapshot(saved)
+    if snapshot is None:
+        return [f"{what}: its hash does not fit"]
+    past, _ = _folded(store, snapshot.position)
+    faults = _compared(_all(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
+    if _steps(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
+        faults.append(f"{what}: its open decisions differ from the fold of the log")
+    return faults
+
+
+def _steps(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
+    return {key: record.step for key, record in records.items()}
+
+
+class Repaired(NamedTuple):
+    """What ``repair`` did: snapshots that disagreed with the log and were deleted, and those that were kept.
+
+    ``events`` are held by the snapshot that was written in place of the deleted ones.
+    """
+
+    deleted: int
+    kept: int
+    events: int
+
+
+def repair(store: Store) -> Repaired:
+    """Delete the snapshots that disagree with the log and write one that is the fold of it.
+
+    The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
+    """
+    store.keep_out_others()
+    check = getattr(store, "check", None)
+    if check is not None and (found := check()) != "ok":
+        raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
+    every = list(store.snapshots())
+    wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
+    if not wrong:
+        return Repaired(0, len(every), 0)
+    whole, n_events = _folded(store, None)
+    position: Position = {}
+    for read in store.tail({}):
+        position[read.worker] = max(read.seq, position.get(read.worker, 0))
+    for saved in wrong:
+        store.forget(saved)
+    store.save(take_snapshot(whole, position))
+    return Repaired(len(wrong), len(every) - len(wrong), n_events)
+
+
+def _folded(store: Store, until: Position | None) -> tuple[Ledger, int]:
+    n_events = 0
+
+    def entries() -> Iterator[LogEntry]:
+        nonlocal n_events
+        for read in store.tail({}):
+            if until is None or read.seq <= until.get(read.worker, 0):
+                n_events += 1
+                yield read.entry
+
+    return fold(entries(), lambda key, step: recall_decision(store, key, step)), n_events
+
+
+def _all(ledger: Ledger) -> dict[tuple[str, str], Counters]:
+    return {key: encode_counters(*key, learner) for key, learner in ledger.problems.items()}
+
+
+def _compared(want: dict[tuple[str, str], Counters], have: dict[tuple[str, str], Counters], what: str) -> list[str]:
+    faults = [f"{what}: problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
+    for key in want.keys() & have.keys():
+        if want[key] != have[key]:
+            faults.append(f"{what} of problem {key[1]!r} differ from the fold of the log")
+    return faults
