@@ -18,7 +18,7 @@ import numpy as np
 import superarm as sa
 from benchmarks import literal, native, sparse
 from benchmarks.states import parameters
-from superarm.actions import Candidates
+from superarm.candidates import Candidates
 from superarm.oracles import Default, maximize
 from superarm.streams import new_stream
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Candidates
+from superarm.candidates import Candidates
 from tests.left_out import COMPILED  # compiled, every kind of action set costs seconds
 
 plain = pytest.mark.plain_only("another composition to compile")

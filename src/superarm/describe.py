@@ -20,10 +20,14 @@ from superarm.rewards import Terms
 _TYPE, _ARRAY = "type", "array"
 _PLAIN: dict[str, Any] = {"Problem": Problem, "Terms": Terms}
 
-_STORED_NAMES: dict[str, str] = {}
+_STORED_NAMES: dict[str, str] = {
+    "superarm.environments.positions:DependentClick": "superarm.environments.places:DependentClick",
+    "superarm.environments.positions:PositionBased": "superarm.environments.places:PositionBased",
+    "superarm.policies.forgetting:Forgetting": "superarm.policies.fading:Fading",
+}
 """For each class that was moved or renamed: ``module:Class`` of today, and its name in stored data."""
 
-_STORED_FIELDS: dict[str, dict[str, str]] = {}
+_STORED_FIELDS: dict[str, dict[str, str]] = {"superarm.environments.free_samples:FreeSamples": {"environment": "world"}}
 """For each class with renamed fields: ``module:Class`` of today, and for each new field its name in stored data."""
 
 

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Actions, Candidates
+from superarm.actions import Actions
 from superarm.arrays import Floats, Ints, arms, floats, probabilities
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
 from superarm.support import Dense, Sparse, Support, size

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Actions, Candidates, Subsets, admits, capacity, cover, sample
+from superarm.actions import Actions, Subsets, admits, capacity, cover, sample
 from superarm.arrays import Ints
+from superarm.candidates import Candidates
 from superarm.describe import build, describe
 from superarm.environments import AnswerBuffer, Environment, draw
 from superarm.errors import SuperarmError

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Candidates, heaviest
+from superarm.actions import heaviest
 from superarm.actions.traits import budgeted, exchange, tractable, uniform
+from superarm.candidates import Candidates
 
 WRONG = [
     (lambda: sa.PartitionMatroid([], []), "groups"),

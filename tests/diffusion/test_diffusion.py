@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import superarm as sa
+from superarm.candidates import Candidates
 from superarm.diffusion import (
     Network,
     by_node,
@@ -21,7 +22,6 @@ from superarm.diffusion import (
     sample_sets,
     select,
 )
-from superarm.diffusion.sets import Line
 from superarm.environments import IndependentCascade, respond
 from superarm.streams import new_stream
 from superarm.support import Sparse
@@ -89,17 +89,17 @@ def test_greedy_selection_hits_most_sets_and_ties_go_to_fewest_pulls():
     sets, _ = exact_sets(GRAPH, CHANCE, WEIGHTS)
     members = [set(sets.nodes[a:b].tolist()) for a, b in itertools.pairwise(sets.start)]
     chosen = np.full(2, -1)
-    share = select(sets, np.arange(N), Line(np.zeros(N), np.ones(N, bool)), chosen, 0)
+    share = select(sets, np.arange(N), Candidates(np.zeros(N), np.ones(N, bool)), chosen, 0)
     first = max(range(N), key=lambda u: (sum(u in s for s in members), -u))
     left = [s for s in members if first not in s]
     second = max((u for u in range(N) if u != first), key=lambda u: (sum(u in s for s in left), -u))
     assert chosen.tolist() == [first, second]
     assert share == sum(bool(s & {first, second}) for s in members) / len(members)
     alike = type(sets)(np.array([0, 2]), np.array([1, 4], np.int32))
-    select(alike, np.arange(N), Line(np.array([0.0, 3, 0, 0, 2, 0]), np.ones(N, bool)), chosen[:1], 0)
+    select(alike, np.arange(N), Candidates(np.array([0.0, 3, 0, 0, 2, 0]), np.ones(N, bool)), chosen[:1], 0)
     assert chosen[0] == 4
     pinned = np.array([5, -1])
-    select(alike, np.arange(N), Line(np.zeros(N), np.ones(N, bool)), pinned, 1)
+    select(alike, np.arange(N), Candidates(np.zeros(N), np.ones(N, bool)), pinned, 1)
     assert pinned.tolist() == [5, 1]  # who stands there already stays
 
 

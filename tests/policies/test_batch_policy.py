@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Candidates
+from superarm.candidates import Candidates
 from superarm.policies import Delta, LeastPlayed, choose, prepare
 from superarm.policies.base import Round
 from superarm.rewards import initial_states, join_arm

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.actions import Candidates
+from superarm.candidates import Candidates
 from superarm.policies import IndexPolicy, Round, choose, learn, prepare, screened
 from superarm.simulation import advance, begin, seeds
 from superarm.streams import Stream, new_stream, uniform

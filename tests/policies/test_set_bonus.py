@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.actions import Candidates
+from superarm.candidates import Candidates
 from superarm.oracles.base import GREEDY
 from superarm.policies import Ascent, EveryBatch, choose, prepare
 from superarm.policies.base import Round

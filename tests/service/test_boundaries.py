@@ -23,12 +23,12 @@ RANK = {"actions": [{"id": "pasta"}, {"id": "soup"}]}
 
 
 def during(
-    store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], limits: ServiceLimits = ServiceLimits()
-) -> Any:  # noqa: B008
+    store: Store, trial: Callable[[httpx.AsyncClient], Awaitable[Any]], limits: ServiceLimits | None = None
+) -> Any:
     """What ``trial`` returns, with a client of a service on ``store``."""
 
     async def run() -> Any:
-        async with serving(application(store, limits)) as http:
+        async with serving(application(store, limits or ServiceLimits())) as http:
             return await trial(http)
 
     return asyncio.run(run())

@@ -247,7 +247,7 @@ def test_permutation_duplication_and_partition_give_the_same_state(stream, polic
     assert encode_counters("t", "p", straight.problems["t", "p"]) == encode_counters(
         "t", "p", shuffled.problems["t", "p"]
     )
-    assert {k: r.rows for k, r in straight.open.items()} == {k: r.rows for k, r in shuffled.open.items()}
+    assert {k: r.rows for k, r in straight.pending.items()} == {k: r.rows for k, r in shuffled.pending.items()}
 
 
 def _asked(policy: str) -> Ledger:
@@ -283,15 +283,15 @@ def test_the_end_of_a_window_marks_what_it_filled():
 def test_events_that_come_out_of_order_from_workers_are_recalled():
     """A later step of a decision may be applied first: the counters come out the same."""
     straight = _asked("bc_ucb")
-    first = rules.feedback(straight.open["t", "d0"], [(0, ALL, 1.0)], False, Settings(), 0)
+    first = rules.feedback(straight.pending["t", "d0"], [(0, ALL, 1.0)], False, Settings(), 0)
     steps = [LogEntry("t", "decision", "d0", 1, first)]
     straight.apply(steps[0])
-    second = rules.feedback(straight.open["t", "d0"], [(1, ALL, 0.5)], False, Settings(), 0)
+    second = rules.feedback(straight.pending["t", "d0"], [(1, ALL, 0.5)], False, Settings(), 0)
     steps.append(LogEntry("t", "decision", "d0", 2, second))
-    middle = straight.open["t", "d0"]
+    middle = straight.pending["t", "d0"]
     straight.apply(steps[1])
     crossed = _asked("bc_ucb")
-    initial = crossed.open["t", "d0"]
+    initial = crossed.pending["t", "d0"]
     crossed._recall = lambda key, step: {1: initial, 2: middle}[step]
     crossed.apply(steps[1])
     crossed.apply(steps[0])
@@ -299,7 +299,7 @@ def test_events_that_come_out_of_order_from_workers_are_recalled():
         "t", "p", straight.problems["t", "p"]
     )
     assert crossed.closed["t", "d0"].step == 2
-    assert ("t", "d0") not in crossed.open
+    assert ("t", "d0") not in crossed.pending
 
 
 def test_a_deferred_decision_stays_open_however_much_is_told():

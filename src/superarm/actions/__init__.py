@@ -2,7 +2,6 @@
 
 from superarm.actions.base import (
     Actions,
-    Candidates,
     admits,
     all_eligible,
     budget,
@@ -31,10 +30,12 @@ from superarm.actions.pinned import Pinned
 from superarm.actions.slots import Slots
 from superarm.actions.subsets import Subsets
 from superarm.actions.trees import SpanningTrees
+from superarm.candidates import Candidates
 
 __all__ = [
     "Actions",
     "Batches",
+    "Candidates",
     "Explicit",
     "GraphicMatroid",
     "Knapsack",
@@ -43,24 +44,23 @@ __all__ = [
     "PartitionMatroid",
     "Paths",
     "Pinned",
-    "Candidates",
     "Slots",
     "SpanningTrees",
     "Subsets",
     "admits",
+    "all_eligible",
     "best_batch",
     "budget",
     "capacity",
     "ceiling",
     "complete",
+    "contains",
     "cost",
     "cover",
     "fill",
     "heaviest",
-    "contains",
     "joins",
     "pins",
-    "all_eligible",
     "remnant",
     "sample",
     "tabulate",

@@ -6,20 +6,14 @@ as the batch grows. In kernels a batch is an array ``chosen`` of which the first
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from superarm._jit import kernel, verb
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.streams import Stream, uniform
-
-
-class Candidates(NamedTuple):
-    """Who stands first among equals: fewest ``pulls`` (n_arms,), then lowest arm; only ``eligible`` ones play."""
-
-    counts: Floats
-    eligible: Bools
 
 
 class Actions(Protocol):

@@ -4,9 +4,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Candidates, all_eligible, heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import all_eligible, heaviest, total_weight, whole_or_nothing
 from superarm.actions.listed import Batches, best_batch, tabulate
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.streams import Stream, integer
 

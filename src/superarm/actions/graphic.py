@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Candidates, heaviest, total_weight
+from superarm.actions.base import heaviest, total_weight
 from superarm.actions.enumeration import tally_up
 from superarm.actions.graph import components, ends_of, forests, nodes_of, stays_acyclic, without_loops
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Candidates, order_by_weight, total_weight
+from superarm.actions.base import order_by_weight, total_weight
 from superarm.actions.enumeration import maximal, up_to
 from superarm.arrays import Floats, Ints, floats
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 SLACK = 1.0 + 1e-9

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import kernel, verb
-from superarm.actions.base import Candidates, all_eligible, complete, remnant
+from superarm.actions.base import all_eligible, complete, remnant
 from superarm.arrays import Ints
+from superarm.candidates import Candidates
 
 
 class Batches(NamedTuple):

@@ -6,10 +6,11 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.assignment import assign
-from superarm.actions.base import Candidates, fill, heaviest, total_weight
+from superarm.actions.base import fill, heaviest, total_weight
 from superarm.actions.enumeration import maximal, tally_up
 from superarm.actions.graph import ends_of, nodes_of
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

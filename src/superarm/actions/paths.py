@@ -4,10 +4,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Candidates, heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import heaviest, total_weight, whole_or_nothing
 from superarm.actions.enumeration import tally_up
 from superarm.actions.graph import ends_of, nodes_of
 from superarm.arrays import Bools, Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

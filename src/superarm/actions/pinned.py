@@ -7,7 +7,6 @@ from superarm._jit import component, interpreted, kernel
 from superarm.actions import traits
 from superarm.actions.base import (
     Actions,
-    Candidates,
     admits,
     budget,
     capacity,
@@ -20,6 +19,7 @@ from superarm.actions.base import (
     remnant,
 )
 from superarm.arrays import Floats, Ints, arms
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Candidates, heaviest, total_weight
+from superarm.actions.base import heaviest, total_weight
 from superarm.actions.enumeration import maximal, tally_up
 from superarm.arrays import Bools, Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Candidates, greedy_heaviest, heaviest_arms
+from superarm.actions.base import greedy_heaviest, heaviest_arms
 from superarm.actions.enumeration import tally_up
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

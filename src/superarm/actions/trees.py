@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import Candidates, heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import heaviest, total_weight, whole_or_nothing
 from superarm.actions.graph import (
     components,
     connects,
@@ -16,6 +16,7 @@ from superarm.actions.graph import (
     without_loops,
 )
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._jit import kernel
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.streams import Stream, uniform
 from superarm.support import Sparse, Support
 
@@ -40,13 +41,6 @@ class Sets(NamedTuple):
 
     start: Ints
     nodes: Shorts
-
-
-class Line(NamedTuple):
-    """Who may be chosen, and who first among equals: as ``actions.Candidates``, which is of a later room."""
-
-    pulls: Floats
-    eligible: Bools
 
 
 def reverse(support: Support) -> Arcs:
@@ -127,7 +121,7 @@ def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
 
 
 @kernel
-def select(sets: Sets, home: Ints, candidates: Line, chosen: Ints, size: int) -> float:
+def select(sets: Sets, home: Ints, candidates: Candidates, chosen: Ints, size: int) -> float:
     """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; the share of sets hit.
 
     ``home`` (n_nodes,) is what stands for each node in the sets: its group, or itself.

@@ -23,6 +23,7 @@ from superarm.environments.swinging import Swinging
 from superarm.environments.switching import Switching
 
 __all__ = [
+    "AnswerBuffer",
     "Bernoulli",
     "Beta",
     "Cascade",
@@ -36,14 +37,13 @@ __all__ = [
     "IndependentCascade",
     "PositionBased",
     "Replay",
-    "AnswerBuffer",
     "Swinging",
     "Switching",
     "answer",
     "draw",
     "expected_reward",
-    "means",
-    "respond",
     "has_own_reward",
     "max_answer_entries",
+    "means",
+    "respond",
 ]

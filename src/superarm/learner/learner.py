@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Actions, Candidates
+from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.learner.batch import choose_each
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items

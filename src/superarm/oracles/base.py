@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import verb
-from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.problem import Problem
 from superarm.streams import Stream, new_stream
 

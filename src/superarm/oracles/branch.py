@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import Candidates, capacity
+from superarm.actions import capacity
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.certificate import Certificate, Solution, bound

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Candidates, ceiling
+from superarm.actions import ceiling
 from superarm.arrays import Floats, Ints, arms
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import batch_states, gains

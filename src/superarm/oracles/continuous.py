@@ -3,8 +3,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, contains, joins, pins
+from superarm.actions import capacity, contains, joins, pins
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import before

@@ -3,9 +3,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, cost, joins, pins
+from superarm.actions import capacity, cost, joins, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Bools, Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget
 from superarm.oracles.gains import batch_states, before
@@ -70,7 +71,7 @@ def closed(problem: Problem, candidates: Candidates, chosen: Ints, size: int) ->
 def best_fit(
     problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int
 ) -> tuple[int, float]:
-    """The arm that adds most to the first ``size`` of ``chosen``, whose state is ``states``; (-1, -inf) if none fits."""
+    """The arm that adds most to the first ``size`` of ``chosen``, in item states ``states``; (-1, -inf) if none."""
     taken = closed(problem, candidates, chosen, size)
     best, most = -1, -np.inf
     for j in range(problem.n_arms):

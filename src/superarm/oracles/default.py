@@ -1,9 +1,10 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Candidates, Explicit
+from superarm.actions import Explicit
 from superarm.actions.traits import budgeted, exchange, tractable, uniform
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.budgets import on_grid
 from superarm.oracles.exhaustive import Exhaustive

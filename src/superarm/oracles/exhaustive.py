@@ -3,8 +3,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Batches, Candidates, Explicit, best_batch, tabulate
+from superarm.actions import Batches, Explicit, best_batch, tabulate
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.problem import Problem

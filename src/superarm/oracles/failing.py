@@ -1,8 +1,9 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Candidates, sample
+from superarm.actions import sample
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.parameters import fraction
 from superarm.problem import Problem

@@ -6,8 +6,8 @@ r"""What each arm would add to a batch: the one loop over arms that oracles and 
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 

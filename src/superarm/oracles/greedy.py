@@ -4,9 +4,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, joins, pins
+from superarm.actions import capacity, joins, pins
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.oracles.gains import batch_states
 from superarm.problem import Problem

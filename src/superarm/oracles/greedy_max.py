@@ -3,9 +3,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Candidates, capacity, pins
+from superarm.actions import capacity, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget
 from superarm.oracles.cost_benefit import best_fit, by_density, closed, densest

@@ -4,11 +4,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, pins
+from superarm.actions import capacity, pins
 from superarm.actions.traits import uniform
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.diffusion import Arcs, Condensed, Network, condense, reverse, sample_sets, select
-from superarm.diffusion.sets import Line
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.parameters import positive
@@ -59,8 +59,7 @@ class IMM(NamedTuple):
         graph = condense(Network(Arcs(self.start, self.source, self.entry), q, problem.terms.weights))
         least = _least(self, graph, candidates, chosen, held, stream)
         n_sets = math.ceil(_needed(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
-        line = Line(candidates.counts, candidates.eligible)
-        select(sample_sets(graph.network, n_sets, stream), graph.home, line, chosen, held)
+        select(sample_sets(graph.network, n_sets, stream), graph.home, candidates, chosen, held)
         return chosen
 
     @interpreted
@@ -96,7 +95,6 @@ def _needed(n: int, k: int, epsilon: float, ell: float) -> float:
 def _least(oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, held: int, stream: Stream) -> float:
     """A lower bound of the share of the weight that the best seeds reach: Algorithm 2 of the paper."""
     n, wide = len(graph.home), math.sqrt(2.0) * oracle.epsilon
-    line = Line(candidates.counts, candidates.eligible)
     chances = _certainty(n, len(chosen), oracle.ell) + math.log(max(1.0, math.log2(n)))
     base = (2.0 + 2.0 * wide / 3.0) * chances / (wide * wide)  # lambda-prime (equation 9), over n
     share = 1.0
@@ -105,7 +103,7 @@ def _least(oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, 
         if share * n < 2.0:
             break
         sets = sample_sets(graph.network, math.ceil(base / share), stream)
-        reached = select(sets, graph.home, line, chosen, held)
+        reached = select(sets, graph.home, candidates, chosen, held)
         if reached >= (1.0 + wide) * share:
             return reached / (1.0 + wide)
     own, total = 0.0, 0.0

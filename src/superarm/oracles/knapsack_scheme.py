@@ -3,10 +3,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, budget, capacity, cost, fill, pins
+from superarm.actions import budget, capacity, cost, fill, pins
 from superarm.actions.base import order_by_weight
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget

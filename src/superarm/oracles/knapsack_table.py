@@ -3,9 +3,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, contains, fill, pins
+from superarm.actions import capacity, contains, fill, pins
 from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import needs_budget, on_grid

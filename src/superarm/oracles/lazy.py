@@ -3,8 +3,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, joins, pins
+from superarm.actions import capacity, joins, pins
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import batch_states, before
@@ -40,7 +41,7 @@ class LazyGreedy(NamedTuple):
     """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
 
     Needs a submodular reward. Implements [Minoux1978]_. The gain of an arm when it was last evaluated, times ``slack``,
-    is a limit of what it adds now: the slack is for rounding, and ``fit`` leaves it out where the reward is ``gains_shrink``.
+    is an upper bound of what it adds now. The slack covers rounding; ``fit`` drops it if the reward ``gains_shrink``.
     Limits stand in blocks of neighbours under the largest of each, not in a heap: where all arms are alike and few can
     be passed over, a pass over blocks costs no more than one over arms. An arm that may not join is passed over for
     good: it may never again.

@@ -4,9 +4,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, contains, joins, pins
+from superarm.actions import capacity, contains, joins, pins
 from superarm.actions.traits import budgeted, exchange
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import batch_states, before

@@ -1,9 +1,10 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted
-from superarm.actions import Candidates, heaviest
+from superarm.actions import heaviest
 from superarm.actions.traits import tractable
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import gains

@@ -4,9 +4,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Candidates, capacity, pins
+from superarm.actions import capacity, pins
 from superarm.actions.traits import uniform
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import GREEDY, Guarantee
 from superarm.oracles.gains import before

@@ -7,8 +7,8 @@ that could not be computed anew from the tally; ``choose`` answers with a batch;
 from typing import Any, NamedTuple, Protocol
 
 from superarm._jit import lean, verb
-from superarm.actions import Candidates
 from superarm.arrays import Ints
+from superarm.candidates import Candidates
 from superarm.oracles import Guarantee
 from superarm.problem import Problem
 from superarm.streams import Stream

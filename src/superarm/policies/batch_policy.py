@@ -3,8 +3,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, cover, joins, pins
+from superarm.actions import capacity, cover, joins, pins
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.intake import Exact
 from superarm.oracles import Guarantee
 from superarm.oracles.gains import before

@@ -3,8 +3,8 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake
 from superarm.oracles import Guarantee

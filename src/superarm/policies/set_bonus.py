@@ -4,8 +4,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Candidates, capacity, cover
+from superarm.actions import capacity, cover
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
 from superarm.oracles import Guarantee

@@ -6,10 +6,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
-from superarm.actions import Batches, Candidates, Explicit, best_batch, capacity, heaviest, joins, pins, tabulate
+from superarm.actions import Batches, Explicit, best_batch, capacity, heaviest, joins, pins, tabulate
 from superarm.actions.base import total_weight
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.oracles import Guarantee
 from superarm.oracles.base import GREEDY
 from superarm.oracles.gains import before

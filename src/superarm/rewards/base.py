@@ -79,7 +79,7 @@ class Optional(Protocol):
         ...
 
     def bound_slope(self, weight: float, state: float) -> float:
-        """The number with ``item_gain(weight, state, q) <= bound_slope(weight, state) * bound_argument(q)``, nearly equal.
+        """The slope of a bound: ``item_gain(weight, state, q) <= bound_slope(weight, state) * bound_argument(q)``.
 
         A reward that defines it lets policies pass over arms that cannot win.
         """

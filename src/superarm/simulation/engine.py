@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Candidates, capacity
+from superarm.actions import capacity
 from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
 from superarm.environments import (
     AnswerBuffer,
     Environment,

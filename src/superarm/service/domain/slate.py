@@ -6,8 +6,9 @@ import numpy as np
 
 from superarm import learner as library
 from superarm._jit import kernel
-from superarm.actions import Actions, Candidates, Pinned, Slots, Subsets, admits, joins
+from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
 from superarm.arrays import Bools, Ints
+from superarm.candidates import Candidates
 from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.service.domain.problem import ProblemState
@@ -154,19 +155,19 @@ def explore(
 
 def _joining(actions: Actions, slate: list[int], free: Bools) -> list[int]:
     candidates = Candidates(np.zeros(len(free)), free | np.isin(np.arange(len(free)), slate))
-    choose_slate = np.array([*slate, -1], np.int64)
-    return [int(j) for j in np.flatnonzero(_joinable(actions, candidates, choose_slate, len(slate)))]
+    chosen = np.array([*slate, -1], np.int64)
+    return [int(j) for j in np.flatnonzero(_joinable(actions, candidates, chosen, len(slate)))]
 
 
 @kernel
 def _joinable(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> Bools:
-    """Which eligible arms may join the first ``size`` arms of ``choose_slate``."""
+    """Which eligible arms may join the first ``size`` arms of ``chosen``."""
     mask = candidates.eligible.copy()
     for n in range(size):
-        mask[choose_slate[n]] = False
+        mask[chosen[n]] = False
     for j in range(len(mask)):
         if mask[j]:
-            mask[j] = joins(actions, candidates, choose_slate, size, j)
+            mask[j] = joins(actions, candidates, chosen, size, j)
     return mask
 
 

@@ -43,7 +43,7 @@ class QueuedAsk:
 
 
 class Batcher:
-    """The asks and the events that wait for the end of this turn of the event loop, or until they are ``MAX_COMMIT_EVENTS``.
+    """Collects asks and events until the event loop comes round again, or until there are ``MAX_COMMIT_EVENTS``.
 
     So a burst goes to the log in several commits: while one runs, the rest is read, and the first answers are sent.
     """

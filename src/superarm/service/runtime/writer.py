@@ -143,7 +143,7 @@ class Writer:
                 self._store.last()  # also connects anew, and takes this worker's place again, where that is needed
                 tell(self._receiver.reread, self._receiver.uncounted())
                 self._doubt = False
-            kept = self._store.commit([make_write.line for make_write in batch])
+            kept = self._store.commit([write.line for write in batch])
         except Exception as error:
             self._doubt = True
             log.error("commit failed: %s", error)

@@ -1,0 +1,21 @@
+"""Which arms may be played now, and how often each has been pulled."""
+
+from typing import NamedTuple
+
+from superarm.arrays import Bools, Floats
+
+
+class Candidates(NamedTuple):
+    """Which arms may be played, and how often each counts as pulled.
+
+    Parameters
+    ----------
+    counts
+        Pulls of each arm, (n_arms,): those told and those still pending. Confidence radii use them, and ties go to the
+        arm with the smallest count, then to the lowest number.
+    eligible
+        Whether each arm may be played, (n_arms,).
+    """
+
+    counts: Floats
+    eligible: Bools
