@@ -21,11 +21,19 @@ from typing import NamedTuple
 @functools.cache
 def chromium() -> str | None:
     """The system's Chromium or Chrome, else the one that Playwright downloaded; None if Playwright cannot drive one."""
-    driver = [sys.executable, "-m", "playwright", "--version"]  # it needs a library that a minimal Debian lacks
-    if subprocess.run(driver, check=False, capture_output=True).returncode:
+    if not driver_runs():
         return None
-    if path := shutil.which("chromium") or shutil.which("google-chrome"):
-        return path
+    return shutil.which("chromium") or shutil.which("google-chrome") or downloaded_chromium()
+
+
+def driver_runs() -> bool:
+    """Whether Playwright's driver starts: it needs a library that a minimal Debian lacks."""
+    words = [sys.executable, "-m", "playwright", "--version"]
+    return subprocess.run(words, check=False, capture_output=True).returncode == 0
+
+
+def downloaded_chromium() -> str | None:
+    """The Chromium that ``playwright install`` has put into the user's cache."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:

@@ -97,49 +97,58 @@ def test_skips_are_made_by_markers_alone():
     assert found == []
 
 
-def fake_apt(directory, monkeypatch, installs):
-    """An ``apt-get`` that notes its arguments and, if told so, provides what it is asked for."""
-    script = f'#!/bin/sh\necho "$@" >> {directory}/calls\n'
-    if installs:
-        script += (
-            f"for name in cc curl chromium; do echo '#!/bin/sh' > {directory}/$name; chmod +x {directory}/$name; done\n"
-        )
-    (directory / "apt-get").write_text(script.replace("chmod", "/bin/chmod"))
-    (directory / "apt-get").chmod(0o755)
-    monkeypatch.setenv("PATH", str(directory))
-    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(directory))
+@pytest.fixture
+def bare_debian(tmp_path, monkeypatch):
+    """A Debian with nothing on the PATH, and root in it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
+    monkeypatch.setattr(system_packages, "driver_runs", lambda: True)
+    monkeypatch.setattr(system_packages, "downloaded_chromium", lambda: None)
     monkeypatch.setattr(system_packages, "distribution", lambda: ["debian"])
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     system_packages.chromium.cache_clear()
-
-
-def test_root_on_debian_gets_what_is_missing(tmp_path, monkeypatch, capsys):
-    fake_apt(tmp_path, monkeypatch, installs=True)
-    assert system_packages.main(optional=False) == 0
-    assert capsys.readouterr().out.splitlines() == ["Installing for the tests: Chromium, a C compiler, curl"]
-    calls = (tmp_path / "calls").read_text()
-    assert "chromium curl gcc libatomic1 libc6-dev" in calls
+    yield tmp_path
     system_packages.chromium.cache_clear()
 
 
-def test_a_failed_installation_ends_well_only_where_it_is_optional(tmp_path, monkeypatch, capsys):
-    fake_apt(tmp_path, monkeypatch, installs=False)
-    monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
+def fake_apt(directory, provides=""):
+    """An ``apt-get`` that notes its arguments and provides these programs."""
+    program = directory / "apt-get"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {directory}/calls\n')
+    program.chmod(0o755)
+    for name in provides.split():
+        with program.open("a") as script:
+            script.write(f"/bin/cp {program} {directory}/{name}\n")
+
+
+def test_root_on_debian_gets_what_is_missing(bare_debian, capsys):
+    fake_apt(bare_debian, provides="cc curl chromium")
+    assert system_packages.main(optional=False) == 0
+    assert capsys.readouterr().out.splitlines() == ["Installing for the tests: Chromium, a C compiler, curl"]
+    assert "chromium curl gcc libatomic1 libc6-dev" in (bare_debian / "calls").read_text()
+
+
+def test_a_failed_installation_ends_well_only_where_it_is_optional(bare_debian, monkeypatch, capsys):
+    fake_apt(bare_debian)
     assert system_packages.main(optional=True) == 0
     assert system_packages.main(optional=False) == 1
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
     assert system_packages.main(optional=True) == 1
-    assert (
-        capsys.readouterr()
-        .out.splitlines()[-1]
-        .startswith("Missing for some of the tests: Chromium, a C compiler, curl.")
-    )
-    system_packages.chromium.cache_clear()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "Missing for some of the tests: Chromium, a C compiler, curl. To install it: make system"
 
 
-def test_others_than_root_install_nothing(tmp_path, monkeypatch):
-    fake_apt(tmp_path, monkeypatch, installs=True)
+def test_others_than_root_install_nothing(bare_debian, monkeypatch, capsys):
+    fake_apt(bare_debian, provides="cc curl chromium")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert system_packages.main(optional=True) == 0
-    assert not (tmp_path / "calls").exists()
-    system_packages.chromium.cache_clear()
+    assert not (bare_debian / "calls").exists()
+    assert capsys.readouterr().out.endswith("To install it: sudo make system\n")
+
+
+def test_on_ubuntu_chromium_comes_from_playwright(bare_debian, monkeypatch):
+    fake_apt(bare_debian)
+    monkeypatch.setattr(system_packages, "distribution", lambda: ["ubuntu", "debian"])
+    _, by_apt, by_playwright = system_packages.commands(["chromium", "curl"])
+    assert by_apt[-2:] == ["curl", "libatomic1"]
+    assert by_playwright[2:] == ["playwright", "install", "--with-deps", "chromium"]
