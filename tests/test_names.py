@@ -1,56 +1,42 @@
-"""What ``import superarm`` gives: the same names, whatever was imported before."""
+"""One name, one meaning; and old public spellings still work, with a warning."""
 
-import json
-import pkgutil
+import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import superarm as sa
 
-PACKAGES = [found.name for found in pkgutil.iter_modules(sa.__path__) if found.ispkg]
-COMPONENTS = Path(__file__).parents[1] / "docs" / "components.md"
-
-_EACH_IN_A_FRESH_PROCESS = """
-import json, os, sys
-import superarm as sa
-failed = []
-for name in sys.argv[1:]:
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if hasattr(sa, name) else 1)
-    if os.waitpid(child, 0)[1]:
-        failed.append(name)
-print(json.dumps(failed))
-"""
+PACKAGE = Path(sa.__file__).parent
 
 
-def test_every_package_is_reachable_on_a_fresh_import():
-    assert {"actions", "oracles", "policies", "rewards", "simulation"} <= set(PACKAGES)
-    script = [sys.executable, "-c", _EACH_IN_A_FRESH_PROCESS, *PACKAGES, "testing", "instances"]
-    assert json.loads(subprocess.run(script, check=True, capture_output=True, text=True).stdout) == []
+def test_the_glossary_speaks_of_what_exists():
+    """Every name in code font in the glossary is a name in the source, or a directory of it."""
+    words = {word for path in PACKAGE.rglob("*.py") for word in re.findall(r"\w+", path.read_text())}
+    for term in re.findall(r"`([^`]+)`", (PACKAGE.parent.parent / "docs" / "glossary.md").read_text()):
+        known = (PACKAGE / term).is_dir() or all(word in words for word in re.findall(r"\w+", term))
+        assert known, term
 
 
-def test_dir_lists_every_name_that_can_be_reached():
-    listed = dir(sa)
-    assert set(sa.__all__) | set(PACKAGES) | {"__version__", "__doc__"} <= set(listed)
-    assert all(hasattr(sa, name) for name in listed)
+@pytest.mark.parametrize(
+    ("module", "old", "home", "new"),
+    [
+        ("superarm.noise", "Noise", "superarm.streams", "Stream"),
+        ("superarm.noise", "noise", "superarm.streams", "new_stream"),
+        ("superarm.noise", "seek", "superarm.streams", "seek"),
+        ("superarm.actions", "Ranks", "superarm.candidates", "Candidates"),
+        ("superarm.rewards", "fresh", "superarm.rewards", "initial_states"),
+        ("superarm.environments", "earn", "superarm.environments", "expected_reward"),
+    ],
+)
+def test_old_names_of_modules_are_found_with_a_warning(module, old, home, new):
+    with pytest.warns(DeprecationWarning, match=rf"{module}\.{old} is now called {home}\.{new}"):
+        found = getattr(importlib.import_module(module), old)
+    assert found is getattr(importlib.import_module(home), new)
 
 
-def components():
-    """Each section of the page, and the components that the first column of its tables names."""
-    for section in COMPONENTS.read_text().split("\n## ")[1:]:
-        rows = re.findall(r"^\| `([^|]*) \|", section, re.MULTILINE)
-        yield section.split("\n")[0], sorted({name for row in rows for name in re.findall(r"\b([A-Z]\w+)(?=\()", row)})
-
-
-@pytest.mark.parametrize(("title", "names"), list(components()), ids=[title for title, _ in components()])
-def test_documented_components_are_reachable(title, names):
-    package = {"Rewards": sa.rewards, "Indices": sa.indices, "Policies": sa.policies, "Oracles": sa.oracles}[
-        re.match(r"\w+", title)[0]
-    ]
-    assert names
-    assert [name for name in names if not hasattr(package, name)] == []
+@pytest.mark.parametrize("module", ["superarm.noise", "superarm.actions", "superarm.rewards"])
+def test_unknown_names_are_unknown(module):
+    with pytest.raises(AttributeError, match="nonsense"):
+        importlib.import_module(module).nonsense  # noqa: B018

@@ -1,5 +1,6 @@
 """Which batches may be played: action sets."""
 
+from superarm._renamed import old_names
 from superarm.actions.base import (
     Actions,
     admits,
@@ -66,3 +67,5 @@ __all__ = [
     "tabulate",
     "value_of",
 ]
+
+__getattr__ = old_names(__name__, {"Ranks": "superarm.candidates:Candidates", "holds": "contains"})

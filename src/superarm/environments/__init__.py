@@ -1,5 +1,6 @@
 """What the world answers: environments."""
 
+from superarm._renamed import old_names
 from superarm.environments.base import (
     AnswerBuffer,
     Environment,
@@ -47,3 +48,5 @@ __all__ = [
     "means",
     "respond",
 ]
+
+__getattr__ = old_names(__name__, {"Sheet": "AnswerBuffer", "earn": "expected_reward", "widest": "max_answer_entries"})

@@ -1,5 +1,6 @@
 """What a batch is worth: rewards."""
 
+from superarm._renamed import old_names
 from superarm.rewards.base import (
     Reward,
     Smoothness,
@@ -38,3 +39,14 @@ __all__ = [
     "value",
     "value_of_states",
 ]
+
+__getattr__ = old_names(
+    __name__,
+    {
+        "absorb": "join_arm",
+        "accrue": "join_batch",
+        "forget": "clear_batch",
+        "fresh": "initial_states",
+        "total": "value_of_states",
+    },
+)
