@@ -6,8 +6,8 @@ import pytest
 
 import superarm as sa
 from superarm.theory import gaps
-from superarm.theory.gaps import _enumerated, _searched
-from superarm.theory.search import field
+from superarm.theory.gaps import _enumerate_gaps, _search_gaps
+from superarm.theory.search import prepare_search
 
 
 def naive(instance, alpha):
@@ -35,7 +35,10 @@ def random(seed, n_arms=8, n_items=2, k=3, reward=None):
 def test_enumeration_and_search_are_the_definition(seed, alpha):
     instance = random(seed)
     least, most = naive(instance, alpha)
-    for found in (_enumerated(instance, alpha), _searched(field(instance.problem, instance.p), alpha, 10**6)):
+    for found in (
+        _enumerate_gaps(instance, alpha),
+        _search_gaps(prepare_search(instance.problem, instance.p), alpha, 10**6),
+    ):
         assert found.exact
         np.testing.assert_allclose(found.minimum, least, rtol=1e-9)
         np.testing.assert_allclose(found.maximum, most, rtol=1e-9)
@@ -46,7 +49,7 @@ def test_enumeration_and_search_are_the_definition(seed, alpha):
 def test_batches_of_one_and_of_all_arms(k):
     instance = random(1, k=k)
     least, most = naive(instance, 1.0)
-    found = _searched(field(instance.problem, instance.p), 1.0, 10**6)
+    found = _search_gaps(prepare_search(instance.problem, instance.p), 1.0, 10**6)
     np.testing.assert_allclose(found.minimum, least, rtol=1e-9)
     np.testing.assert_allclose(found.maximum, most, rtol=1e-9)
 
@@ -54,7 +57,7 @@ def test_batches_of_one_and_of_all_arms(k):
 def test_search_needs_no_submodularity():
     instance = random(3, reward=sa.Logistic(50.0))
     assert not instance.problem.reward.submodular
-    found = _searched(field(instance.problem, instance.p), 1.0, 10**6)
+    found = _search_gaps(prepare_search(instance.problem, instance.p), 1.0, 10**6)
     np.testing.assert_allclose(found.minimum, naive(instance, 1.0)[0], rtol=1e-9)
 
 
@@ -84,7 +87,7 @@ def test_everything_optimal():
 def test_an_unfinished_search_is_a_bracket_that_holds():
     instance = random(2, n_arms=12, k=4)
     exact = gaps(instance, alpha=1.0)
-    bracket = _searched(field(instance.problem, instance.p), 1.0, 5)
+    bracket = _search_gaps(prepare_search(instance.problem, instance.p), 1.0, 5)
     assert not bracket.exact
     assert "NOT exact" in str(bracket)
     assert bracket.r_max.low <= exact.r_max.high <= bracket.r_max.high
@@ -101,9 +104,9 @@ def test_alpha_is_the_oracles():
         gaps(random(0), alpha=1.5)
 
 
-def test_no_oracle_promises_anything():
+def test_a_problem_without_a_guarantee_needs_alpha():
     instance = random(0, n_arms=40, k=4, reward=sa.Logistic(50.0))
-    with pytest.raises(sa.InvalidArgument, match="promises"):
+    with pytest.raises(sa.InvalidArgument, match="no oracle has a guarantee"):
         gaps(instance)
 
 
@@ -121,7 +124,7 @@ def test_search_at_sixty_arms_agrees_with_the_closed_form_for_one_item():
     # one item: the best batch is the k largest p; an arm outside does best beside the k - 1 largest
     instance = sa.instances.rare_hits(5, n_arms=60)
     p = np.sort(instance.p)[::-1]
-    found = _searched(field(instance.problem, instance.p), 1.0, 10**8)
+    found = _search_gaps(prepare_search(instance.problem, instance.p), 1.0, 10**8)
     best = 1 - np.prod(1 - p[:5])
     for j in np.flatnonzero(instance.p < p[4]):
         beside = 1 - np.prod(1 - p[:4]) * (1 - instance.p[j])
@@ -130,7 +133,7 @@ def test_search_at_sixty_arms_agrees_with_the_closed_form_for_one_item():
     assert found.largest == pytest.approx(best - worst, rel=1e-9)
 
 
-def test_other_action_sets_are_enumerated():
+def test_other_action_sets_are_enumerate_gaps():
     batches = list(itertools.combinations(range(5), 2))
     problem = sa.Problem(5, 2, sa.Coverage(), sa.Explicit(batches))
     p = np.random.default_rng(5).uniform(0, 1, (5, 2))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.rewards import Smoothness
 from superarm.theory import Refuted, multilinear, smoothness
-from superarm.theory.certificate import largest, proven, slopes
+from superarm.theory.certificate import bound_slopes, maximise_slopes, slopes
 from superarm.theory.intervals import Interval, interval, on_intervals
 
 REWARDS = [sa.Coverage(), sa.Linear(), sa.Logistic(10.0), sa.Logistic(0.5), sa.ClippedLinear(3.0, 0.5)]
@@ -20,7 +20,7 @@ REWARDS = [sa.Coverage(), sa.Linear(), sa.Logistic(10.0), sa.Logistic(0.5), sa.C
 @pytest.mark.parametrize("reward", REWARDS, ids=str)
 def test_closed_forms_are_the_numerical_suprema(reward, k):
     found = smoothness(reward, k)
-    top, _, gini, _ = largest(slopes(reward, k), k)
+    top, _, gini, _ = maximise_slopes(slopes(reward, k), k)
     assert found.status == "exact"
     assert top == pytest.approx(found.gamma_inf, abs=1e-6)
     assert gini == pytest.approx(found.gamma_g, abs=1e-6)
@@ -168,14 +168,14 @@ def test_batch_size_is_checked():
 @pytest.mark.parametrize("reward", [sa.Coverage(), sa.Linear(), sa.Logistic(3.0)], ids=str)
 def test_proven_bounds_enclose_the_exact_values(reward):
     exact = reward.smoothness(2)
-    gamma_inf, gamma_g = proven(reward, 2, 400)
+    gamma_inf, gamma_g = bound_slopes(reward, 2, 400)
     assert exact.gamma_inf <= gamma_inf <= exact.gamma_inf * 1.2
     assert exact.gamma_g <= gamma_g * (1 + 1e-9)
     assert gamma_g <= exact.gamma_g * 1.2
 
 
 def test_branching_code_is_not_proven():
-    assert proven(sa.ClippedLinear(2.0), 2) is None
+    assert bound_slopes(sa.ClippedLinear(2.0), 2) is None
 
 
 @settings(max_examples=200, deadline=None)

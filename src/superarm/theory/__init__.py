@@ -4,7 +4,7 @@ Bounds are functions of an instance and of one or more horizons; where the paper
 docstring and ``docs/theory`` say how the function differs.
 
 - ``smoothness.py``, ``certificate.py``, ``intervals.py``: the smoothness parameters of a reward, and their proof.
-- ``gaps.py``, ``search.py``, ``table.py``: the gaps of an instance, by enumeration or branch and bound.
+- ``gaps.py``, ``search.py``, ``batch_table.py``: the gaps of an instance, by enumeration or branch and bound.
 - ``bound.py``, ``upper.py``, ``lower.py``, ``graves_lai.py``: the bounds; ``labels.py``: their labels.
 - ``sequences.py``: the sequences in the lemma on small gaps; ``printed.py``: the statements exactly as printed.
 - ``crossover.py``: from which round on a bound beats another one.
@@ -21,7 +21,7 @@ from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
 from superarm.theory.lower import LowerBound, lower_bound, lower_bound_gap_free
 from superarm.theory.printed import printed_corollary, printed_theorem, printed_wang_chen
-from superarm.theory.proof import Trace, follow
+from superarm.theory.proof import ProofTrace, follow
 from superarm.theory.report import bounds_report
 from superarm.theory.sequences import Sequences, best_sequences, factor, geometric, levels
 from superarm.theory.smoothness import Refuted, SmoothnessCertificate, multilinear, smoothness
@@ -40,11 +40,11 @@ __all__ = [
     "Bound",
     "Gaps",
     "LowerBound",
+    "ProofTrace",
     "Refuted",
     "Sequences",
     "Setting",
     "SmoothnessCertificate",
-    "Trace",
     "best_sequences",
     "bounds_report",
     "crossover",
@@ -73,10 +73,13 @@ __all__ = [
 ]
 
 
+_RENAMED = {"Certificate": SmoothnessCertificate, "Trace": ProofTrace}
+
+
 def __getattr__(name: str) -> Any:
-    """The old name of ``SmoothnessCertificate``, which ``superarm.Certificate`` (of an oracle's batch) has, too."""
-    if name == "Certificate":
-        message = "theory.Certificate is now called theory.SmoothnessCertificate"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return SmoothnessCertificate
+    """Old names, for one release: ``superarm`` has another ``Certificate``, that of an oracle's batch."""
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"theory.{name} is now called theory.{new.__name__}", DeprecationWarning, stacklevel=2)
+        return new
     raise AttributeError(f"module 'superarm.theory' has no attribute {name!r}")

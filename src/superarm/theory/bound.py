@@ -1,4 +1,4 @@
-"""What a bound is made of: the numbers of an instance that enter it, and its terms over the horizon."""
+"""The parts of a bound: the numbers of an instance that enter it, and its terms over the horizon."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +72,7 @@ def setting(instance: Instance, known: Gaps | None = None) -> Setting:
 class Bound:
     r"""An upper bound of the regret up to each of ``horizon``, in its terms.
 
-    ``gamma_g`` and ``gamma_inf`` are the terms with those smoothness parameters, ``constant`` what does not grow;
+    ``gamma_g`` and ``gamma_inf`` are the terms with these smoothness parameters, ``constant`` does not grow with T;
     ``value`` is their sum. All have the shape of ``horizon``. ``float(bound)`` and ``np.asarray(bound)`` are the value.
     """
 

@@ -1,7 +1,7 @@
-r"""Numerical certificates of smoothness: what was found, and what is proven.
+r"""Smoothness parameters by computation: lower estimates by maximisation, upper bounds by interval arithmetic.
 
-From below by maximisation from many starts, the maximiser shown; from above by interval arithmetic on a partition of
-the cube, refined where the bound is worst. Both are of the definition in [MerlisMannor2019]_ (section Preliminaries):
+Maximisation runs from many starts and returns the maximiser; interval arithmetic bounds a partition of the cube, which
+is refined where the bound is largest. The definition is that of [MerlisMannor2019]_ (section Preliminaries):
 
 .. math:: \gamma_\infty = \sup_{x, i}\frac{\partial f}{\partial x_i}, \qquad
           \gamma_g = \sup_x\sqrt{\sum_i x_i(1 - x_i)\Bigl(\frac{\partial f}{\partial x_i}\Bigr)^2}
@@ -19,14 +19,16 @@ from superarm.arrays import Floats
 from superarm.rewards import Reward
 from superarm.theory.intervals import Interval, interval, on_intervals
 
-STARTS = 24
-BOXES = 3000
+RANDOM_STARTS = 24
+"""Random starts of a maximisation, beside the fixed ones."""
+MAX_BOXES = 3000
+"""How often a box of the partition is halved."""
 
 
 def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
     """The gradient of one item's reward for a batch of ``k`` arms, as a function of their parameters (k,).
 
-    ``reward`` is a component, or any function of the parameters: then differences stand in for derivatives.
+    ``reward`` is a component, or any function of the parameters, which is differentiated numerically.
 
     >>> import superarm as sa
     >>> slopes(sa.Coverage(), 2)(np.array([0.5, 0.25]))
@@ -47,36 +49,36 @@ def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
     return differences
 
 
-def plain(reward: Any, name: str) -> Callable[..., Any]:
-    """A method of a component as plain Python: one reward is looked at once, which is not worth compiling."""
+def plain_method(reward: Any, name: str) -> Callable[..., Any]:
+    """A method of a component as plain Python: each is evaluated a few times only, which is not worth compiling."""
     method = getattr(type(reward), name)
     return getattr(method, "py_func", method)  # type: ignore[no-any-return]
 
 
 def _slope(reward: Any, x: Floats, i: int) -> float:
-    """The derivative in the i-th parameter, all others having joined before."""
-    join, state = plain(reward, "join"), plain(reward, "start")(reward, 1.0)
+    """The derivative with respect to the i-th parameter, after all others have joined."""
+    join, state = plain_method(reward, "join"), plain_method(reward, "start")(reward, 1.0)
     for other in range(len(x)):
         if other != i:
             state = join(reward, state, float(x[other]))
-    return float(plain(reward, "derivative")(reward, 1.0, state, float(x[i])))
+    return float(plain_method(reward, "derivative")(reward, 1.0, state, float(x[i])))
 
 
-def largest(gradient: Callable[[Floats], Floats], k: int, seed: int = 0) -> tuple[float, Floats, float, Floats]:
-    """The largest slope and Gini-weighted slope found, each with the point (k,) where it was found.
+def maximise_slopes(gradient: Callable[[Floats], Floats], k: int, seed: int = 0) -> tuple[float, Floats, float, Floats]:
+    """The largest slope and Gini-weighted slope found by maximisation, each with the point (k,) where it is attained.
 
-    Starts are points of the cube, its middle, near corners and single free coordinates, where rewards such as coverage
-    are steepest.
+    Starts are the middle of the cube, points near corners, single free coordinates (where rewards such as coverage are
+    steepest) and random points.
 
     >>> import superarm as sa
-    >>> found = largest(slopes(sa.Coverage(), 3), 3)
+    >>> found = maximise_slopes(slopes(sa.Coverage(), 3), 3)
     >>> round(found[0], 6), round(found[2], 6)
     (1.0, 0.5)
     """
     rng = np.random.default_rng(seed)
     starts = [np.full(k, 0.5), np.full(k, 1e-3), np.full(k, 0.5 / k), np.full(k, 1.0 - 1e-3)]
     starts += [np.where(np.arange(k) == i, 0.5, corner) for i in {0, k - 1} for corner in (1e-3, 1.0 - 1e-3)]
-    starts += list(rng.uniform(size=(STARTS, k)) ** rng.choice([1.0, 4.0], size=(STARTS, 1)))
+    starts += list(rng.uniform(size=(RANDOM_STARTS, k)) ** rng.choice([1.0, 4.0], size=(RANDOM_STARTS, 1)))
 
     def gini(x: Floats) -> float:
         return -float(np.sum(x * (1.0 - x) * gradient(x) ** 2))
@@ -84,12 +86,12 @@ def largest(gradient: Callable[[Floats], Floats], k: int, seed: int = 0) -> tupl
     def steep(x: Floats) -> float:
         return -float(gradient(x).max())
 
-    top, where = _maximum(steep, starts)
-    square, place = _maximum(gini, starts)
-    return top, where, math.sqrt(max(0.0, square)), place
+    top, where = _maximise(steep, starts)
+    square, at = _maximise(gini, starts)
+    return top, where, math.sqrt(max(0.0, square)), at
 
 
-def _maximum(loss: Callable[[Floats], float], starts: list[Floats]) -> tuple[float, Floats]:
+def _maximise(loss: Callable[[Floats], float], starts: list[Floats]) -> tuple[float, Floats]:
     best, where = -math.inf, starts[0]
     for start in starts:
         found = minimize(loss, start, bounds=[(0.0, 1.0)] * len(start), method="L-BFGS-B", options={"maxiter": 200})
@@ -99,11 +101,11 @@ def _maximum(loss: Callable[[Floats], float], starts: list[Floats]) -> tuple[flo
     return best, where
 
 
-def proven(reward: Reward, k: int, boxes: int = BOXES) -> tuple[float, float] | None:
-    """Upper bounds of gamma_inf and gamma_g that hold, or None if the reward's code does not run on intervals.
+def bound_slopes(reward: Reward, k: int, boxes: int = MAX_BOXES) -> tuple[float, float] | None:
+    """Proven upper bounds of gamma_inf and gamma_g; None if the reward's code does not run on intervals.
 
     >>> import superarm as sa
-    >>> gamma_inf, gamma_g = proven(sa.Coverage(), 2)
+    >>> gamma_inf, gamma_g = bound_slopes(sa.Coverage(), 2)
     >>> round(gamma_inf, 6), 0.5 <= gamma_g < 0.52
     (1.0, True)
     """
@@ -136,7 +138,7 @@ def _gini(slopes: list[Interval], box: list[Interval]) -> float:
 
 
 def _refine(bound: Callable[[list[Interval]], float], k: int, boxes: int) -> float:
-    """The largest bound over a partition of the cube, whose worst box is halved again and again."""
+    """The largest bound over a partition of the cube, whose box with the largest bound is halved repeatedly."""
     whole = [Interval(0.0, 1.0)] * k
     heap = [(-bound(whole), 0, whole)]
     for n in range(boxes):

@@ -1,10 +1,10 @@
-r"""From which horizon on a bound says anything: where it falls below :math:`\Delta_{\max} T`."""
+r"""The horizon from which on a bound is better than the trivial one, :math:`\Delta_{\max} T`."""
 
 import math
 from collections.abc import Callable
 
-HOPELESS = 1e300
-"""No horizon beyond this is looked at."""
+MAX_HORIZON = 1e300
+"""The largest horizon that is tried."""
 
 
 def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
@@ -18,7 +18,7 @@ def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
     high = 1.0
     while not bound(high) < largest_gap * high:
         high *= 2.0
-        if high > HOPELESS:
+        if high > MAX_HORIZON:
             return math.inf
     low = high / 2.0
     while high - low > 1e-12 * high:

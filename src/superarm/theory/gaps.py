@@ -1,4 +1,4 @@
-r"""The gaps of an instance: how much worse than the target a batch is, seen from each arm.
+r"""The gaps of an instance: for each arm, how far suboptimal batches with it are below the target.
 
 .. math:: \Delta_A = \alpha r_{\max} - r(A; p), \qquad
           \Delta_{j,\min} = \min_{A \ni j,\, \Delta_A > 0} \Delta_A, \qquad
@@ -19,14 +19,14 @@ from superarm.errors import InvalidArgument
 from superarm.oracles import Default
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
-from superarm.theory.search import ROUNDING, Field, Ledger, descend, field, relaxation, search
-from superarm.theory.table import extremes, tabulate, values
+from superarm.theory.batch_table import arm_extremes, batch_values, tabulate
+from superarm.theory.search import ROUNDING, SearchProblem, SearchRecord, descend, prepare_search, relaxation, search
 
-FEW = 500_000
-"""Up to this many batches are enumerated; beyond, subsets are searched by branch and bound."""
+MAX_ENUMERATED_BATCHES = 500_000
+"""Up to this many batches are enumerated; for more, subsets are searched by branch and bound."""
 
-NODES = 100_000_000
-"""A search gives up after this many nodes, and the gaps are bracketed instead."""
+MAX_NODES = 100_000_000
+"""A search stops after this many nodes, and the gaps are bracketed instead."""
 
 Method: TypeAlias = Literal["enumeration", "search", "bracket"]
 
@@ -38,18 +38,18 @@ class Gaps:
     Attributes
     ----------
     alpha
-        The share of the optimum that the oracle promises; gaps are measured from ``alpha * r_max``.
+        The share of the optimum that the oracle guarantees; gaps are measured from ``alpha * r_max``.
     r_max
         The value of the best batch.
     minimum, maximum
         :math:`\Delta_{j,\min}` and :math:`\Delta_{j,\max}`, (n_arms,); NaN for an arm in no suboptimal batch. If
-        bracketed, what is certain: a lower bound of the smallest and an upper bound of the largest gap.
+        bracketed, a lower bound of the smallest and an upper bound of the largest gap.
     found
-        The smallest gap of each arm among the batches that were looked at, (n_arms,): equal to ``minimum`` if exact.
+        The smallest gap of each arm among the batches that were evaluated, (n_arms,): equal to ``minimum`` if exact.
     method
         ``enumeration`` (every batch was tried), ``search`` (branch and bound, run to its end) or ``bracket``.
     nodes
-        How many batches and partial batches were visited: with ``method``, the certificate.
+        How many batches and incomplete batches were visited.
     """
 
     alpha: float
@@ -97,14 +97,14 @@ class Gaps:
         )
 
 
-def gaps(instance: Instance, alpha: float | None = None, nodes: int = NODES) -> Gaps:
+def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES) -> Gaps:
     r"""The gaps of every arm of ``instance``.
 
-    Exact by enumeration while batches are few, exact by branch and bound for ``Subsets`` as far as ``nodes`` allow,
-    otherwise bracketed and labelled so. ``alpha`` is what the problem's default oracle promises, unless given.
-    Batches that another batch contains are left out: no policy plays them. Implements [MerlisMannor2019]_ (section
-    Preliminaries). Differs: values closer to the target than a relative 1e-12 count as equal to it; an arm in no
-    suboptimal batch has no gap (NaN), where the paper would take the minimum of nothing.
+    Exact by enumeration if there are few batches, exact by branch and bound for ``Subsets`` if ``nodes`` suffice,
+    otherwise bracketed (``method`` says so). ``alpha`` is by default what the problem's default oracle guarantees.
+    Batches that another batch contains are left out, since no policy plays them. Implements [MerlisMannor2019]_
+    (section Preliminaries). Differs: values closer to the target than a relative 1e-12 count as equal to it; an arm in
+    no suboptimal batch has no gap (NaN), which the paper leaves undefined.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(1))
@@ -114,75 +114,77 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = NODES) -> 
     problem, p = instance.problem, instance.p
     if has_own_reward(instance.environment) or not getattr(problem.reward, "monotone", True):
         raise InvalidArgument(
-            "instance", "its worth is not a monotone sum over items", "gaps are known for those alone"
+            "instance", "its reward is not a monotone sum over items", "gaps are defined for such rewards only"
         )
-    alpha = _alpha(instance, alpha)
-    if problem.actions.n_batches(problem.n_arms) <= FEW:
-        return _enumerated(instance, alpha)
+    alpha = _check_alpha(instance, alpha)
+    if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+        return _enumerate_gaps(instance, alpha)
     if isinstance(problem.actions, Subsets):
-        return _searched(field(problem, p), alpha, nodes)
+        return _search_gaps(prepare_search(problem, p), alpha, nodes)
     r_max = optimum(problem, p)
     top = np.full(problem.n_arms, alpha * r_max.high)
     return Gaps(alpha, r_max, np.zeros(problem.n_arms), top, top.copy(), "bracket", 0)
 
 
-def _alpha(instance: Instance, alpha: float | None) -> float:
+def _check_alpha(instance: Instance, alpha: float | None) -> float:
     if alpha is None:
         alpha = Default().guarantee(instance.problem).alpha
         if alpha == 0.0:
-            raise InvalidArgument("alpha", "no oracle promises anything here", "give the share to measure gaps from")
+            raise InvalidArgument(
+                "alpha", "no oracle has a guarantee here", "give the share of the optimum to measure gaps from"
+            )
     if not 0.0 < alpha <= 1.0:
         raise InvalidArgument("alpha", f"{alpha}", "give a number in (0, 1]")
     return float(alpha)
 
 
-def _enumerated(instance: Instance, alpha: float) -> Gaps:
+def _enumerate_gaps(instance: Instance, alpha: float) -> Gaps:
     problem = instance.problem
     table, sizes = tabulate(problem)
-    value = values(problem.reward, problem.terms, instance.p, table, sizes)
+    value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
     best = float(value.max())
     below, lowest = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
-    extremes(table, sizes, value, _ceiling(alpha, best), below, lowest)
-    least, most = _differences(alpha * best, below, lowest)
+    arm_extremes(table, sizes, value, _ceiling(alpha, best), below, lowest)
+    least, most = _gaps_below(alpha * best, below, lowest)
     return Gaps(alpha, Bracket(best, best), least, most, least, "enumeration", len(sizes))
 
 
 def _ceiling(alpha: float, r_max: float) -> float:
-    """Values below this have a gap; those above it are the target itself, up to rounding."""
+    """Values below this have a gap; values above it are equal to the target up to rounding."""
     return alpha * r_max - ROUNDING * abs(r_max)
 
 
-def _differences(target: float, below: Floats, lowest: Floats) -> tuple[Floats, Floats]:
+def _gaps_below(target: float, below: Floats, lowest: Floats) -> tuple[Floats, Floats]:
     return tuple(np.where(np.isfinite(v), target - v, np.nan) for v in (below, lowest))  # type: ignore[return-value]
 
 
-def _searched(field: Field, alpha: float, nodes: int) -> Gaps:
+def _search_gaps(field: SearchProblem, alpha: float, nodes: int) -> Gaps:
     n_arms, k = len(field.order), field.large.shape[2]
     work = np.array([0, nodes], np.int64)
     slack = ROUNDING * float(field.terms.weights.sum())
-    top = Ledger(np.array([-np.inf, -np.inf, slack]), np.zeros((2, k), np.int64), work)
+    top = SearchRecord(np.array([-np.inf, -np.inf, slack]), np.zeros((2, k), np.int64), work)
     done = search(field, np.inf, -1, top)
     r_max = float(top.best[0])
     if not done:
-        return _bracketed(field, alpha, r_max, work)
+        return _bracket_gaps(field, alpha, r_max, work)
     ceiling = _ceiling(alpha, r_max)
     below, lowest = np.full(n_arms, -np.inf), np.full(n_arms, np.inf)
     for j in range(n_arms):
         start = np.array([below[j], min(lowest[j], descend(field, j)), slack])
-        ledger = Ledger(start, np.full((2, k), j, np.int64), work)
-        if not search(field, ceiling, j, ledger):
-            return _bracketed(field, alpha, r_max, work)
-        below[j], lowest[j] = ledger.best[:2]
+        record = SearchRecord(start, np.full((2, k), j, np.int64), work)
+        if not search(field, ceiling, j, record):
+            return _bracket_gaps(field, alpha, r_max, work)
+        below[j], lowest[j] = record.best[:2]
         if lowest[j] >= ceiling:
             below[j], lowest[j] = -np.inf, np.inf
-        for other in ledger.batches[0]:  # what was found for one arm is where the others of its batch begin
+        for other in record.batches[0]:  # a value found for one arm holds for the other arms of its batch
             below[other] = max(below[other], below[j])
-    least, most = _differences(alpha * r_max, below, lowest)
+    least, most = _gaps_below(alpha * r_max, below, lowest)
     return Gaps(alpha, Bracket(r_max, r_max), least, most, least, "search", int(work[0]))
 
 
-def _bracketed(field: Field, alpha: float, found: float, work: Ints) -> Gaps:
-    """What is certain without a finished search: nothing of the smallest gaps, and relaxations of the rest."""
+def _bracket_gaps(field: SearchProblem, alpha: float, found: float, work: Ints) -> Gaps:
+    """What holds without a finished search: no bound of the smallest gaps, and relaxations of the largest."""
     n_arms = len(field.order)
     high = max(found, relaxation(field, -1, field.large[0]))
     lowest = np.array([relaxation(field, j, field.small[0]) for j in range(n_arms)])

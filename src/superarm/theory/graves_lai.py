@@ -1,4 +1,4 @@
-r"""The asymptotic price of learning a coverage instance, by a linear program.
+r"""The Graves-Lai constant of a coverage instance, the asymptotic rate of regret, by a linear program.
 
 For every consistent policy :math:`\liminf R(T)/\log T \ge C`, where
 
@@ -7,8 +7,8 @@ For every consistent policy :math:`\liminf R(T)/\log T \ge C`, where
           \quad\text{for every suboptimal } A,
 
 :math:`N_j(\eta) = \sum_{A \ni j}\eta_A`, O the arms of optimal batches, and the infimum over the parameters
-:math:`\lambda \ge p` of the arms of A outside of O that make A worth :math:`r_{\max}`: those that optimal play would
-never notice [GravesLai1997]_, [CombesEtAl2015]_.
+:math:`\lambda \ge p` of the arms of A outside of O that give A the value :math:`r_{\max}`: parameters that optimal play
+cannot distinguish from p [GravesLai1997]_, [CombesEtAl2015]_.
 
 The infimum is a convex problem in :math:`s_{ij} = -\log(1 - \lambda_{ij})`, so the program is solved by cutting planes:
 its value with finitely many :math:`\lambda` is a lower bound of C, and scaling a solution until it is feasible gives an
@@ -28,14 +28,14 @@ from superarm.rewards import Coverage
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket
 from superarm.support import Dense
+from superarm.theory.batch_table import batch_values
 from superarm.theory.search import ROUNDING
-from superarm.theory.table import values
 
-_FLOOR = 1e-9
-"""An arm that was never played is priced as if played this often (relative to the rest), to get a proper cut."""
+_MIN_PULL_SHARE = 1e-9
+"""An arm that is never played counts as played this often, relative to the others, so that its cut is defined."""
 
 
-class _Case(NamedTuple):
+class _CoverageCase(NamedTuple):
     """p (n_arms, n_items), weights, batches as a boolean (n_batches, n_arms), gaps, free arms (outside of O), r_max."""
 
     p: Floats
@@ -51,7 +51,7 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
 
     ``low`` is a valid rate for a lower bound, :math:`\liminf R(T)/\log T \ge low`. The environment is ``Bernoulli``
     (all entries independent) or ``Comonotone`` with equal parameters in a row (the items of an arm identical). At most
-    ``rounds`` cutting planes are added a batch. Implements [GravesLai1997]_ in the form of [CombesEtAl2015]_ for
+    ``rounds`` cutting planes are added per batch. Implements [GravesLai1997]_ in the form of [CombesEtAl2015]_ for
     semi-bandits; on the instance of [MerlisMannor2019]_ it is the bound of Lai and Robbins.
 
     >>> import superarm as sa
@@ -59,17 +59,17 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     >>> round(rate.low, 3), round(rate.high, 3)
     (44.697, 44.697)
     """
-    case = _case(instance)
-    poor = np.flatnonzero(case.gap > 0.0)
-    poor = poor[(case.holds[poor] & case.free).any(axis=1)]
-    if not poor.size:
+    case = _read_case(instance)
+    suboptimal = np.flatnonzero(case.gap > 0.0)
+    suboptimal = suboptimal[(case.holds[suboptimal] & case.free).any(axis=1)]
+    if not suboptimal.size:
         return Bracket(0.0, 0.0)
     eta = np.ones(len(case.gap))
     cuts: list[Floats] = []
     low, high = 0.0, np.inf
     for _ in range(rounds):
         pulls = case.holds.T @ eta
-        found = [_separate(case, int(a), pulls) for a in poor]
+        found = [_separate(case, int(a), pulls) for a in suboptimal]
         worst = min(information for information, _ in found)
         if worst > 0.0:
             high = min(high, float(eta @ case.gap) / worst)
@@ -77,15 +77,18 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
             break
         cuts += [cut for information, cut in found if not cuts or information < 1.0]
         solved = linprog(
-            case.gap[poor], A_ub=-np.array(cuts) @ case.holds[poor].T, b_ub=-np.ones(len(cuts)), method="highs"
+            case.gap[suboptimal],
+            A_ub=-np.array(cuts) @ case.holds[suboptimal].T,
+            b_ub=-np.ones(len(cuts)),
+            method="highs",
         )
         low = max(low, float(solved.fun))
         eta = np.zeros(len(case.gap))
-        eta[poor] = solved.x
+        eta[suboptimal] = solved.x
     return Bracket(min(low, high), high)
 
 
-def _case(instance: Instance) -> _Case:
+def _read_case(instance: Instance) -> _CoverageCase:
     problem, environment = instance.problem, instance.environment
     plain = isinstance(problem.reward, Coverage) and isinstance(problem.actions, Explicit)
     if not plain or not isinstance(problem.support, Dense):
@@ -94,33 +97,33 @@ def _case(instance: Instance) -> _Case:
     if isinstance(environment, Comonotone) and (p == p[:, :1]).all():
         p, weights = p[:, :1], weights.sum(keepdims=True)
     elif not isinstance(environment, Bernoulli):
-        raise InvalidArgument("instance", "its outcomes depend on one another", "give environments.Bernoulli(p)")
+        raise InvalidArgument("instance", "its outcomes are dependent", "give environments.Bernoulli(p)")
     table: Ints = problem.actions.table  # type: ignore[attr-defined]
     sizes: Ints = problem.actions.sizes  # type: ignore[attr-defined]
-    value = values(problem.reward, problem.terms, instance.p, table, sizes)
+    value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
     best = float(value.max())
     gap = np.where(value < best - ROUNDING * best, best - value, 0.0)
     holds = np.zeros((len(sizes), problem.n_arms), bool)
     for row in range(len(sizes)):
         holds[row, table[row, : sizes[row]]] = True
     free = ~holds[gap == 0.0].any(axis=0)
-    return _Case(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best)
+    return _CoverageCase(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best)
 
 
-def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:
-    """The least information that tells ``batch`` from an optimal one, and its price an arm, (n_arms,)."""
+def _separate(case: _CoverageCase, batch: int, pulls: Floats) -> tuple[float, Floats]:
+    """The least information that distinguishes ``batch`` from an optimal one, and its amount per pull of each arm."""
     arms = case.holds[batch] & case.free
     fixed = np.prod(1.0 - case.p[case.holds[batch] & ~case.free], axis=0) * case.weights
-    n = np.maximum(pulls[arms], _FLOOR * pulls.max())
+    n = np.maximum(pulls[arms], _MIN_PULL_SHARE * pulls.max())
     p = case.p[arms]
-    left = float(case.weights.sum()) - case.r_max  # what may stay uncovered, at most
-    lam = _water(p, n, fixed, left)
+    left = float(case.weights.sum()) - case.r_max  # the largest weight that may stay uncovered
+    lam = _cheapest_parameters(p, n, fixed, left)
     price = np.zeros(len(pulls))
     price[arms] = _kl(p, lam).sum(axis=1)
     return float(price @ pulls), price
 
 
-def _water(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
+def _cheapest_parameters(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
     r"""The cheapest :math:`\lambda` with :math:`\sum_i fixed_i\prod_j(1 - \lambda_{ij}) \le left`.
 
     By the optimality conditions :math:`n_j(1 - p_{ij}/\lambda_{ij}) = \nu\, fixed_i\prod_j(1 - \lambda_{ij})` with one
@@ -128,7 +131,7 @@ def _water(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
     """
 
     def uncovered(log_nu: float) -> float:
-        return float(_left(_lambdas(p, n, fixed, np.exp(log_nu)), fixed).sum()) - left
+        return float(_uncovered(_lambdas(p, n, fixed, np.exp(log_nu)), fixed).sum()) - left
 
     low, high = -60.0, 60.0
     if uncovered(high) > 0.0:
@@ -136,7 +139,7 @@ def _water(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
     return _lambdas(p, n, fixed, float(np.exp(brentq(uncovered, low, high, xtol=1e-11))))
 
 
-def _left(lam: Floats, fixed: Floats) -> Floats:
+def _uncovered(lam: Floats, fixed: Floats) -> Floats:
     return np.asarray(fixed * np.prod(1.0 - lam, axis=0))
 
 
@@ -145,9 +148,9 @@ def _lambdas(p: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
     low, high = np.zeros(p.shape[1]), np.full(p.shape[1], n.min())
     for _ in range(60):
         mu = 0.5 * (low + high)
-        short = mu < nu * _left(_at(p, n, mu), fixed)
+        short = mu < nu * _uncovered(_at(p, n, mu), fixed)
         low, high = np.where(short, mu, low), np.where(short, high, mu)
-    return _spill(_at(p, n, 0.5 * (low + high)), n, fixed, nu)
+    return _take_excess(_at(p, n, 0.5 * (low + high)), n, fixed, nu)
 
 
 def _at(p: Floats, n: Floats, mu: Floats) -> Floats:
@@ -155,10 +158,10 @@ def _at(p: Floats, n: Floats, mu: Floats) -> Floats:
     return np.clip(lam, p, 1.0 - 1e-15)
 
 
-def _spill(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
-    """Where even the largest slope does not balance an item, its cheapest arm takes the rest (p = 0: kl is linear)."""
+def _take_excess(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
+    """Where no multiplier balances an item, its cheapest arm takes the rest: kl is linear at p = 0."""
     cheapest = int(np.argmin(n))
-    over = nu * _left(lam, fixed) / n[cheapest]
+    over = nu * _uncovered(lam, fixed) / n[cheapest]
     excess = over > 1.0 + 1e-9
     lam = lam.copy()
     lam[cheapest, excess] = 1.0 - (1.0 - lam[cheapest, excess]) / over[excess]

@@ -1,6 +1,6 @@
-"""Interval arithmetic, enough to run a user's reward on boxes of parameters and get bounds that hold.
+"""Interval arithmetic, as far as it is needed to bound a user's reward on boxes of parameters.
 
-Every result is widened by a few units in the last place, so that rounding cannot make it false. [Moore1966]_
+Every result is widened by a few units in the last place, so that rounding cannot make a bound wrong. [Moore1966]_
 """
 
 import math
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-_WIDEN = 4.0 * 2.0**-52
-_TINY = 1e-300
+_WIDEN = 4.0 * 2.0**-52  # four units in the last place, relative
+_TINY = 1e-300  # absolute, for results near 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Interval:
 
     def __add__(self, other: Any) -> "Interval":
         o = interval(other)
-        return _out(self.low + o.low, self.high + o.high)
+        return _widen(self.low + o.low, self.high + o.high)
 
     __radd__ = __add__
 
@@ -38,29 +38,29 @@ class Interval:
     def __mul__(self, other: Any) -> "Interval":
         o = interval(other)
         ends = [x * y for x in (self.low, self.high) for y in (o.low, o.high)]
-        return _out(min(ends), max(ends))
+        return _widen(min(ends), max(ends))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Interval":
         o = interval(other)
         if o.low <= 0.0 <= o.high:
-            raise ArithmeticError("division by an interval that holds 0")
-        return self * _out(1.0 / o.high, 1.0 / o.low)
+            raise ArithmeticError("division by an interval that contains 0")
+        return self * _widen(1.0 / o.high, 1.0 / o.low)
 
     def __rtruediv__(self, other: Any) -> "Interval":
         return interval(other) / self
 
     def __pow__(self, power: Any) -> "Interval":
         if not isinstance(power, int) or power < 0:
-            raise TypeError("only whole powers of intervals")
+            raise TypeError("only powers of intervals with a whole exponent >= 0")
         result = Interval(1.0, 1.0)
         for _ in range(power):
             result = result * self
         return result if power % 2 else Interval(max(0.0, result.low), result.high)
 
     def __lt__(self, other: Any) -> bool:
-        raise TypeError("an interval is neither below nor above: no branching on parameters")
+        raise TypeError("intervals cannot be compared: the reward must not branch on parameters")
 
     __le__ = __gt__ = __ge__ = __lt__
 
@@ -73,41 +73,41 @@ def interval(value: Any) -> Interval:
 
     >>> interval(1.0) + Interval(0.0, 1.0) > 0
     Traceback (most recent call last):
-    TypeError: an interval is neither below nor above: no branching on parameters
+    TypeError: intervals cannot be compared: the reward must not branch on parameters
     """
     return value if isinstance(value, Interval) else Interval(float(value), float(value))
 
 
-def _out(low: float, high: float) -> Interval:
+def _widen(low: float, high: float) -> Interval:
     if math.isnan(low) or math.isnan(high):
         raise ArithmeticError("an undefined operation on intervals")
     return Interval(low - _WIDEN * abs(low) - _TINY, high + _WIDEN * abs(high) + _TINY)
 
 
-def _rising(f: Callable[[float], float]) -> Callable[[Any], Interval]:
-    """A monotone function of the reals, on intervals."""
-    return lambda x: _out(f(interval(x).low), f(interval(x).high))
+def _increasing(f: Callable[[float], float]) -> Callable[[Any], Interval]:
+    """An increasing function of the reals, on intervals."""
+    return lambda x: _widen(f(interval(x).low), f(interval(x).high))
 
 
 _MATH = SimpleNamespace(
-    **{name: _rising(getattr(math, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "atan")},
+    **{name: _increasing(getattr(math, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "atan")},
     pi=math.pi,
     e=math.e,
 )
 
 
-def _smallest(*values: Any) -> Interval:
+def _minimum(*values: Any) -> Interval:
     ends = [interval(value) for value in values]
     return Interval(min(end.low for end in ends), min(end.high for end in ends))
 
 
-def _largest(*values: Any) -> Interval:
+def _maximum(*values: Any) -> Interval:
     ends = [interval(value) for value in values]
     return Interval(max(end.low for end in ends), max(end.high for end in ends))
 
 
 def on_intervals(method: Any) -> Callable[..., Any]:
-    """A component's method that takes intervals: the same code, with ``math``, ``min`` and ``max`` of intervals.
+    """A component's method for intervals: the same code, with ``math``, ``min`` and ``max`` of intervals.
 
     >>> import superarm as sa
     >>> join = on_intervals(sa.Logistic.join)
@@ -116,5 +116,5 @@ def on_intervals(method: Any) -> Callable[..., Any]:
     True
     """
     plain = getattr(method, "py_func", method)
-    world = {**plain.__globals__, "math": _MATH, "min": _smallest, "max": _largest}
-    return FunctionType(plain.__code__, world, plain.__name__, plain.__defaults__, plain.__closure__)
+    names = {**plain.__globals__, "math": _MATH, "min": _minimum, "max": _maximum}
+    return FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)

@@ -1,7 +1,7 @@
-r"""Lower bounds: what no policy can beat on the paper's instance, ``superarm.instances.lower_bound``.
+r"""Lower bounds of the regret of any consistent policy on the paper's instance, ``superarm.instances.lower_bound``.
 
-Arms 1 to K-1 are empty sets, every batch holds them and one further arm, the items of an arm are identical: a Bernoulli
-bandit with L-K+1 arms in the clothes of coverage [MerlisMannor2019]_ (section Lower Bounds).
+Arms 1 to K-1 cover nothing, every batch has them and one further arm, and the items of an arm are identical, so that
+the instance is equivalent to a Bernoulli bandit with L-K+1 arms [MerlisMannor2019]_ (section Lower Bounds).
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class LowerBound:
     r"""An asymptotic lower bound, :math:`\liminf R(t)/\log t \ge rate`, drawn as :math:`rate \log T`.
 
     ``stated`` is the rate as the paper states it, ``exact`` the one of Lai and Robbins that it is derived from.
-    ``value`` is ``exact * log T`` over ``horizon``: the shape that regret must take in the end, not a bound at any T.
+    ``value`` is ``exact * log T`` over ``horizon``: the asymptotic growth of regret, not a bound at any finite T.
     """
 
     stated: float
@@ -43,13 +43,13 @@ class LowerBound:
 
 
 def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> LowerBound:
-    r"""The Proposition, for the dimensions, the weights and the smallest gap of ``instance``.
+    r"""Proposition 1, for the dimensions, the weights and the smallest gap of ``instance``.
 
     .. math:: \liminf_{t\to\infty}\frac{R(t)}{\log t} \ge
               \frac{(L - K)\Delta}{kl(1/2 - \Delta/\bar M,\ 1/2)} \ge \frac{\bar M^2(L - K)}{4\Delta}
 
-    for every consistent policy on the paper's instance, ``instances.lower_bound``; on another instance it tells what a
-    problem of the same size and gap can cost, and :func:`graves_lai` what this one does. [MerlisMannor2019]_
+    for every consistent policy on the paper's instance, ``instances.lower_bound``; on another instance it is the
+    rate of a problem of the same size and gap; :func:`graves_lai` gives that of the instance. [MerlisMannor2019]_
     (Proposition 1, and its proof for the exact form). Differs: the stated form bounds kl by :math:`4\epsilon^2`, which
     is loose by a factor of almost 2 for small gaps. Needs :math:`\Delta \le \bar M/2`.
 
@@ -65,7 +65,7 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
 
 
 def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, float]:
-    r"""The stated and the exact rate of the Proposition for L, K, :math:`\Delta` and :math:`\bar M`.
+    r"""The stated and the exact rate of Proposition 1 for L, K, :math:`\Delta` and :math:`\bar M`.
 
     [MerlisMannor2019]_ (Proposition 1).
 
@@ -79,7 +79,7 @@ def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, 
 
 
 def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
-    r"""The Proposition without gaps: for every policy and T there is an instance of this size with at least
+    r"""Proposition 1 without gaps: for every policy and T there is an instance of this size with at least
 
     .. math:: R(T) \ge \frac{1}{20}\bar M\min\{\sqrt{(L - K + 1)T},\ T\}.
 

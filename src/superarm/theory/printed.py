@@ -1,4 +1,4 @@
-"""The statements exactly as printed, wrong as some are: to compare with, not to rely on."""
+"""The statements exactly as printed, including those that are wrong: for comparison only."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-r"""The proof of Theorem 1, followed on a simulated run: which events occurred, and how loose each step is.
+r"""The proof of Theorem 1, checked along a simulated run: which events occurred, and how loose each step is.
 
 Names and numbers are those of [MerlisMannor2019]_ (section Proving the Regret Upper Bounds, appendices A to D).
 """
@@ -45,8 +45,8 @@ def paper(s: Setting) -> Constants:
 
 
 @dataclass(frozen=True)
-class Trace:
-    r"""What happened in each round after every arm was played once; arrays are (n_rounds,) unless said otherwise.
+class ProofTrace:
+    r"""The events of the proof in each round after every arm was played once; arrays are (n_rounds,) by default.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Trace:
 
     @property
     def contradictions(self) -> int:
-        """Rounds that the lemmas exclude, always 0: good, yet the gap above the radius; or within it, and no G^k."""
+        """Rounds that contradict a lemma, always 0: good with a gap above the radius, or within it without G^k."""
         good = ~(self.bad_mean | self.bad_variance)
         above = self.gap > self.radius * (1.0 + 1e-9)
         unplaced = (self.gap > 0.0) & (self.gap <= self.radius) & (self.level == 0)
@@ -106,7 +106,7 @@ def follow(
     seed: int = 0,
     sequences: Sequences | None = None,
     known: Gaps | None = None,
-) -> Trace:
+) -> ProofTrace:
     r"""Play ``policy`` (BC-UCB) for ``horizon`` rounds, and check every event of the proof in each round.
 
     The run is the one that ``simulate`` plays with the same seed, replication 0. Implements the definitions of
@@ -120,7 +120,9 @@ def follow(
     (0, False)
     """
     if not isinstance(instance.problem.support, Dense) or getattr(instance.environment, "partial", False):
-        raise InvalidArgument("instance", "sparse or partly seen", "give a dense instance that shows everything")
+        raise InvalidArgument(
+            "instance", "it is sparse, or shows only part of the feedback", "give a dense instance with full feedback"
+        )
     if not isinstance(policy, IndexPolicy | None):
         raise InvalidArgument("policy", f"{type(policy).__name__} is not an index policy", "give e.g. bc_ucb()")
     g = gaps(instance) if known is None else known
@@ -133,7 +135,7 @@ def follow(
     if not records:
         raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    return Trace(*columns)
+    return ProofTrace(*columns)
 
 
 class _Steps:

@@ -1,14 +1,14 @@
-r"""Branch and bound over the subsets of k arms: the values next to a target, with a certificate.
+r"""Branch and bound over the subsets of k arms: the values closest to a target, with a proof that they are.
 
-A node is a batch under construction, A, that shall take m more arms from those behind it in a fixed order. Every
-completion is worth at most
+A node is an incomplete batch A, to which m more arms are added from those that come later in a fixed order. The value
+of every completion is at most
 
 .. math:: U = \min\Bigl\{\sum_i w_i\, r_i(A + m \text{ largest } p_{ij}),\
           r(A; p) + \text{the sum of the } m \text{ largest gains}\Bigr\}
 
-where every item takes its own m arms, and where the second bound serves submodular rewards only
-[NemhauserWolseyFisher1978]_; and at least :math:`\sum_i w_i\, r_i(A + m \text{ smallest } p_{ij})`. Both need nothing
-but monotonicity, which [MerlisMannor2019]_ (definition of monotone Gini-smooth rewards) requires.
+where in the first bound every item has its own m arms, and where the second holds for submodular rewards only
+[NemhauserWolseyFisher1978]_. It is at least :math:`\sum_i w_i\, r_i(A + m \text{ smallest } p_{ij})`. Both
+bounds need only monotonicity, which [MerlisMannor2019]_ (definition of monotone Gini-smooth rewards) requires.
 """
 
 from typing import NamedTuple
@@ -26,8 +26,8 @@ ROUNDING = 1e-12
 """Values and bounds closer than this times the scale of the reward may be equal."""
 
 
-class Field(NamedTuple):
-    """What a search reads: reward and parameters, arms in ``order``, and the ranked parameters behind each place.
+class SearchProblem(NamedTuple):
+    """What a search reads: reward, parameters, the ``order`` of arms, and the sorted parameters from each position on.
 
     ``large[c, i, n]`` is the n-th largest parameter of item i among ``order[c:]``, ``small`` the n-th smallest.
     """
@@ -41,9 +41,11 @@ class Field(NamedTuple):
     submodular: bool
 
 
-class Ledger(NamedTuple):
-    """What a search writes: ``best`` (3,): the largest value below the ceiling, the smallest value, the slack;
-    ``batches`` (2, k) that attain them; ``work`` (2,): the nodes visited, and the most allowed.
+class SearchRecord(NamedTuple):
+    """What a search writes.
+
+    ``best`` (3,) holds the largest value below the ceiling, the smallest value, and the tolerance of comparisons;
+    ``batches`` (2, k) the batches with these two values; ``work`` (2,) the number of nodes visited and the limit.
     """
 
     best: Floats
@@ -51,8 +53,8 @@ class Ledger(NamedTuple):
     work: Ints
 
 
-def field(problem: Problem, p: Floats) -> Field:
-    """A problem made ready for the search, arms in the order of what each is worth alone."""
+def prepare_search(problem: Problem, p: Floats) -> SearchProblem:
+    """Prepare a problem for the search: arms are ordered by the value that each has alone."""
     reward, terms = problem.reward, problem.terms
     start = initial_states(reward, terms)
     alone = np.array([gain(reward, terms, start, p, j) for j in range(problem.n_arms)])
@@ -62,11 +64,11 @@ def field(problem: Problem, p: Floats) -> Field:
         first, last = span(terms.support, j)
         for o in range(last - first):
             dense[j, item(terms.support, first, o)] = p[first + o]
-    large, small = _ranked(dense[order], problem.k)
-    return Field(reward, terms, p, order, large, small, bool(reward.submodular))
+    large, small = _sort_parameters(dense[order], problem.k)
+    return SearchProblem(reward, terms, p, order, large, small, bool(reward.submodular))
 
 
-def _ranked(rows: Floats, k: int) -> tuple[Floats, Floats]:
+def _sort_parameters(rows: Floats, k: int) -> tuple[Floats, Floats]:
     n_arms, n_items = rows.shape
     large = np.zeros((n_arms + 1, n_items, k))
     small = np.ones((n_arms + 1, n_items, k))
@@ -79,8 +81,8 @@ def _ranked(rows: Floats, k: int) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _itemwise(field: Field, states: Floats, ranked: Floats, m: int) -> float:
-    """The worth of a batch in state ``states`` after every item has taken the first ``m`` of its ``ranked``."""
+def _value_by_items(field: SearchProblem, states: Floats, ranked: Floats, m: int) -> float:
+    """The value of a batch in state ``states`` after every item has taken its first ``m`` parameters in ``ranked``."""
     r = 0.0
     for i in range(len(states)):
         state = states[i]
@@ -91,13 +93,13 @@ def _itemwise(field: Field, states: Floats, ranked: Floats, m: int) -> float:
 
 
 @kernel
-def _gainwise(field: Field, states: Floats, c: int, m: int, forced: int) -> float:
-    """The worth of a batch in state ``states`` plus the ``m`` largest gains among ``order[c:]``."""
+def _value_by_gains(field: SearchProblem, states: Floats, c: int, m: int, forced: int) -> float:
+    """The value of a batch in state ``states`` plus the ``m`` largest gains among ``order[c:]``."""
     top = np.zeros(m)
-    for place in range(c, len(field.order)):
-        if field.order[place] == forced:
+    for position in range(c, len(field.order)):
+        if field.order[position] == forced:
             continue
-        g = gain(field.reward, field.terms, states, field.p, field.order[place])
+        g = gain(field.reward, field.terms, states, field.p, field.order[position])
         if g > top[m - 1]:
             n = m - 1
             while n > 0 and top[n - 1] < g:
@@ -111,39 +113,39 @@ def _gainwise(field: Field, states: Floats, c: int, m: int, forced: int) -> floa
 
 
 @kernel
-def _promising(field: Field, ledger: Ledger, ceiling: float, states: Floats, node: Ints) -> bool:
-    """Whether a completion of the node could beat the ledger; ``node`` is (place in the order, arms to add, forced).
+def _can_improve(field: SearchProblem, record: SearchRecord, ceiling: float, states: Floats, node: Ints) -> bool:
+    """Whether a completion of the node could improve the record; ``node`` is (position, arms to add, forced).
 
-    It could if it may lie above the best value found below the ceiling without all lying above the ceiling, or
-    below the smallest value found.
+    It can if some completion may lie between the best value found below the ceiling and the ceiling, or below the
+    smallest value found.
     """
     c, m, forced = node[0], node[1], node[2]
-    slack = ledger.best[2]
-    least = _itemwise(field, states, field.small[c], m)
-    if least < ledger.best[1] - slack:
+    slack = record.best[2]
+    least = _value_by_items(field, states, field.small[c], m)
+    if least < record.best[1] - slack:
         return True
     if least >= ceiling:
         return False
-    if _itemwise(field, states, field.large[c], m) <= ledger.best[0] + slack:
+    if _value_by_items(field, states, field.large[c], m) <= record.best[0] + slack:
         return False
-    if m == 1 or not field.submodular:  # with one arm to add, trying all is as cheap as bounding them
+    if m == 1 or not field.submodular:  # with one arm to add, trying all of them costs no more than a bound
         return True
-    return bool(_gainwise(field, states, c, m, forced) > ledger.best[0] + slack)
+    return bool(_value_by_gains(field, states, c, m, forced) > record.best[0] + slack)
 
 
 @kernel
-def _note(ledger: Ledger, ceiling: float, r: float, chosen: Ints) -> None:
-    if r < ceiling and r > ledger.best[0]:
-        ledger.best[0] = r
-        ledger.batches[0] = chosen
-    if r < ledger.best[1]:
-        ledger.best[1] = r
-        ledger.batches[1] = chosen
+def _update(record: SearchRecord, ceiling: float, r: float, chosen: Ints) -> None:
+    if r < ceiling and r > record.best[0]:
+        record.best[0] = r
+        record.batches[0] = chosen
+    if r < record.best[1]:
+        record.best[1] = r
+        record.batches[1] = chosen
 
 
 @kernel
-def descend(field: Field, forced: int) -> float:
-    """The value of the batch that grows from ``forced`` by the smallest gain each time: where a search may begin."""
+def descend(field: SearchProblem, forced: int) -> float:
+    """The value of the batch that grows from ``forced`` by the smallest gain each time: a start for a search."""
     states = initial_states(field.reward, field.terms)
     taken = np.zeros(len(field.order), np.bool_)
     j = forced
@@ -161,57 +163,63 @@ def descend(field: Field, forced: int) -> float:
 
 
 @kernel
-def search(field: Field, ceiling: float, forced: int, ledger: Ledger) -> bool:
-    """Visit every batch of k arms with arm ``forced`` (none if -1) that could beat the ledger; whether all were.
+def _start(field: SearchProblem, forced: int, states: Floats, chosen: Ints) -> int:
+    """Put arm ``forced`` (none if -1) into the empty batch; return how many arms the batch has."""
+    states[0] = initial_states(field.reward, field.terms)
+    if forced < 0:
+        return 0
+    chosen[0] = forced
+    states[1] = states[0]
+    join_arm(field.reward, field.terms, states[1], field.p, forced)
+    return 1
 
-    Depth first; ``place[s]`` is the place in the order of the arm chosen at depth ``s``. False if the allowance of
-    ``ledger.work`` ran out: then the ledger holds what was found, and proves nothing.
+
+@kernel
+def search(field: SearchProblem, ceiling: float, forced: int, record: SearchRecord) -> bool:
+    """Visit every batch of k arms with arm ``forced`` (any if -1) that could improve the record, depth first.
+
+    Returns False if the limit of ``record.work`` was reached; the record then proves nothing. ``position[s]`` is the
+    position in the order of the arm chosen at depth ``s``.
     """
     k, n_arms = field.large.shape[2], len(field.order)
     states = np.empty((k + 1, len(field.terms.weights)))
-    states[0] = initial_states(field.reward, field.terms)
-    chosen, place, node = np.empty(k, np.int64), np.empty(k + 1, np.int64), np.empty(3, np.int64)
-    first = 0
-    if forced >= 0:
-        chosen[0] = forced
-        states[1] = states[0]
-        join_arm(field.reward, field.terms, states[1], field.p, forced)
-        first = 1
-    depth = first
-    place[depth] = -1
+    chosen, position, node = np.empty(k, np.int64), np.empty(k + 1, np.int64), np.empty(3, np.int64)
+    first = _start(field, forced, states, chosen)
     if first == k:
-        _note(ledger, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
+        _update(record, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
         return True
+    depth = first
+    position[depth] = -1
     while depth >= first:
-        place[depth] += 1
-        if place[depth] < n_arms and field.order[place[depth]] == forced:
-            place[depth] += 1
-        if n_arms - place[depth] < k - depth:
+        position[depth] += 1
+        if position[depth] < n_arms and field.order[position[depth]] == forced:
+            position[depth] += 1
+        if n_arms - position[depth] < k - depth:
             depth -= 1
             continue
-        j = field.order[place[depth]]
+        j = field.order[position[depth]]
         chosen[depth] = j
         states[depth + 1] = states[depth]
         join_arm(field.reward, field.terms, states[depth + 1], field.p, j)
-        ledger.work[0] += 1
+        record.work[0] += 1
         if depth + 1 == k:
-            _note(ledger, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
+            _update(record, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
             continue
-        if ledger.work[0] > ledger.work[1]:
+        if record.work[0] > record.work[1]:
             return False
-        node[0], node[1], node[2] = place[depth] + 1, k - depth - 1, forced
-        if _promising(field, ledger, ceiling, states[depth + 1], node):
-            place[depth + 1] = place[depth]
+        node[0], node[1], node[2] = position[depth] + 1, k - depth - 1, forced
+        if _can_improve(field, record, ceiling, states[depth + 1], node):
+            position[depth + 1] = position[depth]
             depth += 1
     return True
 
 
 @kernel
-def relaxation(field: Field, forced: int, ranked: Floats) -> float:
-    """A bound of the value of every batch with arm ``forced`` (any if -1), each item taking its ``ranked`` arms."""
+def relaxation(field: SearchProblem, forced: int, ranked: Floats) -> float:
+    """A bound of the value of every batch with arm ``forced`` (any if -1), where each item has its ``ranked`` arms."""
     states = initial_states(field.reward, field.terms)
     k = field.large.shape[2]
     if forced >= 0:
         join_arm(field.reward, field.terms, states, field.p, forced)
         k -= 1
-    return _itemwise(field, states, ranked, k)
+    return _value_by_items(field, states, ranked, k)

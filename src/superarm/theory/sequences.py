@@ -1,4 +1,4 @@
-r"""The sequences :math:`a_k, b_k` of the lemma on small gaps, and the best ones.
+r"""The sequences :math:`a_k, b_k` in the lemma on small gaps: the paper's, and the best that we found.
 
 The lemma [MerlisMannor2019]_ (lemma sumOfSmallGaps) holds for any decreasing positive sequences with :math:`b_0 = 1`
 and costs the factor
@@ -55,7 +55,7 @@ def geometric(k: int) -> Sequences:
 def factor(sequences: Sequences, k: int) -> float:
     r""":math:`\Lambda`, by which the lemma multiplies; :math:`k_0(4k_0 + 1)` for the paper's sequences.
 
-    [MerlisMannor2019]_ (lemma sumOfSmallGaps). Refuses sequences to which the lemma does not apply.
+    [MerlisMannor2019]_ (lemma sumOfSmallGaps). Sequences that the lemma does not allow are refused.
 
     >>> factor(geometric(25), 25)
     18.0
@@ -82,17 +82,17 @@ def best_sequences(k: int) -> Sequences:
     """
     if k < 1:
         raise InvalidArgument("k", f"{k}", "give a batch size of at least 1")
-    candidates = [_assembled(np.full(1, float(k)))]
+    candidates = [_from_ratios(np.full(1, float(k)))]
     for n in range(2, levels(k) + 4):
         line = np.geomspace(1.0 + 1e-9, k ** (1.0 / (n - 1)), 4001)[1:-1] if k > 1 else np.zeros(0)
         sizes = (n - 1) * np.sqrt(line - 1.0) + np.sqrt(k / line ** (n - 1))
         if sizes.size:
             ratio = float(line[np.argmin(sizes)])
-            candidates.append(_assembled(np.array([ratio] * (n - 1) + [k / ratio ** (n - 1)])))
-    return min((c for c in candidates if _lawful(c, k)), key=lambda c: factor(c, k))
+            candidates.append(_from_ratios(np.array([ratio] * (n - 1) + [k / ratio ** (n - 1)])))
+    return min((c for c in candidates if _is_valid(c, k)), key=lambda c: factor(c, k))
 
 
-def _assembled(ratios: Floats) -> Sequences:
+def _from_ratios(ratios: Floats) -> Sequences:
     b = np.asarray(1.0 / np.cumprod(ratios), np.float64)
     before = np.concatenate([[1.0], b[:-1]])
     cost = before - b
@@ -100,6 +100,6 @@ def _assembled(ratios: Floats) -> Sequences:
     return Sequences(np.sqrt(b * cost), b)
 
 
-def _lawful(sequences: Sequences, k: int) -> bool:
+def _is_valid(sequences: Sequences, k: int) -> bool:
     a, b = sequences
     return bool((np.diff(a) <= 0.0).all() and (np.diff(b) <= 0.0).all() and math.isclose(b[-1], 1.0 / k))

@@ -14,21 +14,21 @@ import numpy as np
 
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
-from superarm.theory.certificate import BOXES, largest, plain, proven, slopes
+from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, plain_method, slopes
 
 Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
-WIDEST = 16
+MAX_MULTILINEAR_K = 16
 """Multilinear rewards are evaluated on all corners of the cube up to this dimension."""
 
 
 @dataclass(frozen=True)
 class SmoothnessCertificate:
-    """Smoothness parameters, and what they rest on.
+    """Smoothness parameters, and how they are known.
 
     Attributes
     ----------
     gamma_inf, gamma_g
-        Numbers that may stand in a bound: exact or proven upper bounds; infinite if neither is to be had.
+        Exact values or proven upper bounds, which a bound may use; infinite if neither is known.
     gamma_g_paper
         The paper's bound where it states one, NaN otherwise.
     status
@@ -37,7 +37,7 @@ class SmoothnessCertificate:
     found_inf, found_g
         The largest values that maximisation found: lower estimates.
     argmax_inf, argmax_g
-        Where they were found, (k,).
+        The points where they are attained, (k,).
     """
 
     gamma_inf: float
@@ -69,16 +69,16 @@ class Refuted(InvalidArgument):
 
 
 def smoothness(
-    reward: Any, k: int, claim: tuple[float, float] | None = None, boxes: int = BOXES
+    reward: Any, k: int, claim: tuple[float, float] | None = None, boxes: int = MAX_BOXES
 ) -> SmoothnessCertificate:
-    r"""The smoothness of ``reward`` for batches of ``k`` arms, and what it rests on.
+    r"""The smoothness of ``reward`` for batches of ``k`` arms, and how it is known.
 
     The rewards of superarm have closed forms: coverage exactly :math:`\gamma_g = 1/2`, where [MerlisMannor2019]_ gives
     the bound :math:`1/\sqrt e`; logistic by a search in one dimension. A reward of your own, a component or a plain
     function of k parameters, gets a lower estimate by maximisation, and an upper bound by interval arithmetic if its
     code allows: arithmetic, ``math``, ``min`` and ``max``, no branching on parameters. A ``claim`` of (gamma_inf,
-    gamma_g), or the one that its own ``smoothness(k)`` makes, is tested; if it is wrong the answer is
-    :class:`Refuted`, with the point that refutes it.
+    gamma_g), or the one that its own ``smoothness(k)`` makes, is tested; a wrong one raises :class:`Refuted`, with the
+    point that refutes it.
 
     >>> import superarm as sa
     >>> found = smoothness(sa.Coverage(), k=10)
@@ -89,31 +89,31 @@ def smoothness(
     superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
     """
     if not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidArgument("k", f"{k!r}", "give a batch size, an int >= 1")
+        raise InvalidArgument("k", f"{k!r}", "give the size of a batch, an int >= 1")
     own = reward.smoothness(k) if hasattr(reward, "smoothness") else None
     if own is not None and type(reward).__module__.startswith("superarm.rewards."):
-        top, at, gini, place = largest(slopes(reward, k), k) if claim is not None else _nowhere(k)
-        _test(claim, top, at, gini, place)
-        return SmoothnessCertificate(own[0], own[1], own[2], "exact", top, gini, at, place)
-    top, at, gini, place = largest(slopes(reward, k), k)
+        top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
+        _check_claim(claim, top, at, gini, at_gini)
+        return SmoothnessCertificate(own[0], own[1], own[2], "exact", top, gini, at, at_gini)
+    top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k)
     claims = claim if claim is not None or own is None else (own[0], own[1])
-    _test(claims, top, at, gini, place)
-    above = proven(reward, int(k), boxes) if hasattr(reward, "derivative") else None
+    _check_claim(claims, top, at, gini, at_gini)
+    above = bound_slopes(reward, int(k), boxes) if hasattr(reward, "derivative") else None
     if above is not None and _differentiates(reward, int(k)):
-        return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, place)
+        return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, at_gini)
     if claims is not None:
-        return SmoothnessCertificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, place)
-    return SmoothnessCertificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, place)
+        return SmoothnessCertificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, at_gini)
+    return SmoothnessCertificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, at_gini)
 
 
-def _nowhere(k: int) -> tuple[float, Floats, float, Floats]:
+def _not_searched(k: int) -> tuple[float, Floats, float, Floats]:
     return math.nan, np.full(k, math.nan), math.nan, np.full(k, math.nan)
 
 
-def _test(claim: tuple[float, float] | None, top: float, at: Floats, gini: float, place: Floats) -> None:
+def _check_claim(claim: tuple[float, float] | None, top: float, at: Floats, gini: float, at_gini: Floats) -> None:
     if claim is None:
         return
-    for name, said, found, point in (("gamma_inf", claim[0], top, at), ("gamma_g", claim[1], gini, place)):
+    for name, said, found, point in (("gamma_inf", claim[0], top, at), ("gamma_g", claim[1], gini, at_gini)):
         if found > said * (1.0 + 1e-6) + 1e-9:
             raise Refuted(name, float(said), found, point)
 
@@ -122,10 +122,10 @@ def _differentiates(reward: Any, k: int) -> bool:
     """Whether the reward's ``derivative`` agrees with differences of its ``worth`` at random points."""
 
     def worth(x: Floats) -> float:
-        state = plain(reward, "start")(reward, 1.0)
+        state = plain_method(reward, "start")(reward, 1.0)
         for q in x:
-            state = plain(reward, "join")(reward, state, float(q))
-        return float(plain(reward, "worth")(reward, 1.0, state))
+            state = plain_method(reward, "join")(reward, state, float(q))
+        return float(plain_method(reward, "worth")(reward, 1.0, state))
 
     points = np.random.default_rng(0).uniform(0.01, 0.99, (32, k))
     numeric, stated = slopes(worth, k), slopes(reward, k)
@@ -142,28 +142,30 @@ def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> SmoothnessCert
     >>> multilinear(lambda bits: float(sum(bits) >= 2), k=3).gamma_g
     0.5
     """
-    if not 1 <= k <= WIDEST:
-        raise InvalidArgument("k", f"{k}", f"all corners are tried: give 1 <= k <= {WIDEST}")
+    if not 1 <= k <= MAX_MULTILINEAR_K:
+        raise InvalidArgument("k", f"{k}", f"give 1 <= k <= {MAX_MULTILINEAR_K}, since all corners are evaluated")
     corners = list(itertools.product((0, 1), repeat=k))
     value = np.array([float(f(bits)) for bits in corners]).reshape((2,) * k)
     changes = [np.diff(value, axis=i) for i in range(k)]
     steps = np.array([c.max() for c in changes])
     monotone = all(bool((c >= 0.0).all()) for c in changes)
     if not monotone:
-        raise InvalidArgument("f", "falls where a bit is set", "the theory needs a monotone reward")
+        raise InvalidArgument(
+            "f", "it decreases where a bit is set", "give a monotone function, which the theory needs"
+        )
     spread = float(value.max() - value.min())
     boolean = set(np.unique(value)) == {0.0, 1.0}
-    at, place = _steepest_edge(changes, int(np.argmax(steps)), k)
+    at, at_gini = _steepest_edge(changes, int(np.argmax(steps)), k)
     return SmoothnessCertificate(
         float(steps.max()), spread / 2.0, math.nan, "exact" if boolean else "bounded", float(steps.max()),
-        float(steps.max()) / 2.0, at, place,
+        float(steps.max()) / 2.0, at, at_gini,
     )  # fmt: skip
 
 
 def _steepest_edge(changes: list[Any], i: int, k: int) -> tuple[Floats, Floats]:
     """A corner where bit i matters most, and that corner with the bit at 1/2, where the Gini slope is half of it."""
     corner = np.array(np.unravel_index(int(np.argmax(changes[i])), changes[i].shape), float)
-    place = corner.copy()
-    place[i] = 0.5
+    at_gini = corner.copy()
+    at_gini[i] = 0.5
     assert len(corner) == k
-    return corner, place
+    return corner, at_gini

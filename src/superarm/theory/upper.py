@@ -1,4 +1,4 @@
-r"""Upper bounds of the regret, a function a theorem, on the user's own instance.
+r"""Upper bounds of the regret on a given instance, one function per theorem.
 
 Notation as in [MerlisMannor2019]_: L arms, M items, batches of at most K, :math:`\bar M = \sum_i w_i`; sums run over
 the arms that belong to some suboptimal batch. Proofs of everything that is not in the paper: ``docs/theory``.
@@ -17,10 +17,10 @@ from superarm.theory.labels import LABELS
 from superarm.theory.sequences import Sequences, factor, geometric, levels
 
 _BERNSTEIN = 2.0 * math.pi**2 / 3.0
-"""Sum over t of P(H_t) an entry, for BC-UCB: 4 t^-2 summed."""
+"""The sum over t of P(H_t) per entry, for BC-UCB: the sum of 4 t^-2."""
 
 _CHERNOFF = math.pi**2 / 3.0
-"""The same for the KL and the Hoeffding index: 2 t^-2 summed."""
+"""The same for the KL and the Hoeffding index: the sum of 2 t^-2."""
 
 
 def upper_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -47,12 +47,12 @@ def theorem(s: Setting, horizon: Any) -> Bound:
     k0 = levels(s.k)
     g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * k0**2
     inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * k0**2
-    return assemble(LABELS["upper_bound"], horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound"], horizon, g, inf, _constant(s, 1.0, _BERNSTEIN))
 
 
-def _start(s: Setting, rounds_an_arm: float, failures: float) -> float:
+def _constant(s: Setting, rounds_per_arm: float, failures: float) -> float:
     r""":math:`L\Delta_{\max}(rounds + M failures)`: initial rounds, and rounds in which some interval fails."""
-    return s.n_arms * s.largest * (rounds_an_arm + s.n_items * failures)
+    return s.n_arms * s.largest * (rounds_per_arm + s.n_items * failures)
 
 
 def upper_bound_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -89,7 +89,7 @@ def corollary(s: Setting, horizon: Any) -> Bound:
         horizon,
         lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)),
         slow,
-        _start(s, 1.0, _BERNSTEIN),
+        _constant(s, 1.0, _BERNSTEIN),
     )
 
 
@@ -113,7 +113,7 @@ def upper_bound_sequences(
     product = factor(geometric(s.k) if sequences is None else sequences, s.k)
     g = 1728.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * product
     inf = 68.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * product
-    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, _start(s, 1.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, _constant(s, 1.0, _BERNSTEIN))
 
 
 def upper_bound_sharp(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -138,7 +138,7 @@ def sharp(s: Setting, horizon: Any) -> Bound:
     log_k = math.log(s.k)
     g = 384.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + log_k) * s.inverse_gaps
     inf = 112.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0 + log_k)
-    return assemble(LABELS["upper_bound_sharp"], horizon, g, inf, _start(s, 2.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound_sharp"], horizon, g, inf, _constant(s, 2.0, _BERNSTEIN))
 
 
 def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -160,7 +160,7 @@ def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) 
 def kl(s: Setting, horizon: Any) -> Bound:
     """:func:`upper_bound_kl` of given numbers."""
     g = 96.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + math.log(s.k)) * s.inverse_gaps
-    return assemble(LABELS["upper_bound_kl"], horizon, g, 0.0, _start(s, 2.0, _CHERNOFF))
+    return assemble(LABELS["upper_bound_kl"], horizon, g, 0.0, _constant(s, 2.0, _CHERNOFF))
 
 
 def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -180,7 +180,7 @@ def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None
     def root(t: Floats) -> Floats:
         return 2.0 * s.weight * s.smoothness.gamma_g * np.sqrt(u * t * np.log(t))
 
-    return assemble(LABELS["upper_bound_kl_gap_free"], horizon, root, lambda t: 0.0 * t, _start(s, 2.0, _CHERNOFF))
+    return assemble(LABELS["upper_bound_kl_gap_free"], horizon, root, lambda t: 0.0 * t, _constant(s, 2.0, _CHERNOFF))
 
 
 def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:

@@ -1,9 +1,7 @@
-"""Every batch at once: the values of all batches of a small action set, and what each arm sees of them.
+"""All batches of a small action set in a table, with their values :math:`r(A; p)`.
 
-The sums are those of [MerlisMannor2019]_ (section Preliminaries): :math:`r(A; p)` for every batch of the action set.
+The notation is that of [MerlisMannor2019]_ (section Preliminaries).
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,18 +12,8 @@ from superarm.problem import Problem
 from superarm.rewards import Reward, Terms, initial_states, join_arm, value_of_states
 
 
-class Extremes(NamedTuple):
-    """Of the batches with each arm: the largest value below the target and the smallest value, (n_arms,) each.
-
-    -inf and +inf where no batch with the arm lies below the target.
-    """
-
-    below: Floats
-    lowest: Floats
-
-
 def tabulate(problem: Problem) -> tuple[Ints, Ints]:
-    """All batches of a small action set, a row each filled up with -1, and their sizes.
+    """All batches of a small action set, one row per batch, padded with -1; and their sizes.
 
     >>> import superarm as sa
     >>> tabulate(sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2)))[0].tolist()
@@ -44,17 +32,17 @@ def tabulate(problem: Problem) -> tuple[Ints, Ints]:
 
 
 @kernel
-def values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) -> Floats:
-    """r(A; p) of every row of ``table``, (n_batches,); what neighbouring rows share is computed once."""
+def batch_values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) -> Floats:
+    """r(A; p) of every row of ``table``, (n_batches,); arms that consecutive rows share are added once."""
     width = table.shape[1]
     states = np.empty((width + 1, len(terms.weights)))
     states[0] = initial_states(reward, terms)
     result = np.empty(len(sizes))
     shared = 0
     for row in range(len(sizes)):
-        for place in range(shared, sizes[row]):
-            states[place + 1] = states[place]
-            join_arm(reward, terms, states[place + 1], p, table[row, place])
+        for position in range(shared, sizes[row]):
+            states[position + 1] = states[position]
+            join_arm(reward, terms, states[position + 1], p, table[row, position])
         result[row] = value_of_states(reward, terms, states[sizes[row]])
         if row + 1 < len(sizes):
             shared = 0
@@ -64,11 +52,11 @@ def values(reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints) ->
 
 
 @kernel
-def extremes(table: Ints, sizes: Ints, value: Floats, target: float, below: Floats, lowest: Floats) -> None:
+def arm_extremes(table: Ints, sizes: Ints, value: Floats, target: float, below: Floats, lowest: Floats) -> None:
     """Write, for each arm, the largest and the smallest of the values below ``target`` of the batches with it."""
     for row in range(len(sizes)):
         if value[row] < target:
-            for place in range(sizes[row]):
-                j = table[row, place]
+            for position in range(sizes[row]):
+                j = table[row, position]
                 below[j] = max(below[j], value[row])
                 lowest[j] = min(lowest[j], value[row])
