@@ -17,8 +17,6 @@ def test_names_of_a_study(study):
 def test_names_of_modules():
     with pytest.warns(DeprecationWarning, match=r"experiments\.load_shipped"):
         assert sa.experiments.named is sa.experiments.load_shipped
-    with pytest.warns(DeprecationWarning, match=r"theory\.ProofTrace"):
-        assert sa.theory.Trace is sa.theory.ProofTrace
     with pytest.warns(DeprecationWarning, match=r"theory\.SmoothnessCertificate"):
         assert sa.theory.Certificate is sa.theory.SmoothnessCertificate
     for module in (sa.experiments, sa.theory):

@@ -21,7 +21,7 @@ from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
 from superarm.theory.lower import LowerBound, lower_bound, lower_bound_gap_free
 from superarm.theory.printed import printed_corollary, printed_theorem, printed_wang_chen
-from superarm.theory.proof import ProofTrace, follow
+from superarm.theory.proof import Trace, follow
 from superarm.theory.report import bounds_report
 from superarm.theory.sequences import Sequences, best_sequences, factor, geometric, levels
 from superarm.theory.smoothness import Refuted, SmoothnessCertificate, multilinear, smoothness
@@ -40,11 +40,11 @@ __all__ = [
     "Bound",
     "Gaps",
     "LowerBound",
-    "ProofTrace",
     "Refuted",
     "Sequences",
     "Setting",
     "SmoothnessCertificate",
+    "Trace",
     "best_sequences",
     "bounds_report",
     "crossover",
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 
-_RENAMED = {"Certificate": SmoothnessCertificate, "Trace": ProofTrace}
+_RENAMED = {"Certificate": SmoothnessCertificate}
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,7 @@ def paper(s: Setting) -> Constants:
 
 
 @dataclass(frozen=True)
-class ProofTrace:
+class Trace:
     r"""The events of the proof in each round after every arm was played once; arrays are (n_rounds,) by default.
 
     Attributes
@@ -106,7 +106,7 @@ def follow(
     seed: int = 0,
     sequences: Sequences | None = None,
     known: Gaps | None = None,
-) -> ProofTrace:
+) -> Trace:
     r"""Play ``policy`` (BC-UCB) for ``horizon`` rounds, and check every event of the proof in each round.
 
     The run is the one that ``simulate`` plays with the same seed, replication 0. Implements the definitions of
@@ -135,7 +135,7 @@ def follow(
     if not records:
         raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    return ProofTrace(*columns)
+    return Trace(*columns)
 
 
 class _Steps:
