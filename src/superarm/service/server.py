@@ -1,9 +1,12 @@
 """Starting the service: which store, which address, which logs."""
 
+import gc
 import json
 import logging
 import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,31 @@ def worker() -> Front:
     """The application of one worker process, as ``serve`` described it."""
     told = json.loads(os.environ[SETTINGS])
     logs()
-    return application(store_of(told["db"]), ServiceLimits(**told["limits"]))
+    app = application(store_of(told["db"]), ServiceLimits(**told["limits"]), _tune_collector)
+    _on_stop(app.end_streams)
+    return app
+
+
+def _tune_collector() -> None:
+    """Look for garbage rarely, and not among what was there at the start.
+
+    Requests make no cycles to speak of: looking for them often would take a sixth of a decision's time.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+def _on_stop(leave: Callable[[], None]) -> None:
+    """Call ``leave`` when the process is told to stop, before the server's own handlers, which are in place by now."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+
+        def handle(n: int, frame: Any, before: Any = before) -> None:
+            leave()
+            if callable(before):
+                before(n, frame)
+
+        signal.signal(number, handle)
 
 
 def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) -> None:

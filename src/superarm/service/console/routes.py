@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-import signal
-import threading
 from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -42,7 +40,6 @@ class Console:
     def __init__(self, service: Any, admit: Callable[..., Any]) -> None:
         self._service, self._admit = service, admit
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
-        self._leaving = False
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -55,20 +52,6 @@ class Console:
             Route("/console.css", serve(self._file("console.css", b"text/css; charset=utf-8")), methods=["GET"]),
             Route("/console.js", serve(self._file("console.js", b"text/javascript; charset=utf-8")), methods=["GET"]),
         ]
-
-    def watch_signals(self) -> None:
-        """End all streams when the process is told to stop: the server waits for them."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in (signal.SIGTERM, signal.SIGINT):
-            before = signal.getsignal(number)
-
-            def leave(n: int, frame: Any, before: Any = before) -> None:
-                self._leaving = True
-                if callable(before):
-                    before(n, frame)
-
-            signal.signal(number, leave)
 
     def _answered(self, run: Callable[..., Awaitable[None]]) -> Any:
         class Answer:
@@ -137,7 +120,7 @@ class Console:
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         gone = asyncio.ensure_future(receive())
         seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
-        while not self._leaving and asyncio.get_running_loop().time() < end:
+        while not self._service.leaving and asyncio.get_running_loop().time() < end:
             now = dict(self._service.coordinator.position)
             if now != seen or quiet >= 15.0:
                 text = b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())

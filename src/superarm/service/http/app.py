@@ -3,10 +3,9 @@
 import asyncio
 import contextlib
 import functools
-import gc
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -56,6 +55,7 @@ class Service:
         self.keyring = Keyring(store)
         self.rates = RateLimits(limits.per_second)
         self.metrics = Metrics(self.coordinator)
+        self.leaving = False
 
 
 class Reply(NamedTuple):
@@ -225,6 +225,10 @@ class Front:
         self.service = service
         self._paths, self._rest = paths, rest
 
+    def end_streams(self) -> None:
+        """End the page's streams within a second: a server that stops waits for them before it ends the lifespan."""
+        self.service.leaving = True
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             found = self._paths.find(scope["method"], scope["path"])
@@ -235,8 +239,16 @@ class Front:
         await self._rest(scope, receive, send)
 
 
-def application(store: Store, limits: ServiceLimits = ServiceLimits()) -> Front:  # noqa: B008 - frozen
-    """The service on a store, as an ASGI application."""
+def application(
+    store: Store,
+    limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
+    on_ready: Callable[[], None] = lambda: None,
+) -> Front:
+    """The service on a store, as an ASGI application that can stand beside others in a process.
+
+    It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
+    ``end_streams`` when the process is told to stop. ``on_ready`` is called when the state has been read.
+    """
     service = Service(store, limits)
     openapi = msgspec.json.encode(document(OPERATIONS))
 
@@ -260,16 +272,14 @@ def application(store: Store, limits: ServiceLimits = ServiceLimits()) -> Front:
         from superarm.service.personalizer import routes as compat
 
         routes += compat.routes(service)
-    rest = Starlette(routes=routes, lifespan=lambda _: _living(service, console), exception_handlers=_STARLETTE)
+    rest = Starlette(routes=routes, lifespan=lambda _: _living(service, on_ready), exception_handlers=_STARLETTE)
     return Front(service, paths, rest)
 
 
 @contextlib.asynccontextmanager
-async def _living(service: Service, console: Console) -> AsyncIterator[None]:
+async def _living(service: Service, on_ready: Callable[[], None]) -> AsyncIterator[None]:
     await service.coordinator.start()
-    console.watch_signals()
-    gc.freeze()  # requests make no cycles to speak of: looking for them often would take a sixth of a decision's time
-    gc.set_threshold(50_000, 20, 20)
+    on_ready()
     tasks = [asyncio.create_task(expire(service.coordinator)), asyncio.create_task(_follow(service.coordinator))]
     yield
     for task in tasks:

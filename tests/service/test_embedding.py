@@ -1,0 +1,43 @@
+"""The service as one application of a process that has others."""
+
+import asyncio
+import gc
+import signal
+
+from superarm.service.http.app import application
+from superarm.service.storage.sqlite import Sqlite
+
+from .inprocess import serving
+
+
+def process() -> tuple:
+    """What belongs to the process, and not to one of its applications."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+    return gc.get_threshold(), gc.get_freeze_count(), gc.isenabled(), handlers
+
+
+def test_an_application_changes_nothing_of_the_process(tmp_path):
+    seen = []
+
+    async def live() -> None:
+        before = process()
+        app = application(Sqlite(tmp_path / "log.db"), on_ready=lambda: seen.append(app.service.coordinator.ready))
+        async with serving(app) as http:
+            assert (await http.get("/health")).status_code == 200
+            assert process() == before
+
+    asyncio.run(live())
+    assert seen == [True]
+
+
+def test_streams_end_when_they_are_told_to(tmp_path):
+    async def live() -> str:
+        app = application(Sqlite(tmp_path / "log.db"))
+        async with serving(app) as http:
+            reading = asyncio.create_task(http.get("/live"))
+            await asyncio.sleep(0.1)
+            assert not reading.done()
+            app.end_streams()
+            return (await asyncio.wait_for(reading, 10.0)).text
+
+    assert asyncio.run(live()).startswith("event: grown")
