@@ -47,7 +47,8 @@ def schema(known: bool):
     """The document; with ``known``, paths are tried with names that exist."""
     raw = document(OPERATIONS)
     schemas = raw["components"]["schemas"]  # few policies and rewards: compiling each of them is not what is tested
-    schemas["PolicySpec"]["properties"]["name"]["enum"] = ["bc_ucb", "kl_ucb"]
+    for policy in ("PolicySpec", "PolicyChange"):
+        schemas[policy]["properties"]["name"]["enum"] = ["bc_ucb", "kl_ucb"]
     schemas["RewardSpec"]["properties"]["name"]["enum"] = ["coverage"]
     schemas["ProblemSpec"]["properties"]["batches"] = {"type": "null"}
     if known:

@@ -110,6 +110,14 @@ class RemoteAgent:
             sent += len(part)
         return sent
 
+    def change_settings(self, **settings: Any) -> int:
+        """Change some settings of the problem and keep the others: the number of the version that is in force then.
+
+        ``settings`` are the fields of ``PATCH /v1/problems/{name}/settings``, as in ``explore=0.1`` or
+        ``policy={"name": "bc_ucb"}``.
+        """
+        return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
+
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""
         return list(self._call("GET", f"{self._path}/arms?offset={offset}&limit={limit}")["arms"])

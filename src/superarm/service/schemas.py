@@ -1,10 +1,23 @@
 """Requests and answers of the HTTP interface."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from superarm.service.domain.spec import MAX_ARMS, MAX_K, Name, ProblemSpec, Settings, Share, Weight
+from superarm.service.domain.spec import (
+    MAX_ARMS,
+    MAX_K,
+    Late,
+    MaxPending,
+    Mode,
+    Name,
+    PolicyName,
+    ProblemSpec,
+    Settings,
+    Share,
+    Weight,
+    Window,
+)
 
 MAX_BULK = 10_000
 
@@ -98,6 +111,28 @@ class PastBody(Body, frozen=True):
     id: Name
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_BULK)]
     outcomes: Annotated[list[list[Share | None]], Meta(min_length=1, max_length=MAX_BULK)]
+
+
+class PolicyChange(Body, frozen=True):
+    """A policy by its name, with its numbers; without a name, numbers of the policy there is."""
+
+    name: PolicyName | UnsetType = UNSET
+    parameters: dict[str, float] | UnsetType = UNSET
+
+
+class SettingsBody(Body, frozen=True):
+    """Settings, every field of which may be left out.
+
+    ``PATCH`` keeps what is left out; ``PUT`` gives it the default of a new problem.
+    """
+
+    policy: PolicyChange | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    explore: Share | UnsetType = UNSET
+    window_s: Window | UnsetType | None = UNSET
+    at_window_end: Share | Literal["ignore"] | UnsetType = UNSET
+    late: Late | UnsetType = UNSET
+    max_pending: MaxPending | UnsetType = UNSET
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):

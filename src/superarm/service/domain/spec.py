@@ -19,6 +19,10 @@ Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
 PolicyName = Literal[
     "kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "cts", "angle_ts", "epsilon_greedy", "uniform"
 ]
+Mode = Literal["online", "apprentice", "logging_only"]
+Late = Literal["ignore", "learn"]
+Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
+MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
 RewardName = Literal["coverage", "linear", "logistic", "clipped_linear"]
 
 RANDOM_POLICIES = frozenset({"cts", "angle_ts", "epsilon_greedy", "uniform"})
@@ -53,12 +57,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     policy: PolicySpec = PolicySpec()
-    mode: Literal["online", "apprentice", "logging_only"] = "online"
+    mode: Mode = "online"
     explore: Share = 0.0
-    window_s: Annotated[float, Meta(gt=0.0, le=3.2e8)] | None = 86_400.0
+    window_s: Window | None = 86_400.0
     at_window_end: Share | Literal["ignore"] = "ignore"
-    late: Literal["ignore", "learn"] = "ignore"
-    max_pending: Annotated[int, Meta(ge=1, le=10_000_000)] = 100_000
+    late: Late = "ignore"
+    max_pending: MaxPending = 100_000
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,12 +1,13 @@
 """What the operations of ``/v1`` do."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from superarm.service import schemas as wire
-from superarm.service.domain.spec import Name
+from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http import views
 from superarm.service.http.auth import Principal
@@ -74,7 +75,16 @@ async def post_items(call: Call) -> Answer:
 
 
 async def put_settings(call: Call) -> Answer:
-    await changing.set_settings(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    return await _change_settings(call, changing.replace_settings)
+
+
+async def patch_settings(call: Call) -> Answer:
+    return await _change_settings(call, changing.merge_settings)
+
+
+async def _change_settings(call: Call, change: Callable[[Settings, wire.SettingsBody], Settings]) -> Answer:
+    name, by = call.path["name"], call.who.key
+    await changing.change_settings(call.coordinator, call.who.tenant, name, lambda now: change(now, call.body), by)
     return 200, await _problem(call)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from superarm.service import schemas as wire
-from superarm.service.domain.spec import ProblemSpec, Settings
+from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import handlers
 from superarm.service.http.handlers import Answer, Call
 
@@ -106,11 +106,22 @@ OPERATIONS = (
         f"{_P}/settings",
         "admin",
         handlers.put_settings,
-        "Change the settings: a new version, counters kept.",
-        Settings,
+        "Replace all settings: a new version, counters kept. What is left out has the default of a new problem.",
+        wire.SettingsBody,
         {200: wire.ProblemReply},
         (404, 422),
-        {"explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0},
+        {"policy": {"name": "kl_ucb"}, "explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0},
+    ),
+    Operation(
+        "PATCH",
+        f"{_P}/settings",
+        "admin",
+        handlers.patch_settings,
+        "Change some settings: a new version, counters kept. What is left out stays.",
+        wire.SettingsBody,
+        {200: wire.ProblemReply},
+        (404, 422),
+        {"explore": 0.1},
     ),
     Operation(
         "GET",

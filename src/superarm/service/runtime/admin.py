@@ -2,8 +2,10 @@
 
 import asyncio
 import secrets
+from collections.abc import Callable
 
 import numpy as np
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from superarm.actions import Subsets
@@ -17,6 +19,7 @@ from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
     MAX_ITEMS,
+    PolicySpec,
     ProblemSpec,
     Settings,
     check_settings,
@@ -26,7 +29,7 @@ from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.schemas import ArmsBody, ItemsBody, PastBody
+from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, SettingsBody
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -58,10 +61,13 @@ def _check(spec: ProblemSpec) -> None:
         raise invalid(error.argument, error.wrong, error.remedy) from None
 
 
-async def set_settings(coordinator: Coordinator, tenant: str, name: str, settings: Settings, by: str) -> bool:
-    """A new version of the settings; counters stay. The same settings change nothing."""
+async def change_settings(
+    coordinator: Coordinator, tenant: str, name: str, change: Callable[[Settings], Settings], by: str
+) -> bool:
+    """A new version of the settings: ``change`` of those in force. Counters stay; the same settings change nothing."""
 
     def plan(learner: ProblemState) -> Changed | None:
+        settings = change(learner.settings)
         try:
             check_settings(settings, learner.problem.actions)
         except InvalidArgument as error:
@@ -71,10 +77,40 @@ async def set_settings(coordinator: Coordinator, tenant: str, name: str, setting
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
 
     learner = await coordinator.learner(tenant, name)
-    plan(learner)
-    created = learner.created
-    await asyncio.to_thread(compile_kernels, replace(created, spec=replace(created.spec, settings=settings)))
+    event = plan(learner)
+    if event is not None:
+        created = learner.created
+        await asyncio.to_thread(compile_kernels, replace(created, spec=replace(created.spec, settings=event.settings)))
     return await coordinator.change(tenant, name, plan)
+
+
+def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
+    """The settings with what ``body`` says changed. Another policy begins with no numbers of the old one.
+
+    >>> merge_settings(Settings(explore=0.5), SettingsBody(late="learn")).explore
+    0.5
+    """
+    given = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
+    if body.policy is not UNSET:
+        now, change = settings.policy, body.policy
+        name = now.name if change.name is UNSET else change.name
+        numbers = now.parameters if name == now.name else {}
+        given["policy"] = PolicySpec(name, numbers if change.parameters is UNSET else {**numbers, **change.parameters})
+    return replace(settings, **given)
+
+
+def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
+    """What ``body`` says, and the defaults of a new problem for the rest.
+
+    A policy other than the default is not given up by leaving it out: that is refused.
+    """
+    named = body.policy is not UNSET and body.policy.name is not UNSET
+    if not named and settings.policy != PolicySpec():
+        have, default = settings.policy.name, PolicySpec().name
+        raise invalid(
+            "policy", f"missing, which would turn {have} into {default}", "name it, or change single settings by PATCH"
+        )
+    return merge_settings(Settings(), body)
 
 
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: int, by: str) -> bool:
@@ -82,7 +118,8 @@ async def restore_settings(coordinator: Coordinator, tenant: str, name: str, ver
     learner = await coordinator.learner(tenant, name)
     if not 1 <= version <= len(learner.versions):
         raise unknown("version", str(version))
-    return await set_settings(coordinator, tenant, name, learner.versions[version - 1], by)
+    earlier = learner.versions[version - 1]
+    return await change_settings(coordinator, tenant, name, lambda _: earlier, by)
 
 
 async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: ArmsBody, by: str) -> bool:
