@@ -1,4 +1,4 @@
-"""Machine code on disk: used when it may be, and only then."""
+"""Machine code on disk is used as long as its sources are the same, and not longer."""
 
 import json
 import os
@@ -50,18 +50,21 @@ class Sandbox:
     def __init__(self, root):
         self.root = root
         shutil.copytree(Path(superarm.__file__).parent, root / "superarm", ignore=shutil.ignore_patterns("__pycache__"))
-        (root / "mine.py").write_text(dedent(MINE))
-        (root / "settings.py").write_text("POWER = 1.0")
+
+    def reset(self):
+        """The user's own files as they are above; what was edited in the package stays edited."""
+        (self.root / "mine.py").write_text(dedent(MINE))
+        (self.root / "settings.py").write_text("POWER = 1.0")
 
     def edit(self, file, old, new):
         text = (self.root / file).read_text()
         assert text.count(old) == 1
         (self.root / file).write_text(text.replace(old, new))
 
-    def run(self, program=None):
+    def run(self, program=None, **settings):
         program = program or "from mine import Mine\n" + dedent(PROBE)
         changes = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(self.root / "cache"), "NUMBA_DISABLE_JIT": "0"}
-        environment = {**os.environ, **changes, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, **changes, "PYTHONDONTWRITEBYTECODE": "1", **settings}
         command = [sys.executable, "-W", "error", "-"]
         done = subprocess.run(
             command, input=program, env=environment, cwd=self.root, capture_output=True, text=True, check=False
@@ -71,8 +74,14 @@ class Sandbox:
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory):
+def shared(tmp_path_factory):
     return Sandbox(tmp_path_factory.mktemp("sandbox"))
+
+
+@pytest.fixture
+def sandbox(shared):
+    shared.reset()
+    return shared
 
 
 def test_the_cache_is_used_until_a_source_changes(sandbox):
@@ -103,6 +112,83 @@ def test_the_cache_is_used_until_a_source_changes(sandbox):
     assert package["misses"] > 0
     again = sandbox.run()
     assert (again["found"], again["misses"]) == (4.4246, 0)
+
+
+def apart(holding_kernels):
+    """The files of the package that are in ``_APART``, with or without kernels, as paths in a sandbox."""
+    package = Path(superarm.__file__).parent
+    files = [path for path in package.rglob("*.py") if _cache._top(path) in _cache._APART]
+    return [
+        f"superarm/{p.relative_to(package)}" for p in files if ("superarm._jit" in p.read_text()) is holding_kernels
+    ]
+
+
+def test_edits_that_no_kernel_depends_on_recompile_nothing(sandbox):
+    sandbox.run()
+    edited = apart(holding_kernels=False)
+    assert len(edited) > 100
+    for file in edited:
+        with (sandbox.root / file).open("a") as source:
+            source.write("# edited\n")
+    again = sandbox.run()
+    assert again["misses"] == 0
+    assert again["hits"] > 0
+
+
+def test_kernels_apart_depend_on_the_kernels_beside_them(sandbox):
+    """A kernel of the theory: on kernels of the theory and of the library, not on the theory's other files."""
+    program = """
+        import json
+        from superarm import _jit, theory, rewards
+        from superarm._cache import directory_of
+
+        kernels = [k for k in _jit._compiled if k.__module__.startswith(("superarm.theory.", "superarm.rewards."))]
+        places = {k.__module__.split(".")[1]: directory_of(k.py_func).name for k in kernels}
+        print(json.dumps([places["theory"], places["rewards"]]))
+    """
+
+    def after_editing(file):
+        with (sandbox.root / file).open("a") as source:
+            source.write("# edited again\n")
+        return sandbox.run(dedent(program))
+
+    theory, rewards = sandbox.run(dedent(program))
+    assert theory != rewards
+    for file in apart(holding_kernels=False):
+        if file.startswith("superarm/theory/"):
+            assert after_editing(file) == [theory, rewards]
+            break
+    kernels = [file for file in apart(holding_kernels=True) if file.startswith("superarm/theory/")]
+    changed, same = after_editing(kernels[0])
+    assert changed != theory
+    assert same == rewards
+    assert after_editing("superarm/rewards/base.py")[1] != rewards
+
+
+def test_what_is_apart_holds_neither_components_nor_verbs():
+    package = Path(superarm.__file__).parent
+    for name in _cache._APART:
+        assert (package / f"{name}.py").exists() or (package / name).is_dir(), f"{name}: there is no such module"
+    for file in apart(holding_kernels=True):
+        text = (package.parent / file).read_text()
+        assert "\n@component" not in text, f"{file}: kernels elsewhere may call its component"
+        assert " verb(" not in text, f"{file}: kernels elsewhere may call its verb"
+
+
+def test_numbas_own_cache_is_never_stale_either(sandbox):
+    """The fallback, with components that are defined after the library's kernels."""
+    plain = {"SUPERARM_PLAIN_NUMBA": "1"}
+    first = sandbox.run(**plain)
+    second = sandbox.run(**plain)
+    assert first["misses"] > 0
+    assert second == first | {"hits": second["hits"], "misses": 0}
+    assert second["hits"] > 0
+    sandbox.edit("settings.py", "1.0", "0.5")
+    assert sandbox.run(**plain)["found"] != first["found"]
+    sandbox.edit("mine.py", "return weight - state", "return 2.0 * weight - state")
+    last = sandbox.run(**plain)
+    assert last["found"] > first["found"] + 1.0
+    assert sandbox.run(**plain) == last | {"hits": second["hits"], "misses": 0}
 
 
 def test_components_typed_at_the_prompt_are_never_stale(sandbox):
@@ -189,14 +275,14 @@ def test_machine_code_finds_what_it_refers_to_when_loaded(sandbox):
 
 
 def test_old_caches_are_discarded(tmp_path):
-    ages = range(_cache._KEPT + 2)
+    ages = range(_cache._KEPT_DIRECTORIES + 2)
     for age in ages:
         (tmp_path / f"{age:016d}").mkdir()
         os.utime(tmp_path / f"{age:016d}", (age, age))
     (tmp_path / "something else").mkdir()
-    _cache._make_room(tmp_path / f"{5:016d}")  # in use already: nothing to make room for
+    _cache.make_room(tmp_path / f"{5:016d}")  # in use already: nothing to make room for
     assert len(list(tmp_path.iterdir())) == len(ages) + 1
-    _cache._make_room(tmp_path / ("f" * 16))
+    _cache.make_room(tmp_path / ("f" * 16))
     assert sorted(d.name for d in tmp_path.iterdir()) == [f"{age:016d}" for age in ages[3:]] + ["something else"]
 
 

@@ -1,67 +1,125 @@
-"""Machine code on disk: one process compiles a composition, all later ones load it, until a source changes.
+"""Where compiled code is kept on disk, and when it may be used again.
 
-It lies in a directory named by the fingerprint of all that it was made from. numba alone would notice a change of a
-kernel's own file, but not of those that the kernel calls.
+Every kernel has a directory named by a fingerprint of all sources that its machine code was made from. numba by itself
+notices a change of a kernel's own file, but not of the kernels that it calls. The fingerprint covers
+
+- the package's files that kernels can depend on, which is every file outside of ``_APART``;
+- the files and constants of the user's own kernels and components, because any composition may call them;
+- for a kernel inside ``_APART``, the files of its own sub-package that hold kernels, and the constants that it uses.
+
+So an edit of the service, the experiments or a plain file of the theory recompiles nothing.
 """
 
+import functools
 import hashlib
 import inspect
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numba.core.caching
-import numba.core.runtime
-import numba.cpython.hashing  # lends the symbols that machine code for hashing strings refers to
+import numba
 import numpy as np
 
-_numba: Any = numba  # whose functions carry no types
-_config = _numba.config
+_config: Any = numba.config
 _package = Path(__file__).parent
-_KEPT = 12  # fingerprints whose machine code stays on disk: versions and files of components side by side
+
+_APART = frozenset(
+    "__init__ agent catalog cli data describe experiments learner service statistics testing theory".split()  # noqa: SIM905
+)
+"""Modules and sub-packages that kernels outside of them never call: they hold no components and no verbs."""
+
+_KEPT_DIRECTORIES = 12
+"""How many fingerprints keep their machine code on disk: several versions, and several sets of user components."""
 
 
 def _digest(path: Path | str) -> bytes:
     return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
+def _top(path: Path) -> str:
+    """The first part of a file's path inside the package, without its suffix."""
+    return path.relative_to(_package).parts[0].removesuffix(".py")
+
+
 _constants: set[bytes] = set()
-_files = {str(path): _digest(path) for path in _package.rglob("*.py")}
-"""Sources by what they were when they were imported: machine code is made from that, not from what is edited later."""
+_files = {str(path): _digest(path) for path in _package.rglob("*.py") if _top(path) not in _APART}
+"""Digests of the sources as they were when they were imported: machine code is made from that, not from later edits."""
+
+_features: list[str] = []
+
+
+def note_features(names: list[str]) -> None:
+    """Add to the fingerprint which optional features of numba are in use: they change the machine code."""
+    _features[:] = names
+
+
+def is_ours(thing: Any) -> bool:
+    """Whether a function or class belongs to this package."""
+    return str(thing.__module__).startswith("superarm.")
 
 
 def has_source(fn: Callable[..., Any]) -> bool:
-    """Whether machine code of ``fn`` may be kept.
+    """Whether machine code of ``fn`` may be kept on disk.
 
-    What was typed at a prompt has no file to watch, and a component of __main__ is another type in every process, so
-    that no machine code on disk can be taken for one with it.
+    A function typed at a prompt has no file that could be watched. A component of ``__main__`` is another type in every
+    process, so no stored machine code could be found for it.
     """
     return fn.__module__ != "__main__" and Path(inspect.getfile(fn)).is_file()
 
 
 def watch(fn: Callable[..., Any]) -> None:
-    """Note what machine code of a user's own ``fn`` freezes: its file, constants from elsewhere, modules it names."""
-    if fn.__module__.startswith("superarm.") or not has_source(fn):
+    """Let the fingerprint depend on a user's own ``fn``: its file, its constants, and the modules that it names."""
+    if is_ours(fn):
+        _apart(fn)  # now, since the files may be edited before ``fn`` is compiled
+        return
+    if not has_source(fn):
         return
     source = inspect.getfile(fn)
     _files[source] = _digest(source)  # each time, since modules can be reloaded
-    names = inspect.getclosurevars(fn)
-    for value in (*names.globals.values(), *names.nonlocals.values()):
-        if isinstance(value, np.ndarray):
-            _constants.add(value.tobytes())
-        elif isinstance(value, int | float | str | tuple):
-            _constants.add(repr(value).encode())
-        elif inspect.ismodule(value) and getattr(value, "__file__", None):
+    _constants.update(_constants_of(fn))
+    for value in _names_of(fn):
+        if inspect.ismodule(value) and getattr(value, "__file__", None):
             named = str(value.__file__)
             _files[named] = _files.get(named) or _digest(named)
 
 
-def fingerprint() -> str:
-    """A name for all sources seen so far, and all constants from elsewhere."""
-    parts = [*(_files[path] for path in sorted(_files)), *sorted(_constants)]
+def _names_of(fn: Callable[..., Any]) -> tuple[Any, ...]:
+    names = inspect.getclosurevars(fn)
+    return (*names.globals.values(), *names.nonlocals.values())
+
+
+def _constants_of(fn: Callable[..., Any]) -> Iterator[bytes]:
+    """The constants that machine code of ``fn`` holds, as bytes."""
+    for value in _names_of(fn):
+        if isinstance(value, np.ndarray):
+            yield value.tobytes()
+        elif isinstance(value, int | float | str | tuple):
+            yield repr(value).encode()
+
+
+def fingerprint(fn: Callable[..., Any] | None = None) -> str:
+    """A name for everything that machine code of ``fn`` is made from; without ``fn``, of any kernel outside _APART."""
+    parts = [*(_files[path] for path in sorted(_files)), *sorted(_constants), *(name.encode() for name in _features)]
+    if fn is not None:
+        parts += _apart(fn)
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def _apart(fn: Callable[..., Any]) -> list[bytes]:
+    """What a kernel inside ``_APART`` depends on besides: kernels of its own sub-package, and constants."""
+    source = Path(inspect.getfile(fn))
+    if not is_ours(fn) or not source.is_relative_to(_package) or _top(source) not in _APART:
+        return []
+    return [*_kernel_files(_package / _top(source)), *sorted(set(_constants_of(fn)))]
+
+
+@functools.cache
+def _kernel_files(room: Path) -> list[bytes]:
+    """Digests of the files below ``room`` that hold kernels, as they were when the first of them was imported."""
+    texts = [path.read_bytes() for path in sorted(room.rglob("*.py"))]
+    return [hashlib.sha256(text).digest() for text in texts if b"superarm._jit" in text]
 
 
 def cache_directory() -> Path:
@@ -71,54 +129,17 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "superarm"
 
 
-class KernelCache(_numba.core.caching.FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, in our directory, and quicker to start with.
-
-    It looks for its files when a signature is first asked for, since a process runs few of the library's kernels; and
-    again when a component of the user's own has been defined meanwhile, which any composition may call.
-    """
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self._name, self._fn, self._cache_path = repr(fn), fn, None
-        self._place: Path | None = None
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code for ``sig``, or None.
-
-        To run it takes numba's runtime alone. numba's own method would first import all that compiling takes, SciPy's
-        linear algebra among it, which lasts longer than all else between the import of numba and the first result.
-        """
-        self._settle()
-        _numba.core.runtime.rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    def flush(self) -> None:
-        """Forget what is on disk."""
-        self._settle()
-        super().flush()
-
-    def _settle(self) -> None:
-        place = cache_directory() / fingerprint()
-        if place == self._place:
-            return
-        _make_room(place)
-        before, _config.CACHE_DIR = _config.CACHE_DIR, str(place)
-        try:
-            super().__init__(self._fn)
-        finally:
-            _config.CACHE_DIR = before
-        self._place = place
-        if not str(self._cache_path).startswith(str(place)):
-            self.disable()  # it could not be written to, and numba turned to a directory that no fingerprint names
+def directory_of(fn: Callable[..., Any]) -> Path:
+    """Where the machine code of ``fn`` is kept, as long as no source changes."""
+    return cache_directory() / fingerprint(fn)
 
 
-def _make_room(place: Path) -> None:
-    """Discard the oldest machine code beside ``place``, unless that is there already."""
+def make_room(place: Path) -> None:
+    """Discard the oldest machine code beside ``place``, unless ``place`` exists already."""
     if not place.parent.is_dir() or place.is_dir():
         return
     caches = sorted((d for d in place.parent.iterdir() if d.is_dir() and len(d.name) == 16), key=_age)
-    for old in caches[: max(0, len(caches) - _KEPT + 1)]:
+    for old in caches[: max(0, len(caches) - _KEPT_DIRECTORIES + 1)]:
         shutil.rmtree(old, ignore_errors=True)
 
 

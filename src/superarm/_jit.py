@@ -1,8 +1,10 @@
-"""All that the library knows of numba, but for its machine code on disk.
+"""Compiled kernels, components and verbs: how the library uses numba.
 
-``kernel`` compiles a function, ``component`` compiles the methods of a NamedTuple, and ``verb`` is how
-one kernel calls a component's method: ``score(index, ...)`` is ``index.score(...)``, resolved by the
-type of ``index``, so that a composition specialises fully and its cache survives the process.
+``kernel`` compiles a function, ``component`` compiles the methods of a NamedTuple, and a ``verb`` is the function by
+which a kernel calls a method of a component: ``score(index, ...)`` is ``index.score(...)``, resolved by the type of
+``index`` when the kernel is compiled. So every composition has machine code of its own, which is stored on disk.
+
+numba's private interfaces are in ``_numba_private.py``, the directories of stored machine code in ``_cache.py``.
 """
 
 import functools
@@ -16,7 +18,8 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from superarm._cache import KernelCache, has_source, watch
+from superarm._cache import has_source, is_ours, watch
+from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
 from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,11 +29,10 @@ R = TypeVar("R")
 
 _config: Any = numba.config
 _compiled: list[Any] = []
+_lean: set[Any] = set()
 
 components: dict[str, type] = {}
-"""Every component class by ``module:name``, so that a plain description can be turned back into one."""
-
-_config.SLP_VECTORIZE = 1  # sums in fixed lanes become vector instructions only with it; numba's default is off
+"""Every component class by ``module:name``, so that ``describe.build`` can find it."""
 
 
 def kernel(fn: F) -> F:
@@ -38,46 +40,53 @@ def kernel(fn: F) -> F:
     return _compile(fn)
 
 
-_LEAN: Any = {"_nrt": False}
-_INLINED: Any = {"_nrt": False, "forceinline": True}
-
-
 def lean(fn: F) -> F:
-    """A kernel, or a component's method, that makes no arrays and returns none, and so counts no references: they cost
-    more than small work."""
-    return _compile(fn, **_LEAN)
+    """Compile ``fn``, a function or a component's method, without reference counting.
+
+    Only for kernels that neither make arrays nor return any. Counting the references to their arguments would take
+    longer than their work.
+    """
+    return _compile(fn, **LEAN)
 
 
 def inlined(fn: F) -> F:
-    """A lean kernel compiled into its callers: for the innermost ones, where passing arrays costs as much as work."""
-    return _compile(fn, **_INLINED)
+    """Compile ``fn`` as ``lean`` does, and into its callers: for innermost kernels, where a call costs most."""
+    return _compile(fn, **LEAN, forceinline=True)
 
 
 def wrapping(fn: F) -> F:
-    """A kernel whose uint64 arithmetic wraps silently, as plain Python too: NumPy's scalars would warn."""
+    """Compile ``fn``, whose uint64 arithmetic wraps around; as plain Python it gives no warning of that either."""
     return np.errstate(over="ignore")(fn) if _config.DISABLE_JIT else _compile(fn)
 
 
 def _compile(fn: F, **options: Any) -> F:
     if _config.DISABLE_JIT:
         return fn
-    watch(fn)
+    _watch(fn)
     return _dispatcher(fn, **options)
 
 
+def _watch(*functions: Callable[..., Any]) -> None:
+    for fn in functions:
+        watch(fn)
+    if functions and not is_ours(functions[0]):
+        sources_changed()
+
+
 def _dispatcher(fn: F, **options: Any) -> F:
-    compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **options)
+    compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **VECTORISED, **options)
     _compiled.append(compiled)
+    if LEAN.keys() & options.keys():
+        _lean.add(compiled)
     if has_source(fn):
-        compiled._cache = KernelCache(fn)
+        keep_on_disk(compiled, fn)
     return compiled  # type: ignore[no-any-return]
 
 
 class _Method:
-    """A component's method, made a kernel when it is first looked up: a process uses few of those that it imports."""
+    """A component's method, made a kernel when it is first used: a process uses few of the methods that it imports."""
 
     def __init__(self, cls: type, name: str, fn: FunctionType) -> None:
-        watch(fn)
         self._cls, self._name, self._fn = cls, name, fn
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -87,7 +96,7 @@ class _Method:
 
 
 def interpreted(fn: F) -> F:
-    """Mark a component's method as plain Python, never to be called from a kernel."""
+    """Leave a component's method as plain Python; kernels cannot call it."""
     fn.__dict__["interpreted"] = True
     return fn
 
@@ -95,19 +104,27 @@ def interpreted(fn: F) -> F:
 def component(cls: type[T]) -> type[T]:
     """Compile the public methods of a NamedTuple, and make its constructor coerce and validate.
 
-    Fields annotated ``float`` or ``int`` are coerced, so that ``Bernstein(3)`` and ``Bernstein(3.0)`` are one
-    compiled type; a field annotated ``Annotated[..., f]`` becomes ``f(value, name)``. ``_check(self)`` raises on
-    values that make no sense. A class that derives its fields from something else is a subclass of the
-    NamedTuple that holds them, with a ``__new__`` of its own.
+    Fields annotated ``float`` or ``int`` are converted, so that ``Bernstein(3)`` and ``Bernstein(3.0)`` have the same
+    compiled type. A field annotated ``Annotated[..., f]`` becomes ``f(value, name)``. If the class has a method
+    ``_check(self)``, it is called after construction and raises an error on values outside their range. A class that
+    computes its fields from other arguments is a subclass of the NamedTuple that holds them, with its own ``__new__``.
     """
-    for name, method in list(vars(cls).items()):
-        if isinstance(method, FunctionType) and not name.startswith("_") and "interpreted" not in vars(method):
-            setattr(cls, name, method if _config.DISABLE_JIT else _Method(cls, name, method))
+    if not _config.DISABLE_JIT:
+        methods = _compilable(cls)
+        _watch(*methods.values())
+        for name, method in methods.items():
+            setattr(cls, name, _Method(cls, name, method))
     if "__new__" not in vars(cls) or tuple in cls.__bases__:
         _validate_on_construction(cls)
     cls.__reduce__ = _reduce  # type: ignore[method-assign]
     components[f"{cls.__module__}:{cls.__qualname__}"] = cls
     return cls
+
+
+def _compilable(cls: type) -> dict[str, FunctionType]:
+    """The public methods of a class, but for those that are ``interpreted`` or compiled already."""
+    own = {name: value for name, value in vars(cls).items() if isinstance(value, FunctionType)}
+    return {name: fn for name, fn in own.items() if not name.startswith("_") and "interpreted" not in vars(fn)}
 
 
 def _reduce(self: Any) -> Any:
@@ -134,7 +151,7 @@ def _validate_on_construction(cls: Any) -> None:
 
 
 def _make(cls: Any, values: Iterable[Any]) -> Any:
-    """In place of NamedTuple's own, so that what is replaced, unpickled or built anew is validated, too."""
+    """In place of NamedTuple's ``_make``, so that ``_replace``, unpickling and ``build`` validate as well."""
     return cls(*values)
 
 
@@ -167,37 +184,50 @@ _COERCIONS: dict[Any, Callable[[Any, str], Any]] = {float: _float, int: _int}
 class verb(Generic[P, R]):
     """A method of a family of components, as a function that kernels can call.
 
-    ``default`` serves the components that do not define the method. A method that is ``lean`` is called without
-    counting references: to count those of every array it is given would cost more than flipping a few coins.
+    ``default`` is called for the components that do not define the method. Methods that are ``lean`` are called without
+    reference counting and inlined.
+
+    At run time a verb is a plain function: numba's ``overload`` is documented for functions only. This class gives it
+    its type.
     """
 
-    def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None:
-        functools.update_wrapper(self, method)
-        self._name = method.__name__
-        self._default = default
-        overload(self, strict=False)(self._resolve)
-        overload(self, jit_options=_INLINED, strict=False)(self._resolve_lean)
+    def __new__(cls, method: Callable[P, R], default: Callable[..., R] | None = None) -> "verb[P, R]":
+        name = method.__name__
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._method(type(args[0]))(*args)
+        def find(owner: type) -> Callable[..., R]:
+            found: Callable[..., R] | None = getattr(owner, name, None) or default
+            if found is None:
+                raise TypeError(f"{owner.__name__} has no method {name!r}")
+            return found
 
-    def _method(self, cls: type) -> Callable[..., R]:
-        method: Callable[..., R] | None = getattr(cls, self._name, None) or self._default
-        if method is None:
-            raise TypeError(f"{cls.__name__} has no method {self._name!r}")
-        return method
+        def call(*args: Any) -> R:
+            return find(type(args[0]))(*args)
 
-    def _resolve(self, component: Any, *args: Any) -> Callable[..., Any] | None:
-        method = self._method(component.instance_class)
-        return None if _is_lean(method) else _calling(method)
+        functools.update_wrapper(call, method)
+        if not _config.DISABLE_JIT:
+            _overload(call, find)
+        return call  # type: ignore[return-value]
 
-    def _resolve_lean(self, component: Any, *args: Any) -> Callable[..., Any] | None:
-        method = self._method(component.instance_class)
-        return _calling(method) if _is_lean(method) else None
+    def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[empty-body]
 
 
-def _is_lean(method: Any) -> bool:
-    return method.targetoptions.get("_nrt") is False
+def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
+    """Tell numba which kernel ``call`` stands for, by the type of its first argument; lean ones have other options."""
+
+    def resolve(component: Any, *args: Any) -> Callable[..., Any] | None:
+        method = find(component.instance_class)
+        return None if method in _lean else _calling(method)
+
+    def resolve_lean(component: Any, *args: Any) -> Callable[..., Any] | None:
+        method = find(component.instance_class)
+        return _calling(method) if method in _lean else None
+
+    overload(call, strict=False)(resolve)
+    if LEAN:
+        options: Any = {**LEAN, "forceinline": True}
+        overload(call, jit_options=options, strict=False)(resolve_lean)
 
 
 def _calling(method: Any) -> Callable[..., Any]:

@@ -1,0 +1,267 @@
+"""All uses of numba's private interfaces; each is switched on only where numba has it, and has a fallback.
+
+================  ==========================================  ==================================================
+what              what it is good for                         without it
+================  ==========================================  ==================================================
+kernel cache      loading machine code without importing      numba's own cache, in the same directories
+                  numba's compiler: 0.3 s per process
+``_nrt=False``    calls of small kernels without counting     ordinary calls
+                  references
+SLP vectoriser    sums in fixed lanes as vector instructions  scalar instructions
+LLVM instructions sums that stay in vector registers          loops
+================  ==========================================  ==================================================
+
+None of them changes a decision; ``tests/test_numba_private.py`` compares. ``SUPERARM_PLAIN_NUMBA=1`` switches all of
+them off: the first thing to try when a new version of numba misbehaves.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.extending import intrinsic
+
+from superarm._cache import directory_of, make_room, note_features
+
+_config: Any = numba.config
+_TESTED = ((0, 61), (0, 69))
+"""The versions of numba that are tested: from the first, below the second; as in pyproject.toml."""
+
+_wanted = os.environ.get("SUPERARM_PLAIN_NUMBA", "0") in ("", "0")
+_version = tuple(int(part) for part in numba.__version__.split(".")[:2])
+
+
+def _has(module: str, *names: str) -> bool:
+    """Whether the module can be imported and has all ``names``, given as ``name`` or ``Class.name``."""
+    try:
+        home = import_module(module)
+        for name in names:
+            found: Any = home
+            for part in name.split("."):
+                found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+# ---- calls without counting references
+
+LEAN: Any = {"_nrt": False} if _wanted and _has("numba.core.cpu", "CPUTargetOptions._nrt") else {}
+"""Options of a kernel that neither makes nor returns arrays, so that it need not count references to its arguments."""
+
+
+# ---- the SLP vectoriser, for our own kernels only
+
+
+def _vectorising() -> dict[str, Any]:
+    if (
+        not _wanted
+        or not _has("numba.core.compiler", "Compiler.compile_extra")
+        or not hasattr(_config, "SLP_VECTORIZE")
+    ):
+        return {}
+    compiler: Any = import_module("numba.core.compiler").Compiler
+
+    class Vectorising(compiler):  # type: ignore[misc]
+        """numba's compiler with the SLP vectoriser on while it runs.
+
+        numba has this option for a whole process only, and off by default. It is read while numba holds its compiler
+        lock, so that no other thread can compile in between.
+        """
+
+        def compile_extra(self, func: Any) -> Any:
+            before, _config.SLP_VECTORIZE = _config.SLP_VECTORIZE, 1
+            try:
+                return super().compile_extra(func)
+            finally:
+                _config.SLP_VECTORIZE = before
+
+    return {"pipeline_class": Vectorising}
+
+
+VECTORISED = _vectorising()
+"""Options of every kernel: sums in fixed lanes become vector instructions."""
+
+
+# ---- machine code on disk
+
+
+def _kernel_cache() -> Any:
+    """A class for ``Dispatcher._cache``, or None if numba's cache is not as it was in the versions that are tested.
+
+    Machine code that refers to a symbol which nobody has registered crashes the process. Attributes do not show that,
+    so the class is made for tested versions only.
+    """
+    caching = ("FunctionCache._load_overload", "FunctionCache._guard_against_spurious_io_errors")
+    if not _wanted or not _TESTED[0] <= _version < _TESTED[1] or not _has("numba.core.caching", *caching):
+        return None
+    import_module("numba.cpython.hashing")  # registers the symbols that machine code for hashing strings refers to
+    runtime: Any = import_module("numba.core.runtime").rtsys
+    function_cache: Any = import_module("numba.core.caching").FunctionCache
+
+    class KernelCache(function_cache):  # type: ignore[misc]
+        """numba's cache of one function, in the directory of its fingerprint.
+
+        The directory is determined when a signature is first asked for, since a process runs few of the library's
+        kernels; and again when the user has defined another component meanwhile, which any composition may call.
+        """
+
+        def __init__(self, fn: Callable[..., Any]) -> None:
+            self._name, self._fn, self._cache_path = repr(fn), fn, None
+            self._place: Path | None = None
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """The machine code for ``sig``, or None.
+
+            Running it takes numba's runtime only. numba's own method would import everything that compiling takes
+            (SciPy's linear algebra among it), which takes longer than all else between the import and the first result.
+            """
+            self._settle()
+            runtime.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
+        def flush(self) -> None:
+            """Forget what is on disk."""
+            self._settle()
+            super().flush()
+
+        def _settle(self) -> None:
+            place = directory_of(self._fn)
+            if place == self._place:
+                return
+            make_room(place)
+            with _cache_in(place):
+                super().__init__(self._fn)
+            self._place = place
+            if not str(self._cache_path).startswith(str(place)):
+                self.disable()  # the directory is not writable, and numba chose another, which no fingerprint names
+
+    return KernelCache
+
+
+@contextlib.contextmanager
+def _cache_in(place: Path) -> Iterator[None]:
+    """Let numba choose ``place`` for the caches that are made meanwhile."""
+    before, _config.CACHE_DIR = _config.CACHE_DIR, str(place)
+    try:
+        yield
+    finally:
+        _config.CACHE_DIR = before
+
+
+_KernelCache: Any = _kernel_cache()
+_cached: list[tuple[Any, Callable[..., Any]]] = []
+
+
+def keep_on_disk(dispatcher: Any, fn: Callable[..., Any]) -> None:
+    """Store the machine code of ``fn`` in the directory of its fingerprint, and load it from there."""
+    if _KernelCache is not None:
+        dispatcher._cache = _KernelCache(fn)
+    else:
+        _cached.append((dispatcher, fn))
+        _enable_caching(dispatcher, fn)
+
+
+def sources_changed() -> None:
+    """To be called when the fingerprint may have changed: numba's own cache has to be moved by hand."""
+    for dispatcher, fn in _cached:
+        _enable_caching(dispatcher, fn)
+
+
+def _enable_caching(dispatcher: Any, fn: Callable[..., Any]) -> None:
+    place = directory_of(fn)
+    make_room(place)
+    with contextlib.suppress(OSError):
+        place.mkdir(parents=True, exist_ok=True)
+    if os.access(place, os.W_OK):  # numba would choose another directory, which no fingerprint names
+        with _cache_in(place):
+            dispatcher.enable_caching()
+
+
+# ---- LLVM instructions
+
+_LLVM = ("Constant", "FloatType", "FunctionType", "VectorType.as_pointer")
+HAS_LANES = _wanted and _has("llvmlite.ir", *_LLVM) and _has("numba.core.cgutils", "alloca_once", "for_range")
+
+
+def weighted_sums(width: int) -> Any:
+    """The function ``weighted_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    number, word = ir.FloatType(), ir.IntType(32)
+    numbers, words = ir.VectorType(number, width), ir.VectorType(word, width)
+
+    def lanes(builder: Any, array: Any, place: Any) -> Any:
+        return builder.bitcast(builder.gep(array.data, [place]), numbers.as_pointer())
+
+    def spread(builder: Any, value: Any) -> Any:
+        undefined = ir.Constant(numbers, ir.Undefined)
+        one = builder.insert_element(undefined, value, ir.Constant(word, 0))
+        return builder.shuffle_vector(one, undefined, ir.Constant(words, [0] * width))
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        z, slope, start, sums = (context.make_array(signature.args[n])(context, builder, args[n]) for n in (0, 2, 3, 5))
+        fma = _llvm(builder, numbers, [numbers] * 3, f"llvm.fmuladd.v{width}f32")
+        total = cgutils.alloca_once(builder, numbers)
+        builder.store(builder.load(lanes(builder, start, args[4]), align=4), total)
+        with cgutils.for_range(builder, builder.extract_value(slope.shape, 0)) as loop:
+            weight = spread(builder, builder.load(builder.gep(slope.data, [loop.index])))
+            place = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, width)))
+            row = builder.load(lanes(builder, z, place), align=4)
+            builder.store(builder.call(fma, [weight, row, builder.load(total)]), total)
+        found = builder.load(total)
+        builder.store(found, lanes(builder, sums, args[4]), align=4)
+        # numbers that are not negative, and minus infinity, have the order of their bits as integers
+        largest = _llvm(builder, word, [words], f"llvm.vector.reduce.smax.v{width}i32")
+        return builder.bitcast(builder.call(largest, [builder.bitcast(found, words)]), number)
+
+    def typed(context: Any, z: Any, first: Any, slope: Any, start: Any, at: Any, sums: Any) -> Any:
+        return types.float32(z, types.intp, slope, start, types.intp, sums), emit
+
+    return intrinsic(typed)
+
+
+def add_lanes() -> Any:
+    """The function ``add_lanes`` of ``_lanes.py`` as an intrinsic."""
+    from llvmlite import ir
+    from numba.core import types
+
+    word = ir.IntType(32)
+
+    def gathered(builder: Any, numbers: Any) -> Any:
+        vector = ir.Constant(ir.VectorType(ir.DoubleType(), 8), ir.Undefined)
+        for lane, number in enumerate(numbers):
+            vector = builder.insert_element(vector, number, ir.Constant(word, lane))
+        return vector
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        before = [builder.extract_value(args[0], lane) for lane in range(8)]
+        sums = builder.fadd(gathered(builder, before), gathered(builder, args[1:]))
+        after = ir.Constant(args[0].type, ir.Undefined)
+        for lane in range(8):
+            number = builder.extract_element(sums, ir.Constant(word, lane))
+            after = builder.insert_value(after, number, lane)
+        return after
+
+    def typed(context: Any, sums: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+        lanes = types.UniTuple(types.float64, 8)
+        return lanes(lanes, *[types.float64] * 8), emit
+
+    return intrinsic(typed)
+
+
+def _llvm(builder: Any, result: Any, parameters: Any, name: str) -> Any:
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
+
+
+note_features([name for name, on in (("lean", LEAN), ("slp", VECTORISED), ("lanes", HAS_LANES)) if on])

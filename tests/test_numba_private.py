@@ -1,0 +1,111 @@
+"""numba's private interfaces: none is needed, none changes a decision, and no setting of numba changes."""
+
+import json
+import os
+import subprocess
+import sys
+from textwrap import dedent
+
+import numba
+import pytest
+from numba.extending import overload
+
+from superarm import _numba_private
+from superarm._jit import kernel
+
+compiled_only = pytest.mark.compiled_only("it is about compiled code")
+
+DECISIONS = """
+    import json
+    import numpy as np
+    import superarm as sa
+    from superarm import _numba_private as private
+
+    problem = sa.Problem(70, 30, sa.Coverage(), sa.Subsets(3))
+    agent = sa.Agent(problem, sa.bc_ucb(0.05), seed=3)
+    p, rng, actions = np.random.default_rng(0).uniform(0.0, 0.3, (70, 30)), np.random.default_rng(1), []
+    for _ in range(60):
+        decision = agent.ask()
+        actions.append(decision.action.tolist())
+        agent.tell(decision, (rng.random((3, 30)) < p[decision.action]).astype(float))
+    on = [bool(feature) for feature in (private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache)]
+    print(json.dumps([on, type(agent.policy.fit(problem)).__name__, actions]))
+"""
+
+SETTINGS = """
+    import gc, importlib, json, pkgutil, sys
+    import matplotlib, numba, numpy
+
+    def settings():
+        return repr([
+            {name: value for name, value in vars(numba.config).items() if name.isupper()},
+            numpy.geterr(), numpy.get_printoptions(), dict(matplotlib.rcParams), matplotlib.get_backend(),
+            gc.get_threshold(), sys.getswitchinterval(), sys.getrecursionlimit(),
+        ])
+
+    before = settings()
+    import superarm
+    modules = [module.name for module in pkgutil.walk_packages(superarm.__path__, "superarm.")]
+    for name in modules:
+        importlib.import_module(name)
+    print(json.dumps([len(modules), settings() == before]))
+"""
+
+
+def run(program, **environment):
+    command = [sys.executable, "-W", "error", "-c", dedent(program)]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@compiled_only
+def test_decisions_are_the_same_without_private_interfaces():
+    """Screened decisions of a large problem use all of them; plain Python is the reference."""
+    on, kind, actions = run(DECISIONS, SUPERARM_PLAIN_NUMBA="1", NUMBA_DISABLE_JIT="0")
+    assert on == [False, False, False, False]
+    assert run(DECISIONS, NUMBA_DISABLE_JIT="1")[1:] == [kind, actions]
+    assert len({tuple(action) for action in actions[30:]}) > 5
+
+
+def test_the_installed_numba_has_all_of_them():
+    """Otherwise the other tests of compiled code would test the fallbacks only."""
+    if not _numba_private._wanted:
+        pytest.skip("SUPERARM_PLAIN_NUMBA is set")
+    assert _numba_private.LEAN
+    assert _numba_private.VECTORISED
+    assert _numba_private.HAS_LANES
+    assert _numba_private._KernelCache is not None
+
+
+@pytest.mark.parametrize("names", [("Missing",), ("FunctionCache._gone",)])
+def test_what_is_missing_is_noticed(names):
+    assert _numba_private._has("numba.core.caching", "FunctionCache.load_overload")
+    assert not _numba_private._has("numba.core.caching", *names)
+    assert not _numba_private._has("numba.core.nowhere", "anything")
+
+
+def test_importing_changes_no_setting():
+    n_modules, unchanged = run(SETTINGS, NUMBA_DISABLE_JIT="0")
+    assert n_modules > 100
+    assert unchanged
+
+
+def flag():
+    """The SLP vectoriser's setting while the caller is compiled."""
+
+
+@overload(flag)
+def _flag():
+    found = int(numba.config.SLP_VECTORIZE)
+    return lambda: found
+
+
+@compiled_only
+def test_the_vectoriser_is_on_for_our_kernels_only():
+    before = numba.config.SLP_VECTORIZE
+    assert kernel(lambda: flag() + 0)() == 1
+    assert numba.njit(lambda: flag() + 0)() == before
+    with pytest.raises(numba.core.errors.TypingError):
+        kernel(lambda: flag() + "one")()
+    assert numba.config.SLP_VECTORIZE == before == 0
