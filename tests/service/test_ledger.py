@@ -79,7 +79,7 @@ class Model:
     def closed(self) -> bool:
         return self.expired or (self.active and all(v is not None for v in self.entries.values()))
 
-    def encode_counters(self):
+    def counted(self):
         """Entries of arms of which anything was seen."""
         if not self.active:
             return

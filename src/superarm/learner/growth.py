@@ -8,7 +8,7 @@ from superarm.actions import Actions
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
-from superarm.support import Dense
+from superarm.support import Dense, Sparse, Support
 from superarm.tally import Tally, allow_missing
 
 
@@ -19,6 +19,16 @@ def with_arms(problem: Problem, n: int, actions: Actions | None, support: Any) -
     return Problem(
         problem.n_arms + n, problem.n_items, problem.reward, actions or problem.actions, problem.weights, support
     )
+
+
+def support_with_arms(support: Support, rows: list[list[int]]) -> Sparse:
+    """A sparse support with one more arm for each of ``rows``, the items that it can touch."""
+    if not isinstance(support, Sparse):
+        raise InvalidArgument("support", "every arm may touch every item", "leave it out")
+    new = [np.sort(np.array(row, np.int64)) for row in rows]
+    start = support.start[-1] + np.cumsum([len(row) for row in new])
+    items = np.concatenate([support.items, *new]).astype(np.int64)
+    return Sparse._make((np.concatenate([support.start, start]).astype(np.int64), items, support.n_items))
 
 
 def with_items(problem: Problem, weights: Any) -> Problem:

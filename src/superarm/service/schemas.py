@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_K,
@@ -13,6 +14,7 @@ from superarm.service.domain.spec import (
     Name,
     PolicyName,
     ProblemSpec,
+    Rounds,
     Settings,
     Share,
     Weight,
@@ -67,15 +69,17 @@ Matrix = Annotated[list[Annotated[list[Share | None], Meta(max_length=10_000)]],
 
 
 class TellBody(Body, frozen=True):
-    """Feedback: a list of units, or ``outcome``, a row an arm of the slate; null stays pending.
+    """Feedback: a list of units, or ``outcome``, one row per arm of the slate; null stays pending.
 
-    ``seen`` marks, in the shape of ``outcome``, what was not observed and will not be.
+    ``seen`` marks, in the shape of ``outcome``, what was not observed and will not be. ``arms`` names the arms of the
+    rows, where they are others than the slate's. In a sparse problem a row has one value per item of its arm.
     """
 
     feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
     outcome: Matrix | None = None
     seen: Annotated[list[list[bool]], Meta(max_length=MAX_K)] | None = None
     amend: bool = False
+    arms: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
 
 
 class BulkLine(TellBody, frozen=True, kw_only=True):
@@ -91,10 +95,16 @@ class ActivateBody(Body, frozen=True):
 
 
 class ArmsBody(Body, frozen=True):
-    """Arms to add and to retire."""
+    """Arms to add and to retire.
+
+    ``actions`` is the action set of all arms, where the problem's own does not say what may be done with new ones;
+    ``support`` names the items of each new arm, where arms can touch some items only.
+    """
 
     add: Arms = field(default_factory=list)
     retire: Arms = field(default_factory=list)
+    actions: AnyActionSpec | None = None
+    support: dict[Name, Arms] | None = None
 
 
 class ItemsBody(Body, frozen=True):
@@ -114,10 +124,15 @@ class PastBody(Body, frozen=True):
 
 
 class PolicyChange(Body, frozen=True):
-    """A policy by its name, with its numbers; without a name, numbers of the policy there is."""
+    """A policy by its name, with its numbers; without a name, numbers of the policy there is.
+
+    ``window`` and ``half_life`` as in the settings of a problem; null takes one away.
+    """
 
     name: PolicyName | UnsetType = UNSET
     parameters: dict[str, float] | UnsetType = UNSET
+    window: Rounds | UnsetType | None = UNSET
+    half_life: Rounds | UnsetType | None = UNSET
 
 
 class SettingsBody(Body, frozen=True):
@@ -166,7 +181,10 @@ class AppliedReply(Struct, frozen=True):
 
 
 class ArmRow(Struct, frozen=True):
-    """What is known of one arm: means and variances an item; null where nothing was seen."""
+    """What is known of one arm: one mean and variance per item; null where nothing was seen.
+
+    ``items`` names them where the arm can touch some items only.
+    """
 
     arm: str
     pulls: int
@@ -175,6 +193,7 @@ class ArmRow(Struct, frozen=True):
     seen: list[int]
     mean: list[float | None]
     variance: list[float | None]
+    items: list[str] | UnsetType = UNSET
 
 
 class ProblemReply(Struct, frozen=True):

@@ -89,7 +89,7 @@ def heat(learner: ProblemState, arms: Overview) -> Html:
     shown = arms.arms
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
     items = items[:HEAT_ITEMS]
-    means = wilson(learner.tally, learner.problem.n_items, shown)
+    means = wilson(learner.tally, learner.problem.support, shown)
     known = means.high - means.low < 1.0
     table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
     names = [learner.arms.all[int(j)] for j in shown]

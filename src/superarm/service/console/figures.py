@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm.arrays import Ints
 from superarm.service.domain.history import History, MeanInterval, RunningMoments, difference, join_moments
-from superarm.service.domain.intervals import Band, value_each_arm, wilson
+from superarm.service.domain.intervals import Band, mean_alone, value_each_arm, wilson
 from superarm.service.domain.problem import ProblemState
 from superarm.tally import Tally
 
@@ -94,11 +94,11 @@ def overview(learner: ProblemState, tally: Tally, ordering: Ordering) -> Overvie
     arms = np.array(wanted, np.int64)
     keys = {"pulls": -tally.pulls, "pending": -learner.pending, "number": np.zeros(problem.n_arms)}
     if ordering.sort == "value":
-        value = value_each_arm(problem, wilson(tally, problem.n_items, arms)).mean if len(arms) else np.zeros(0)
+        value = mean_alone(problem, tally, arms) if len(arms) else np.zeros(0)
         first = -value
     else:
         first = keys[ordering.sort][arms]
     order = arms[np.lexsort((arms, first, learner.retired[arms]))]
     page = order[ordering.page * ROWS : (ordering.page + 1) * ROWS]
-    band = value_each_arm(problem, wilson(tally, problem.n_items, page)) if len(page) else Band(*[np.zeros(0)] * 3)
+    band = value_each_arm(problem, wilson(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
     return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)

@@ -32,7 +32,7 @@ def slate(learner: ProblemState) -> Html:
 
 def _worth(learner: ProblemState, arms: list[int]) -> Html:
     gains, total = value_in_order(
-        learner.problem, wilson(learner.tally, learner.problem.n_items, np.array(arms, np.int64))
+        learner.problem, wilson(learner.tally, learner.problem.support, np.array(arms, np.int64))
     )
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
@@ -118,13 +118,17 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     heads += [tag("th", item, scope="col", class_="num") for item in items]
     rows = []
     for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
-        values = row or (PENDING,) * asked.n_items
+        own = learner.items_of(arm)
+        values = learner.by_item(arm, row or (PENDING,) * (asked.n_items if own is None else len(own)), None)
         rows.append(
             tag(
                 "tr",
                 tag("th", names[arm], scope="row"),
                 tag("td", f"{chances[place]:.3g}" if chances else "–", class_="num"),
-                [tag("td", _entry(values[i], record), class_="num") for i in range(len(items))],
+                [
+                    tag("td", "" if values[i] is None else _entry(values[i], record), class_="num")
+                    for i in range(len(items))
+                ],
             )
         )
     return join(
@@ -133,7 +137,9 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     )
 
 
-def _entry(value: float, record: DecisionRecord) -> str:
+def _entry(value: float | None, record: DecisionRecord) -> str:
+    if value is None:  # an item that the arm cannot touch
+        return ""
     if value == DEFAULTED:
         return "–" if record.fill is None else f"{record.fill:g} (window)"
     return {PENDING: "pending", UNSEEN: "not seen"}.get(value, f"{value:g}")

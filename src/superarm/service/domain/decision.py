@@ -1,6 +1,6 @@
 """One decision and what became of it: a fold of its events, without I/O, clock or settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -15,9 +15,10 @@ Row = tuple[float, ...]
 
 
 class DecisionRecord(Struct, frozen=True, gc=False):
-    """A decision as it stands: ``rows`` holds, for each arm of ``action``, a value an item; None if nothing is known.
+    """A decision as it stands: ``rows`` holds one value per item for each arm of ``action``, None if nothing is known.
 
-    ``closed`` is "" while feedback is awaited, then "complete", "expired" or "unshown".
+    ``closed`` is "" while feedback is awaited, then "complete", "expired" or "unshown". ``widths`` are how many items
+    each arm of ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
     """
 
     asked: Asked
@@ -28,11 +29,14 @@ class DecisionRecord(Struct, frozen=True, gc=False):
     fill: float | None = None
     late: tuple[Unit, ...] = ()
     step: int = 0
+    widths: tuple[int, ...] | None = None
+    others: tuple[tuple[int, Row], ...] = ()
 
 
 def open_record(asked: Asked) -> DecisionRecord:
     """The record of a decision that was just made."""
-    return DecisionRecord(asked, asked.action, (None,) * len(asked.action), not asked.deferred)
+    rows = (None,) * len(asked.action)
+    return DecisionRecord(asked, asked.action, rows, not asked.deferred, widths=asked.widths)
 
 
 def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
@@ -44,16 +48,28 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     if isinstance(event, Activated):
         return replace(_completed(_activated(record, event)), step=step)
     if isinstance(event, Expired):
-        rows = tuple(_filled(row, record, event) for row in record.rows)
-        return replace(record, rows=rows, closed="expired", fill=event.fill, step=step)
+        rows = tuple(_filled(row, width(record, n), record, event) for n, row in enumerate(record.rows))
+        others = tuple((arm, _filled(row, len(row), record, event) or row) for arm, row in record.others)
+        return replace(record, rows=rows, others=others, closed="expired", fill=event.fill, step=step)
     raise TypeError(f"{type(event).__name__} is no event of a decision")
 
 
-def expand_units(record: DecisionRecord, units: list[Unit]) -> Iterator[Unit]:
-    """The units one by one: ``ALL`` items are those that the decision was made for."""
+def width(record: DecisionRecord, place: int) -> int:
+    """How many items the arm in that place of the slate has."""
+    return record.asked.n_items if record.widths is None else record.widths[place]
+
+
+def widths_of(record: DecisionRecord, others: Iterable[tuple[int, int]] = ()) -> dict[int, int]:
+    """How many items each arm has: those of the slate, those outside that were observed before, and ``others``."""
+    known = {arm: len(row) for arm, row in record.others}
+    return dict(others) | known | {arm: width(record, n) for n, arm in enumerate(record.action)}
+
+
+def expand_units(widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
+    """The units one by one: ``ALL`` items are those that the arm had when the decision was made."""
     for arm, item, value in units:
         if item == ALL:
-            yield from ((arm, i, value) for i in range(record.asked.n_items))
+            yield from ((arm, i, value) for i in range(widths[arm]))
         else:
             yield arm, item, value
 
@@ -62,42 +78,50 @@ def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
     """What ``_told`` gives, sooner, where all units are whole rows of an open decision."""
     if record.closed:
         return None
+    if event.others or record.widths is not None:
+        return None
     rows, n_items = dict(zip(record.action, record.rows, strict=True)), record.asked.n_items
     for arm, item, value in event.units:
-        if item != ALL:
+        if item != ALL or arm not in rows:
             return None
         rows[arm] = (value,) * n_items
     return replace(record, rows=tuple(rows.values()))
 
 
 def _told(record: DecisionRecord, event: Told) -> DecisionRecord:
+    widths = widths_of(record, event.others)
+    known = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     rows: dict[int, list[float]] = {}
     late = {(arm, item): value for arm, item, value in record.late}
-    places = {arm: place for place, arm in enumerate(record.action)}
-    for arm, item, value in expand_units(record, event.units):
-        place = places[arm]
-        row = rows.setdefault(place, list(record.rows[place] or (PENDING,) * record.asked.n_items))
+    for arm, item, value in expand_units(widths, event.units):
+        row = rows.setdefault(arm, list(known.get(arm) or (PENDING,) * widths[arm]))
         if record.closed and not event.learn and row[item] in (PENDING, DEFAULTED):
             late[arm, item] = value
         else:
             row[item] = value
-    changed = tuple(tuple(rows[n]) if n in rows else row for n, row in enumerate(record.rows))
-    untouched = tuple(None if row and all(x == PENDING for x in row) else row for row in changed)
-    return replace(record, rows=untouched, late=tuple((arm, item, value) for (arm, item), value in late.items()))
+    changed = known | {arm: None if row and all(x == PENDING for x in row) else tuple(row) for arm, row in rows.items()}
+    slate = tuple(changed.pop(arm) for arm in record.action)
+    others = tuple((arm, row) for arm, row in changed.items() if row is not None)
+    units = tuple((arm, item, value) for (arm, item), value in late.items())
+    return replace(record, rows=slate, others=others, late=units)
 
 
 def _activated(record: DecisionRecord, event: Activated) -> DecisionRecord:
     if event.shown is None:
         return replace(record, active=True)
-    known = dict(zip(record.action, record.rows, strict=True))
+    known = dict(record.others) | dict(zip(record.action, record.rows, strict=True))
     rows = tuple(known.get(arm) for arm in event.shown)
-    return replace(record, active=True, action=event.shown, rows=rows, closed="" if event.shown else "unshown")
+    others = tuple((arm, row) for arm, row in record.others if arm not in event.shown)
+    closed = "" if event.shown else "unshown"
+    return replace(
+        record, active=True, action=event.shown, rows=rows, closed=closed, widths=event.widths, others=others
+    )
 
 
-def _filled(row: Row | None, record: DecisionRecord, event: Expired) -> Row | None:
+def _filled(row: Row | None, width: int, record: DecisionRecord, event: Expired) -> Row | None:
     if event.fill is None or not record.active:
         return row
-    return tuple(DEFAULTED if x == PENDING else x for x in row or (PENDING,) * record.asked.n_items)
+    return tuple(DEFAULTED if x == PENDING else x for x in row or (PENDING,) * width)
 
 
 def _completed(record: DecisionRecord) -> DecisionRecord:
@@ -110,12 +134,13 @@ def _completed(record: DecisionRecord) -> DecisionRecord:
 
 
 def counted_rows(record: DecisionRecord | None) -> dict[int, Row]:
-    """What the decision adds to the counters: a row an arm, ``UNSEEN`` where nothing is known."""
+    """What the decision adds to the counters: one row per arm, ``UNSEEN`` where nothing is known."""
     if record is None or not record.active or not record.asked.learns:
         return {}
     fill = UNSEEN if record.fill is None else record.fill
     known = zip(record.action, record.rows, strict=True)
-    return {arm: _coded(row, fill) for arm, row in known if row is not None}
+    rows = {arm: _coded(row, fill) for arm, row in known if row is not None}
+    return rows | {arm: _coded(row, fill) for arm, row in record.others} if record.others else rows
 
 
 def _coded(row: Row, fill: float) -> Row:

@@ -9,13 +9,14 @@ from typing import Any
 
 from msgspec import Struct, field, json
 
+from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import ProblemSpec, Settings
 
 ALL, UNSEEN = -1, -1.0
 """The item that means all of them, and the value that means: not observed."""
 
 Unit = tuple[int, int, float]
-"""Arm, item (or ``ALL``), value (or ``UNSEEN``)."""
+"""Arm, item (or ``ALL``), value (or ``UNSEEN``). In a sparse problem the item is its place among those of the arm."""
 
 
 class Event(Struct, frozen=True, tag=str.lower, omit_defaults=True, gc=False):
@@ -42,11 +43,13 @@ class Changed(Event, frozen=True):
 
 
 class Armed(Event, frozen=True):
-    """Arms were added and retired."""
+    """Arms were added and retired: ``actions`` is the new action set, ``support`` the items of each new arm."""
 
     add: list[str] = field(default_factory=list)
     retire: list[int] = field(default_factory=list)
     by: str = ""
+    actions: AnyActionSpec | None = None
+    support: list[list[int]] | None = None
 
 
 class Itemed(Event, frozen=True):
@@ -72,7 +75,10 @@ class Warmed(Event, frozen=True):
 
 
 class Asked(Event, frozen=True):
-    """A decision: the slate, and under which version and with which chances it was chosen."""
+    """A decision: the slate, and under which version and with which chances it was chosen.
+
+    ``widths`` are how many items each arm of the slate has; all ``n_items`` if it is None.
+    """
 
     problem: str
     id: str
@@ -87,21 +93,27 @@ class Asked(Event, frozen=True):
     propensities: tuple[float, ...] | None = None
     policy_action: tuple[int, ...] | None = None
     slots: tuple[str, ...] = ()
+    widths: tuple[int, ...] | None = None
 
 
 class Told(Event, frozen=True):
-    """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged."""
+    """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged.
+
+    ``others`` are the arms outside of the slate that it is about, each with how many items it has.
+    """
 
     units: list[Unit]
     amend: bool = False
     late: bool = False
     learn: bool = True
+    others: tuple[tuple[int, int], ...] = ()
 
 
 class Activated(Event, frozen=True):
-    """A decision was shown: as asked for, or as ``shown``."""
+    """A decision was shown: as asked for, or as ``shown``, whose arms have ``widths`` items."""
 
     shown: tuple[int, ...] | None = None
+    widths: tuple[int, ...] | None = None
 
 
 class Expired(Event, frozen=True):

@@ -1,15 +1,20 @@
 """The semantics of feedback: a record and a request give an event, nothing, or a refusal. Pure."""
 
-from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, expand_units
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, expand_units, widths_of
 from superarm.service.domain.events import ALL, Activated, Expired, Told, Unit
 from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, conflict, invalid
 
+Others = tuple[tuple[int, int], ...]
 
-def feedback(record: DecisionRecord, units: list[Unit], amend: bool, settings: Settings, now: int) -> Told | None:
+
+def feedback(
+    record: DecisionRecord, units: list[Unit], amend: bool, settings: Settings, now: int, others: Others = ()
+) -> Told | None:
     """The event that these units make, or None if all of them were told before, equal.
 
-    Nothing of a request is taken if anything of it conflicts.
+    ``others`` are the arms outside of the slate that may be reported, each with how many items it has. Nothing of a
+    request is taken if anything of it conflicts.
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
@@ -19,12 +24,15 @@ def feedback(record: DecisionRecord, units: list[Unit], amend: bool, settings: S
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
     fresh, given, is_late = False, dict[tuple[int, int], float](), False
-    for arm, item, value in expand_units(record, units):
-        if arm not in places:
+    rows, widths = dict(zip(record.action, record.rows, strict=True)) | dict(record.others), widths_of(record, others)
+    for arm, _, _ in units:
+        if arm not in widths:
             raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
+        fresh |= widths[arm] == 0 and rows.get(arm) is None  # an arm without items: that it was played is all there is
+    for arm, item, value in expand_units(widths, units):
         if given.setdefault((arm, item), value) != value:
-            raise invalid("feedback", "the same entry stands twice, with different values", "give each entry once")
-        row = record.rows[places[arm]]
+            raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
+        row = rows.get(arm)
         stands = PENDING if row is None else row[item]
         if record.closed and stands in (PENDING, DEFAULTED):
             is_late = True
@@ -36,7 +44,7 @@ def feedback(record: DecisionRecord, units: list[Unit], amend: bool, settings: S
         if stands != PENDING and not amend:
             raise _contradiction(record, arm, item)
         fresh = True
-    return Told(now, units, amend, is_late, learn or not is_late) if fresh else None
+    return Told(now, units, amend, is_late, learn or not is_late, others) if fresh else None
 
 
 def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) -> bool:
@@ -52,7 +60,9 @@ def _contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
     )
 
 
-def activation(record: DecisionRecord, shown: tuple[int, ...] | None, now: int) -> Activated | None:
+def activation(
+    record: DecisionRecord, shown: tuple[int, ...] | None, now: int, widths: tuple[int, ...] | None = None
+) -> Activated | None:
     """The event of showing a decision, or None if that is known already."""
     same = record.active and (shown is None or shown == record.action)
     if same:
@@ -64,7 +74,7 @@ def activation(record: DecisionRecord, shown: tuple[int, ...] | None, now: int) 
     told = {arm for arm, row in zip(record.action, record.rows, strict=True) if row is not None}
     if shown is not None and not told <= set(shown):
         raise conflict(f"decision {record.asked.id!r}: there is feedback for an arm that is not in `shown`")
-    return Activated(now, shown)
+    return Activated(now, shown, widths)
 
 
 def expiry(record: DecisionRecord, settings: Settings, now: int) -> Expired | None:

@@ -12,10 +12,13 @@ from msgspec import Struct, field
 
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
-from superarm.service.domain.intervals import gains_each
+from superarm.service.domain.intervals import gains_each, row_terms
+from superarm.support import Sparse
 
 MAX_STRETCHES = 128
 MAX_UNFLUSHED_REWARDS = 256
+WIDE = 200_000
+"""So many decisions are valued by one call at most, and of so many items together."""
 
 
 class RunningMoments(Struct, array_like=True):
@@ -119,17 +122,18 @@ class History(Struct):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
-            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS:
+            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or len(self.waiting) * problem.n_items >= WIDE:
                 self.flush(problem)
 
     def flush(self, problem: Any) -> None:
         """Value what waits for it."""
         waiting, self.waiting = self.waiting, []
         sizes = np.array([len(record.action) for record in waiting], np.int64)
-        rows = [_filled(row, record, problem.n_items) for record in waiting for row in record.rows]
+        rows = [_filled(row, arm, record, problem) for record in waiting for arm, row in _known(record)]
         if not rows:
             return
-        gains, nothing = gains_each(problem.reward, problem.terms, np.array(rows, float).reshape(-1), sizes)
+        terms = row_terms(problem, len(rows))
+        gains, nothing = gains_each(problem.reward, terms, np.array(rows, float).reshape(-1), sizes)
         values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
         for record, value in zip(waiting, values.tolist(), strict=True):
             self._add(record, value)
@@ -163,8 +167,17 @@ def _valued(record: DecisionRecord, n_items: int) -> bool:
     return True
 
 
-def _filled(row: Any, record: DecisionRecord, n_items: int) -> Any:
+def _known(record: DecisionRecord) -> Any:
+    return zip(record.action, record.rows, strict=True)
+
+
+def _filled(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
+    """One value per item: the default where the end of the window filled it, 0 where the arm touches nothing."""
+    n_items, fill = problem.n_items, record.fill or 0.0
+    if isinstance(problem.support, Sparse):
+        values = np.zeros(n_items)
+        values[problem.support.items[slice(*problem.support.span(arm))]] = row
+        return np.where(values == DEFAULTED, fill, values)
     if len(row) == n_items and DEFAULTED not in row:
         return row
-    fill = record.fill or 0.0
     return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))

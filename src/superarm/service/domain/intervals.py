@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel
+from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
+from superarm.oracles.gains import gains
 from superarm.rewards import Reward, Terms, gain, initial_states, join_arm
 from superarm.rewards.base import reset_states, value_of_states
+from superarm.support import Dense, Sparse, Support
 
 _Z = 1.96
 """Of a normal variable, 95 % lie within so many standard deviations."""
@@ -19,17 +22,23 @@ def gains_each(reward: Reward, terms: Terms, q: Floats, sizes: Ints) -> tuple[Fl
 
     ``q`` lies flat, a row of n_items an arm, slate after slate; ``sizes`` says how many rows each slate has.
     """
-    gains = np.zeros(sizes.sum())
+    added = np.zeros(sizes.sum())
     memo = initial_states(reward, terms)
     nothing = value_of_states(reward, terms, memo)
     row = 0
     for size in sizes:
         reset_states(reward, terms, memo)
         for _ in range(size):
-            gains[row] = gain(reward, terms, memo, q, row)
+            added[row] = gain(reward, terms, memo, q, row)
             join_arm(reward, terms, memo, q, row)
             row += 1
-    return gains, nothing
+    return added, nothing
+
+
+def row_terms(problem: Any, n_rows: int) -> Terms:
+    """Weights, and where the parameters of ``n_rows`` rows with one value per item lie."""
+    dense = isinstance(problem.support, Dense)
+    return problem.terms if dense else Terms(problem.weights, Dense(n_rows, problem.n_items))
 
 
 class Band(NamedTuple):
@@ -40,25 +49,54 @@ class Band(NamedTuple):
     high: Floats
 
 
-def wilson(tally: Any, n_items: int, arms: Ints) -> Band:
+def wilson(tally: Any, support: Support, arms: Ints) -> Band:
     r"""The parameters of some arms, (len(arms), n_items), each with its 95 % interval.
 
     .. math:: \frac{\hat p + z^2/2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2/n}
 
-    Wilson's; for outcomes between 0 and 1 it is wider than need be. Nothing known: from 0 to 1.
+    Wilson's; for outcomes between 0 and 1 it is wider than need be. Nothing known: from 0 to 1. An item that an arm
+    cannot touch: 0.
     """
-    rows = (arms[:, None] * n_items + np.arange(n_items)).reshape(-1)
-    n = np.repeat(tally.pulls[arms], n_items)
+    rows, items, entries = _entries(support, arms)
+    n = tally.pulls[arms][rows]
     if tally.missed.size:
-        n = n - tally.missed[rows]
+        n = n - tally.missed[entries]
     known = np.maximum(n, 1.0)
-    p = tally.total[rows] / known
+    p = tally.total[entries] / known
     middle = p + _Z**2 / (2.0 * known)
     reach = _Z * np.sqrt(p * (1.0 - p) / known + _Z**2 / (4.0 * known**2))
     low, high = ((middle + sign * reach) / (1.0 + _Z**2 / known) for sign in (-1.0, 1.0))
-    shape = (len(arms), n_items)
     ends = ((np.clip(low, 0.0, 1.0), 0.0), (p, 0.0), (np.clip(high, 0.0, 1.0), 1.0))
-    return Band(*(np.where(n > 0.0, part, unknown).reshape(shape) for part, unknown in ends))
+    band = Band(*(np.zeros((len(arms), support.n_items)) for _ in ends))
+    for table, (part, unknown) in zip(band, ends, strict=True):
+        table[rows, items] = np.where(n > 0.0, part, unknown)
+    return band
+
+
+def _entries(support: Support, arms: Ints) -> tuple[Ints, Ints, Ints]:
+    """For every entry of some arms: its row among them, its item, and where it lies."""
+    if isinstance(support, Sparse):
+        spans = [np.arange(*support.span(int(j))) for j in arms]
+        entries = np.concatenate([np.zeros(0, np.int64), *spans])
+        return np.repeat(np.arange(len(arms)), [len(span) for span in spans]), support.items[entries], entries
+    n = support.n_items
+    return (
+        np.repeat(np.arange(len(arms)), n),
+        np.tile(np.arange(n), len(arms)),
+        (arms[:, None] * n + np.arange(n)).reshape(-1),
+    )
+
+
+def mean_alone(problem: Any, tally: Any, arms: Ints) -> Floats:
+    """What each of some arms is worth on its own, at the estimates."""
+    if isinstance(problem.support, Dense):
+        return value_each_arm(problem, wilson(tally, problem.support, arms)).mean
+    counts = np.repeat(tally.pulls, np.diff(problem.support.start)) - (tally.missed if tally.missed.size else 0.0)
+    everyone = Candidates(tally.pulls, np.ones(problem.n_arms, bool))
+    worth: Floats = gains(
+        problem, initial_states(problem.reward, problem.terms), tally.total / np.maximum(counts, 1.0), everyone
+    )
+    return worth[arms]
 
 
 def value_each_arm(problem: Any, band: Band) -> Band:
@@ -72,10 +110,11 @@ def value_in_order(problem: Any, band: Band) -> tuple[Floats, Band]:
     sizes = np.array([len(band.mean)], np.int64)
     totals = []
     for part in band:
-        gains, nothing = _gains(problem, part, sizes)
-        totals.append(np.array([nothing + gains.sum()]))
+        added, nothing = _gains(problem, part, sizes)
+        totals.append(np.array([nothing + added.sum()]))
     return _gains(problem, band.mean, sizes)[0], Band(*totals)
 
 
 def _gains(problem: Any, q: Floats, sizes: Ints) -> tuple[Floats, float]:
-    return gains_each(problem.reward, problem.terms, np.ascontiguousarray(q).reshape(-1), sizes)
+    terms = row_terms(problem, len(q))
+    return gains_each(problem.reward, terms, np.ascontiguousarray(q).reshape(-1), sizes)

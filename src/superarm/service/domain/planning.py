@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from superarm.actions import Slots
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
 from superarm.service.domain.events import Asked
@@ -23,11 +24,12 @@ def plan_decision(
     assert slate is not None
     baseline = _baseline(learner, body)
     action = slate.action if baseline is None else baseline
-    names = [slot.id for slot in body.slots or ()]
-    if baseline is not None and names and len(baseline) != len(names):
+    names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
+    if baseline is not None and body.slots and len(baseline) != len(names):
         wrong = f"{len(baseline)} arms for {len(names)} slots"
         raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
     table = None if baseline is not None or wish is None else wish.slots
+    table = learner.problem.actions.allowed if isinstance(learner.problem.actions, Slots) else table
     return Asked(
         at=now_ms(),
         problem=name,
@@ -43,6 +45,7 @@ def plan_decision(
         propensities=slate.propensities if baseline is None else None,
         policy_action=None if baseline is None else slate.action,
         slots=assign_slots(names, table, action),
+        widths=learner.widths(action),
     )
 
 

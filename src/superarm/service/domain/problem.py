@@ -6,30 +6,26 @@ be taken back exactly.
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from superarm import learner as library
 from superarm.actions import Actions
-from superarm.arrays import Bools, Floats
+from superarm.arrays import Bools, Floats, Ints
 from superarm.intake import Exact
+from superarm.learner.growth import support_with_arms
 from superarm.learner.names import Names
-from superarm.policies import Policy, PolicyState, forgets, prepare
+from superarm.policies import Forgetting, Policy, PolicyState, forgets
 from superarm.problem import Problem
-from superarm.service.domain.decision import (
-    DecisionRecord,
-    Row,
-    advance_record,
-    counted_rows,
-    open_record,
-    pending_arms,
-)
-from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Itemed, Told, Warmed
+from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
 from superarm.streams import Stream
+from superarm.support import Sparse
 from superarm.tally import Feedback, Tally
 
 MAX_UNCOUNTED_ROWS = 4_096
@@ -42,6 +38,7 @@ class ProblemState:
     def __init__(self, created: Created, max_uncounted_rows: int = MAX_UNCOUNTED_ROWS) -> None:
         spec = created.spec
         self.created = created
+        self.actions = spec.actions
         self.learner = library.Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
         self.versions: list[Settings] = [spec.settings]
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
@@ -98,6 +95,46 @@ class ProblemState:
     def asked(self) -> int:
         """The last round that a decision was made for."""
         return self.learner.asked
+
+    @property
+    def triggered(self) -> bool:
+        """Whether feedback may be about arms outside of the slate."""
+        return self.created.spec.triggered
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What decides which kernels are compiled."""
+        problem, policy = self.problem, self.settings.policy
+        inner = type(self.policy.policy) if isinstance(self.policy, Forgetting) else None
+        parts = (problem.reward, problem.actions, problem.support, self.policy)
+        return policy.name, inner, *(type(part) for part in parts)
+
+    @property
+    def slot_names(self) -> list[str]:
+        """The names of the slots, where these are the action set."""
+        return list(self.actions.parameters.slots) if isinstance(self.actions, SlotsSpec) else []
+
+    def items_of(self, arm: int) -> Ints | None:
+        """The items that an arm can touch, in ascending order; None if these are all items."""
+        support = self.problem.support
+        return support.items[slice(*support.span(arm))] if isinstance(support, Sparse) else None
+
+    def widths(self, arms: Sequence[int]) -> tuple[int, ...] | None:
+        """How many items each of some arms can touch; None if that is all items."""
+        support = self.problem.support
+        return (
+            tuple(int(support.start[j + 1] - support.start[j]) for j in arms) if isinstance(support, Sparse) else None
+        )
+
+    def by_item(self, arm: int, row: Sequence[Any], outside: Any) -> list[Any]:
+        """The values of an arm's own items as values of all items, ``outside`` for the others."""
+        own = self.items_of(arm)
+        if own is None:
+            return list(row)
+        values = [outside] * self.problem.n_items
+        for item, value in zip(own, row, strict=True):
+            values[item] = value
+        return values
 
     @property
     def tally(self) -> Tally:
@@ -160,9 +197,7 @@ class ProblemState:
         if isinstance(event, Changed):
             self._change(event)
         elif isinstance(event, Armed):
-            if event.add:
-                self.learner.grow_arms(event.add)
-            self.learner.retire_arms(event.retire)
+            self._grow(event)
         elif isinstance(event, Itemed):
             if event.add:
                 self.learner.grow_items(event.add, event.weights)
@@ -170,6 +205,12 @@ class ProblemState:
                 self.learner.retire_items(event.retire)
         elif isinstance(event, Warmed):
             self._warm(event)
+
+    def _grow(self, event: Armed) -> None:
+        if event.add:
+            self.learner.grow_arms(event.add, *grown(self, event.add, event.actions, event.support))
+            self.actions = event.actions or self.actions
+        self.learner.retire_arms(event.retire)
 
     def _change(self, event: Changed) -> None:
         if event.settings.policy != self.settings.policy:
@@ -229,34 +270,25 @@ class ProblemState:
         self.history = history
 
 
+def grown(
+    learner: ProblemState, add: list[str], actions: ActionSpec | None, support: list[list[int]] | None
+) -> tuple[Actions | None, Sparse | None]:
+    """The action set and the support of a problem with more arms; None where they stay what they are."""
+    names = Names([*learner.arms.all, *add], "arms")
+    more = None if support is None else support_with_arms(learner.problem.support, support)
+    return None if actions is None else to_actions(actions, names), more
+
+
 def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
     """The tally of past outcomes, one row per arm; ``UNSEEN`` where nothing was seen, also of items added since."""
+    if isinstance(problem.support, Sparse):
+        seen = [[value != UNSEEN for value in row] for row in rows]
+        return problem.past(arms, [[max(value, 0.0) for value in row] for row in rows], seen)
     wide = np.array([[*row, *[UNSEEN] * (problem.n_items - len(row))] for row in rows], float)
-    seen = wide != UNSEEN
-    return problem.past(arms, np.where(seen, wide, 0.0), seen)
+    return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN)
 
 
 def _feedback(t: int, rows: list[tuple[int, Row]]) -> Feedback:
-    values = np.array([row for _, row in rows], float).reshape(-1)
+    values = np.fromiter(chain.from_iterable(row for _, row in rows), float)
     seen = values != UNSEEN
     return Feedback(t, np.array([arm for arm, _ in rows], np.int64), np.where(seen, values, 0.0), seen)
-
-
-def compile_kernels(created: Created) -> None:
-    """Choose and learn on a small problem with the policy of the whole one, so that all kernels are compiled."""
-    spec = created.spec
-    arms = spec.arms if spec.batches is not None else spec.arms[: spec.k + 1]
-    small = replace(spec, arms=arms, items=spec.items[:2], weights=None)
-    trial = ProblemState(replace(created, spec=small))
-    learner = trial.learner
-    learner.fitted = learner.policy.fit(to_problem(spec))  # a large problem may have one of its own
-    learner.memory = prepare(learner.fitted, learner.problem, learner.tally)
-    n_items = len(small.items)
-    for t in (1, 2, 3):  # unsampled arms first, then by the index
-        action = tuple(trial.choose([str(t)], ~trial.retired)[0])
-        before = open_record(Asked(0, "", str(t), "", t, action, n_items, 1))
-        trial.move(None, before)
-        units = [(arm, item, 1.0) for arm in action for item in range(n_items)]
-        trial.move(before, advance_record(before, Told(0, units)))
-        trial.history.flush(trial.problem)
-        trial.pending[:] += 1.0

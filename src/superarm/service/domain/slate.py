@@ -4,13 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm import learner as library
 from superarm._jit import kernel
 from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
 from superarm.arrays import Bools, Ints
 from superarm.candidates import Candidates
-from superarm.policies import Policy
-from superarm.problem import Problem
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import BATCH_POLICIES, RANDOM_POLICIES
 from superarm.service.errors import invalid
@@ -61,14 +58,6 @@ def choose_slate(learner: ProblemState, id: str, wish: SlateRequest) -> Slate:
         picks, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
         return Slate(pinned + tuple(picks), (1.0,) * len(pinned) + tuple(chances))
     return certain(learner, (*pinned, *picks))
-
-
-def rehearse_actions(problem: Problem, policy: Policy, actions: Actions) -> None:
-    """Choose once with an action set, on a learner of its own, so that all kernels are compiled."""
-    everyone, key = np.ones(problem.n_arms, bool), np.zeros(1, np.uint64)
-    library.Learner(problem, policy).choose(1, everyone, Stream(key, key.copy()), actions)
-    if actions.matroid and not isinstance(actions, Subsets):
-        _joining(actions.actions if isinstance(actions, Pinned) else actions, [], everyone)
 
 
 def certain(learner: ProblemState, action: tuple[int, ...]) -> Slate:
@@ -143,7 +132,7 @@ def explore(
     for slot in range(len(picks)):
         seek(stream, slot, 0)
         if not isinstance(actions, Subsets):
-            left = _joining(actions, slate, free)
+            left = joining(actions, slate, free)
         n, leader = len(left), queue[0]
         arm = left[integer(stream, n)] if uniform(stream) < share else leader
         chances.append(share / n + (1.0 - share) * (arm == leader))
@@ -153,7 +142,8 @@ def explore(
     return slate[len(before) :], chances
 
 
-def _joining(actions: Actions, slate: list[int], free: Bools) -> list[int]:
+def joining(actions: Actions, slate: list[int], free: Bools) -> list[int]:
+    """The free arms that may join a slate."""
     candidates = Candidates(np.zeros(len(free)), free | np.isin(np.arange(len(free)), slate))
     chosen = np.array([*slate, -1], np.int64)
     return [int(j) for j in np.flatnonzero(_joinable(actions, candidates, chosen, len(slate)))]

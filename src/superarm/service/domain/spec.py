@@ -3,29 +3,53 @@
 import inspect
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from superarm import catalog
-from superarm.actions import Explicit, Subsets
+from superarm.actions import Actions, Explicit, Subsets
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
-from superarm.policies import Policy
+from superarm.policies import Policy, forgets
 from superarm.problem import Problem
-from superarm.rewards import ClippedLinear, Coverage, Linear, Logistic, Reward
+from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Reward, Spread
+from superarm.service.domain import action_sets
+from superarm.service.domain.action_sets import AnyActionSpec, to_actions
+from superarm.support import Sparse
 
-Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
+Name = action_sets.Name
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
+Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 PolicyName = Literal[
-    "kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "cts", "angle_ts", "epsilon_greedy", "uniform"
+    "kl_ucb",
+    "bc_ucb",
+    "cucb",
+    "ucb_v",
+    "kl_moss",
+    "joint_kl_moss",
+    "cts",
+    "angle_ts",
+    "epsilon_greedy",
+    "uniform",
+    "follow_the_leader",
+    "escb",
+    "escb_delta",
+    "least_played",
+    "cucb_t",
+    "bcucb_t",
+    "cascade_ucb1",
+    "cascade_kl_ucb",
+    "cascade_ucb_v",
+    "ts_cascade",
 ]
 Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
 MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
-RewardName = Literal["coverage", "linear", "logistic", "clipped_linear"]
+RewardName = Literal["coverage", "linear", "logistic", "clipped_linear", "conjunctive", "spread"]
 
-RANDOM_POLICIES = frozenset({"cts", "angle_ts", "epsilon_greedy", "uniform"})
+RANDOM_POLICIES = frozenset({"cts", "angle_ts", "epsilon_greedy", "uniform", "ts_cascade"})
 """Policies that draw slates at random in a way of their own: their propensities are not known."""
 
 BATCH_POLICIES = frozenset({"escb", "escb_delta", "least_played"})
@@ -35,10 +59,16 @@ MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
 
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy of the catalogue by its name, with its numbers."""
+    """A policy of the catalogue by its name, with its numbers.
+
+    ``window`` lets it see the last so many rounds alone, ``half_life`` lets every so many rounds count half as much as
+    the next: for environments that change.
+    """
 
     name: PolicyName = "kl_ucb"
     parameters: dict[str, float] = field(default_factory=dict)
+    window: Rounds | UnsetType = UNSET
+    half_life: Rounds | UnsetType = UNSET
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -66,7 +96,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Arms, items, what a slate is worth, how large it is, and the settings."""
+    """Arms, items, what a slate is worth, which slates may be shown, and the settings.
+
+    ``k`` (any k arms) and ``batches`` (a list) are the short forms of two ``actions``. ``support`` names, for every
+    arm, the items that it can touch; without it every arm may touch every item. ``triggered`` says that showing a slate
+    may trigger other arms, so that feedback may be about arms outside of the slate.
+    """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]
     items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] = field(default_factory=lambda: ["value"])
@@ -76,13 +111,21 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     batches: Annotated[list[list[Name]], Meta(min_length=1, max_length=100_000)] | None = None
     settings: Settings = Settings()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    actions: AnyActionSpec | None = None
+    support: dict[Name, Annotated[list[Name], Meta(max_length=MAX_ITEMS)]] | None = None
+    triggered: bool = False
 
+
+BLOCKS = 16
+"""A window moves by a sixteenth of it at a time: exactly, in memory for sixteen tallies."""
 
 _REWARDS: dict[str, Any] = {
     "coverage": Coverage,
     "linear": Linear,
     "logistic": Logistic,
     "clipped_linear": ClippedLinear,
+    "conjunctive": Conjunctive,
+    "spread": Spread,
 }
 
 
@@ -92,12 +135,50 @@ def to_problem(spec: ProblemSpec) -> Problem:
     >>> to_problem(ProblemSpec(arms=["a", "b"], k=2)).k
     2
     """
-    if len(spec.arms) * len(spec.items) > MAX_ENTRIES:
-        raise InvalidArgument("arms", f"{len(spec.arms)} arms x {len(spec.items)} items", f"at most {MAX_ENTRIES}")
-    names = Names(spec.arms, "arms")
-    Names(spec.items, "items")
-    actions = Subsets(spec.k) if spec.batches is None else Explicit([names.numbers(batch) for batch in spec.batches])
-    return Problem(len(spec.arms), len(spec.items), to_reward(spec.reward), actions, spec.weights)
+    arms, items = Names(spec.arms, "arms"), Names(spec.items, "items")
+    check_size(len(spec.arms), len(spec.items), spec.support)
+    if spec.reward.name == "spread" and spec.arms != spec.items:
+        raise InvalidArgument("items", "differ from the arms", "with the reward spread both are the nodes")
+    support = None if spec.support is None else to_support(arms, items, spec.support)
+    actions = _actions(spec, arms)
+    return Problem(len(spec.arms), len(spec.items), to_reward(spec.reward), actions, spec.weights, support)
+
+
+def _actions(spec: ProblemSpec, arms: Names) -> Actions:
+    if spec.actions is not None:
+        if spec.batches is not None or spec.k != 1:
+            raise InvalidArgument("actions", "given beside k or batches", "give one of the three")
+        return to_actions(spec.actions, arms)
+    return Subsets(spec.k) if spec.batches is None else Explicit([arms.numbers(batch) for batch in spec.batches])
+
+
+def check_size(n_arms: int, n_items: int, support: dict[str, list[str]] | None) -> None:
+    """Refuse a problem with too many entries."""
+    if support is None and n_arms * n_items > MAX_ENTRIES:
+        raise InvalidArgument("arms", f"{n_arms} arms x {n_items} items", f"at most {MAX_ENTRIES}")
+    entries = 0 if support is None else sum(len(touched) for touched in support.values())
+    if entries > MAX_ENTRIES:
+        raise InvalidArgument("support", f"{entries} entries", f"at most {MAX_ENTRIES}")
+
+
+def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Sparse:
+    """The items of every arm, by numbers.
+
+    >>> arms, items = Names(["a", "b"], "arms"), Names(["x", "y", "z"], "items")
+    >>> to_support(arms, items, {"a": ["z", "x"], "b": ["y"]}).items
+    array([0, 2, 1])
+    """
+    unknown = next((arm for arm in support if arms.number(arm) is None), None)
+    if unknown is not None:
+        raise InvalidArgument("support", f"unknown arm {unknown!r}", "name arms of the problem")
+    rows = []
+    for arm in arms.all:
+        try:
+            rows.append(np.sort(items.numbers(support.get(arm, []))))
+        except InvalidArgument as error:
+            raise InvalidArgument("support", f"arm {arm!r}: {error.wrong}", error.remedy) from None
+    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return Sparse._make((start, np.concatenate(rows).astype(np.int64), len(items.all)))
 
 
 def to_reward(spec: RewardSpec) -> Reward:
@@ -111,7 +192,12 @@ def to_policy(spec: PolicySpec) -> Policy:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).confidence
     Bernstein(rho=1.0)
     """
-    return _made(getattr(catalog, spec.name), spec.parameters, "policy.parameters")  # type: ignore[no-any-return]
+    policy: Policy = _made(getattr(catalog, spec.name), spec.parameters, "policy.parameters")
+    if spec.window is not UNSET and spec.half_life is not UNSET:
+        raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
+    if spec.window is not UNSET:
+        return catalog.sliding_window(policy, spec.window, min(BLOCKS, spec.window))
+    return policy if spec.half_life is UNSET else catalog.discounted(policy, spec.half_life)
 
 
 def _made(make: Any, parameters: dict[str, float], argument: str) -> Any:
@@ -125,8 +211,12 @@ def _made(make: Any, parameters: dict[str, float], argument: str) -> Any:
         raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 
 
-def check_settings(settings: Settings, actions: Any) -> None:
-    """Refuse settings that the action set cannot honour."""
-    to_policy(settings.policy)
-    if settings.explore > 0.0 and not actions.matroid:
+def check_settings(settings: Settings, problem: Problem) -> None:
+    """Refuse settings that the problem cannot honour."""
+    policy = to_policy(settings.policy)
+    policy.fit(problem)
+    if forgets(policy) and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
+        most = 4 * MAX_ENTRIES // BLOCKS
+        raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")
+    if settings.explore > 0.0 and not problem.actions.matroid:
         raise InvalidArgument("settings.explore", "the action set is no matroid", "take k, partition, laminar or slots")

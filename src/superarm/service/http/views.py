@@ -1,6 +1,7 @@
 """State as answers."""
 
 import numpy as np
+from msgspec import UNSET
 
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
@@ -55,9 +56,9 @@ def arms(learner: ProblemState, first: int, last: int) -> ArmsReply:
 
 
 def _arm(learner: ProblemState, arm: int, mean: np.ndarray, deviation: np.ndarray) -> ArmRow:
-    n, pulls = learner.problem.n_items, learner.tally.pulls[arm]
-    span = slice(arm * n, (arm + 1) * n)
-    missed = learner.tally.missed[span] if learner.tally.missed.size else np.zeros(n)
+    pulls, own = learner.tally.pulls[arm], learner.items_of(arm)
+    span = slice(*learner.problem.support.span(arm))
+    missed = learner.tally.missed[span] if learner.tally.missed.size else np.zeros(span.stop - span.start)
     seen = [int(pulls - gone) for gone in missed]
     return ArmRow(
         learner.arms.all[arm],
@@ -67,4 +68,5 @@ def _arm(learner: ProblemState, arm: int, mean: np.ndarray, deviation: np.ndarra
         seen,
         [float(x) if s else None for x, s in zip(mean[span], seen, strict=True)],
         [float(x * x) if s else None for x, s in zip(deviation[span], seen, strict=True)],
+        UNSET if own is None else [learner.items.all[i] for i in own],
     )

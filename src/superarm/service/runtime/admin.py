@@ -5,16 +5,16 @@ import secrets
 from collections.abc import Callable
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from superarm.actions import Subsets
 from superarm.errors import InvalidArgument
 from superarm.learner.growth import with_arms, with_items
 from superarm.learner.names import Names
+from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.planning import arm_numbers
-from superarm.service.domain.problem import ProblemState, compile_kernels, past
+from superarm.service.domain.problem import ProblemState, grown, past
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
@@ -29,7 +29,8 @@ from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, SettingsBody
+from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
+from superarm.support import Sparse
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -56,7 +57,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
 
 def _check(spec: ProblemSpec) -> None:
     try:
-        check_settings(spec.settings, to_problem(spec).actions)
+        check_settings(spec.settings, to_problem(spec))
     except InvalidArgument as error:
         raise invalid(error.argument, error.wrong, error.remedy) from None
 
@@ -69,7 +70,7 @@ async def change_settings(
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
         try:
-            check_settings(settings, learner.problem.actions)
+            check_settings(settings, learner.problem)
         except InvalidArgument as error:
             raise invalid(error.argument, error.wrong, error.remedy) from None
         if settings == learner.settings:
@@ -95,8 +96,18 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
         now, change = settings.policy, body.policy
         name = now.name if change.name is UNSET else change.name
         numbers = now.parameters if name == now.name else {}
-        given["policy"] = PolicySpec(name, numbers if change.parameters is UNSET else {**numbers, **change.parameters})
+        parameters = numbers if change.parameters is UNSET else {**numbers, **change.parameters}
+        given["policy"] = PolicySpec(name, parameters, *_merge_forgetting(now, change))
     return replace(settings, **given)
+
+
+def _merge_forgetting(now: PolicySpec, change: PolicyChange) -> tuple[int | UnsetType, int | UnsetType]:
+    """Window and half-life: null takes one away, and one that is given replaces the other."""
+    if isinstance(change.window, int) or isinstance(change.half_life, int):
+        return change.window or UNSET, change.half_life or UNSET
+    window = now.window if change.window is UNSET else UNSET
+    half_life = now.half_life if change.half_life is UNSET else UNSET
+    return window, half_life
 
 
 def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
@@ -126,21 +137,43 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
     """Add and retire arms; those that are there, or retired already, are passed over."""
 
     def plan(learner: ProblemState) -> Armed | None:
-        add = [arm for arm in dict.fromkeys(body.add) if arm not in set(learner.arms.all)]
+        known = set(learner.arms.all)
+        add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
         if len(learner.arms.all) + len(add) > MAX_ARMS:
             raise invalid("add", "too many arms", f"a problem has at most {MAX_ARMS}")
-        if add and not isinstance(learner.problem.actions, Subsets):
-            raise invalid("add", "the batches are listed", "create a problem with the new batches")
-        _fits(len(learner.arms.all) + len(add), learner.problem.n_items)
-        known = Names([*learner.arms.all, *add], "arms")
-        retire = [j for j in arm_numbers(known, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
+        names = Names([*learner.arms.all, *add], "arms")
+        retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
         if not add and not retire:
             return None
-        if add:
-            with_arms(learner.problem, len(add), None, None)
-        return Armed(now_ms(), add, retire, by)
+        if not add:
+            return Armed(now_ms(), [], retire, by)
+        support = _new_support(learner, add, body)
+        try:
+            with_arms(learner.problem, len(add), *grown(learner, add, body.actions, support))
+        except InvalidArgument as error:
+            remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
+            raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
+        return Armed(now_ms(), add, retire, by, body.actions, support)
 
     return await coordinator.change(tenant, name, plan)
+
+
+def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
+    """The items of each new arm, where arms can touch some items only."""
+    sparse = isinstance(learner.problem.support, Sparse)
+    if not sparse:
+        if body.support is not None:
+            raise invalid("support", "every arm may touch every item", "leave it out")
+        _fits(len(learner.arms.all) + len(add), learner.problem.n_items)
+        return None
+    rows = []
+    for arm in add:
+        if body.support is None or arm not in body.support:
+            raise invalid("support", f"nothing for arm {arm!r}", "name the items of every new arm")
+        rows.append(sorted(arm_numbers(learner.items, body.support[arm], "support")))
+    if learner.problem.n_entries + sum(len(row) for row in rows) > MAX_ENTRIES:
+        raise invalid("support", "too many entries", f"a problem has at most {MAX_ENTRIES}")
+    return rows
 
 
 def _gone(learner: ProblemState, arm: int) -> bool:
@@ -166,7 +199,10 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
         if not add and not retire:
             return None
         if add:
-            with_items(learner.problem, weights)
+            try:
+                with_items(learner.problem, weights)
+            except InvalidArgument as error:
+                raise invalid("add", error.wrong, error.remedy) from None
         return Itemed(now_ms(), add, weights, retire, by)
 
     return await coordinator.change(tenant, name, plan)
@@ -187,15 +223,14 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
             if known != digest:
                 raise conflict(f"outcomes {body.id!r} were given before, otherwise; choose another id")
             return None
-        n_items = learner.problem.n_items
-        if len(body.arms) != len(body.outcomes) or any(len(row) != n_items for row in body.outcomes):
-            raise invalid("outcomes", "wrong shape", f"give {len(body.arms)} rows of {n_items}, a row an arm")
-        places = {arm: place for place, arm in enumerate(learner.arms.all)}
-        missing = next((arm for arm in body.arms if arm not in places), None)
+        missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
         if missing is not None:
             raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")
+        arms = [j for arm in body.arms if (j := learner.arms.number(arm)) is not None]
+        widths = learner.widths(arms) or (learner.problem.n_items,) * len(arms)
+        if tuple(len(row) for row in body.outcomes) != widths:
+            raise invalid("outcomes", "wrong shape", f"give {len(arms)} rows, one value per item of each arm")
         rows = [[UNSEEN if value is None else value for value in row] for row in body.outcomes]
-        arms = [places[arm] for arm in body.arms]
         t = learner.learner.past_round(past(learner.problem, arms, rows))
         return Warmed(now_ms(), body.id, digest, arms, rows, t)
 

@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from superarm.actions import Pinned
+from superarm.service.domain.compilation import compile_actions
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.planning import wish_of
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import actions_of, rehearse_actions
+from superarm.service.domain.slate import actions_of
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
@@ -64,8 +65,8 @@ async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
     kind = (type(learner.policy), learner.settings.policy.name, type(actions), inner)
     known = _compiled.setdefault(learner, {})
     if kind not in known:
-        rehearsal = asyncio.to_thread(rehearse_actions, learner.problem, learner.learner.policy, actions)
-        known[kind] = asyncio.create_task(rehearsal)
+        compiling = asyncio.to_thread(compile_actions, learner.problem, learner.learner.policy, actions)
+        known[kind] = asyncio.create_task(compiling)
     await asyncio.shield(known[kind])
 
 

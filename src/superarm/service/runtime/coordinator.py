@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Created
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
-from superarm.service.domain.problem import ProblemState, compile_kernels
+from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import overloaded, unknown
 from superarm.service.runtime.batcher import Batcher
 from superarm.service.runtime.deadlines import Deadlines
@@ -55,7 +56,7 @@ class Coordinator:
         self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
         for key, record in self.ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)
-        for kind in {_kind(learner): learner for learner in self.ledger.problems.values()}.values():
+        for kind in {learner.kind: learner for learner in self.ledger.problems.values()}.values():
             created = kind.created
             now = replace(created, spec=replace(created.spec, settings=kind.settings))
             await asyncio.to_thread(compile_kernels, now)
@@ -225,9 +226,3 @@ class Coordinator:
                 await self.catch_up()
                 return False
             return True
-
-
-def _kind(learner: ProblemState) -> tuple[object, ...]:
-    """What decides which kernels are compiled."""
-    spec = learner.created.spec
-    return learner.settings.policy.name, type(learner.policy), spec.reward.name, spec.batches is None

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 
+import numpy as np
+
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ALL, UNSEEN, Told, Unit
@@ -28,7 +30,7 @@ def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody)
     """The event that feedback makes, or None if it changes nothing."""
     units = parse_units(record, learner, body)
     try:
-        event = rules.feedback(record, units, body.amend, learner.settings, now_ms())
+        event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), _others(record, learner, units))
     except RequestError as refusal:
         learner.history.conflicting += refusal.status == 409
         raise
@@ -48,7 +50,8 @@ async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> Ap
 
     def plan(record: DecisionRecord, learner: ProblemState) -> object:
         shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
-        return rules.activation(record, shown, now_ms())
+        widths = None if shown is None else learner.widths(shown)
+        return rules.activation(record, shown, now_ms(), widths)
 
     applied, record, _ = await coordinator.decide(key, plan)
     return AppliedReply(applied, False, state_of(record))
@@ -85,39 +88,71 @@ def parse_units(record: DecisionRecord, learner: ProblemState, body: TellBody) -
     if (body.feedback is None) == (body.outcome is None):
         raise invalid("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
     if body.feedback is not None:
-        if body.seen is not None:
-            raise invalid("seen", "goes with outcome", "in a unit of feedback write seen: false")
+        if body.seen is not None or body.arms is not None:
+            field = "seen" if body.seen is not None else "arms"
+            raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
         return [_unit(record, learner, unit) for unit in body.feedback]
-    return _flat(record, body)
+    return _flat(record, learner, body)
+
+
+def _others(record: DecisionRecord, learner: ProblemState, units: list[Unit]) -> rules.Others:
+    """The arms outside of the slate that feedback is about, each with how many items it has."""
+    if not learner.triggered:
+        return ()
+    arms = tuple(dict.fromkeys(arm for arm, _, _ in units if arm not in record.action))
+    widths = learner.widths(arms)
+    return tuple(zip(arms, widths or (record.asked.n_items,) * len(arms), strict=True))
 
 
 def _unit(record: DecisionRecord, learner: ProblemState, unit: UnitBody) -> Unit:
     if (unit.value is None) == unit.seen:
         raise invalid("feedback.value", "a unit needs a value, or seen: false", "give exactly one of the two")
-    arm = learner.arms.number(unit.arm)
-    if arm is None or arm not in record.action:
-        raise invalid("feedback.arm", f"{unit.arm!r} is not in the slate", "report only arms that were shown")
+    arm = _arm(record, learner, unit.arm, "feedback.arm")
     item = ALL if unit.item is None else learner.items.number(unit.item)
     if item is None:
         raise invalid("feedback.item", f"unknown {unit.item!r}", "report only items of the problem")
     if item >= record.asked.n_items:
         raise invalid("feedback.item", f"{unit.item!r} was added after this decision", "it takes only older items")
+    own = learner.items_of(arm)
+    if own is not None and item != ALL:
+        place = int(np.searchsorted(own, item))
+        if place == len(own) or own[place] != item:
+            raise invalid("feedback.item", f"{unit.arm!r} cannot touch {unit.item!r}", "report items of its support")
+        item = place
     return arm, item, UNSEEN if unit.value is None else unit.value
 
 
-def _flat(record: DecisionRecord, body: TellBody) -> list[Unit]:
-    outcome, seen, n_items = body.outcome or [], body.seen, record.asked.n_items
-    shape = f"give {len(record.action)} rows of {n_items}, a row an arm in slate order"
-    if len(outcome) != len(record.action) or any(len(row) != n_items for row in outcome):
-        raise invalid("outcome", "wrong shape", shape)
-    if seen is not None and [len(row) for row in seen] != [n_items] * len(record.action):
-        raise invalid("seen", "wrong shape", shape)
+def _arm(record: DecisionRecord, learner: ProblemState, name: str, field: str) -> int:
+    arm = learner.arms.number(name)
+    if arm is None or (arm not in record.action and not learner.triggered):
+        raise invalid(field, f"{name!r} is not in the slate", "report only arms that were shown")
+    return arm
+
+
+def _flat(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list[Unit]:
+    outcome, seen = body.outcome or [], body.seen
+    arms = record.action if body.arms is None else [_arm(record, learner, name, "arms") for name in body.arms]
+    if len(set(arms)) < len(arms):
+        raise invalid("arms", "an arm appears twice", "give one row per arm")
+    widths = learner.widths(arms) or (record.asked.n_items,) * len(arms)
+    if tuple(len(row) for row in outcome) != widths:
+        raise invalid("outcome", "wrong shape", _shape(widths))
+    if seen is not None and tuple(len(row) for row in seen) != widths:
+        raise invalid("seen", "wrong shape", _shape(widths))
     units = list[Unit]()
-    for place, (arm, row) in enumerate(zip(record.action, outcome, strict=True)):
-        marks = seen[place] if seen is not None else [True] * n_items
+    for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):
+        if not row:  # an arm without items
+            units.append((arm, ALL, UNSEEN))
+        marks = seen[place] if seen is not None else [True] * len(row)
         for item, (value, mark) in enumerate(zip(row, marks, strict=True)):
             if not mark:
                 units.append((arm, item, UNSEEN))
             elif value is not None:
                 units.append((arm, item, value))
     return units
+
+
+def _shape(widths: tuple[int, ...]) -> str:
+    if len(set(widths)) == 1:
+        return f"give {len(widths)} rows of {widths[0]}, one row per arm in slate order"
+    return f"give rows of {', '.join(map(str, widths[:20]))}: one value per item of each arm, in slate order"

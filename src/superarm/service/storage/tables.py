@@ -57,10 +57,12 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dic
     asked = record.asked
     learner = names.problems[tenant, asked.problem]
     state = record.closed or ("open" if record.active else "deferred")
-    same = record.action == asked.action
-    for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
-        for item in range(asked.n_items):
-            value = PENDING if row is None else row[item]
+    chances = asked.propensities if record.action == asked.action else None
+    for place, arm, row in _rows(record):
+        own = learner.items_of(arm)
+        items = range(asked.n_items) if own is None else own
+        for n, item in enumerate(items):
+            value = PENDING if row is None else row[n]
             defaulted = value == DEFAULTED
             value = record.fill if defaulted and record.fill is not None else value
             yield {
@@ -71,14 +73,21 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dic
                 "t": asked.t,
                 "version": asked.version,
                 "state": state,
-                "position": place + 1,
+                "position": None if place is None else place + 1,
                 "item_id": arm,
                 "arm": learner.arms.all[arm],
                 "item": learner.items.all[item],
                 "click": value if value >= 0.0 else None,
                 "defaulted": defaulted,
-                "propensity_score": asked.propensities[place] if asked.propensities and same else None,
+                "propensity_score": chances[place] if chances and place is not None else None,
             }
+
+
+def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
+    """Place in the slate, arm and values; arms outside of the slate that were observed have no place."""
+    for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
+        yield place, arm, row
+    yield from ((None, arm, row) for arm, row in record.others)
 
 
 def export(table: Iterable[dict[str, Any]], target: Path) -> int:
