@@ -1,4 +1,4 @@
-"""The command line. Heavy imports stand inside the commands, so that ``--help`` answers at once."""
+"""The command line. Heavy imports are inside the commands, so that ``--help`` answers at once."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from superarm.experiments.commands import bounds, compare, report, run
 from superarm.service.commands import COMMANDS
 
 USER_ERROR = 2
-"""The exit code for everything that the user can put right; click's own for wrong options."""
+"""The exit code for errors that the user can correct; click uses it for wrong options, too."""
 
 
 class Refused(click.ClickException):
-    """An error that the user can put right: ``Error:`` and one sentence on stderr."""
+    """An error that the user can correct: ``Error:`` and one sentence on stderr."""
 
     exit_code = USER_ERROR
 
@@ -37,7 +37,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 a check found a fault, 2 an error that you can put right, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 a check found a fault, 2 an error that you can correct, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="superarm")
 def main() -> None:

@@ -105,9 +105,9 @@ def test_groups_of_visitors_cover_all_of_them(tmp_path):
     assert np.array_equal(instance.p, data.visits(str(path), n_areas=3, n_groups=2, k=1).p)
 
 
-def test_a_visit_by_nobody_is_refused(tmp_path):
+def test_a_visit_before_any_user_is_refused(tmp_path):
     (tmp_path / "x.data").write_text("V,1000,1\n")
-    with pytest.raises(InvalidArgument, match="by nobody"):
+    with pytest.raises(InvalidArgument, match="before any user"):
         data.read_visits(tmp_path / "x.data")
 
 
@@ -221,19 +221,19 @@ def test_the_first_checksum_is_written_down_and_checked_from_then_on(site, tmp_p
     (served / "edges.txt").write_text("0 2\n")
     assert data.fetch(f"{url}/edges.txt", directory=kept).read_text() == "0 1\n"  # kept, not fetched again
     path.unlink()
-    with pytest.raises(SuperarmError, match="is not what it was"):
+    with pytest.raises(SuperarmError, match="has another checksum than expected"):
         data.fetch(f"{url}/edges.txt", directory=kept)
 
 
 def test_a_given_checksum_is_checked_at_once(site, tmp_path):
     served, url = site
     (served / "edges.txt").write_text("0 1\n")
-    with pytest.raises(SuperarmError, match="is not what it was"):
+    with pytest.raises(SuperarmError, match="has another checksum than expected"):
         data.fetch(f"{url}/edges.txt", sha256="0" * 64, directory=tmp_path / "kept")
 
 
 def test_without_a_network_the_remedy_is_a_path(tmp_path):
     with pytest.raises(SuperarmError, match="give its path"):
         data.fetch("http://127.0.0.1:1/edges.txt", directory=tmp_path)
-    with pytest.raises(InvalidArgument, match="unknown data 'movies'"):
+    with pytest.raises(InvalidArgument, match="unknown data set 'movies'"):
         data.fetch("movies")

@@ -4,17 +4,17 @@ import pytest
 
 import superarm as sa
 from superarm import data
-from superarm.data.graphs import edge_counts
+from superarm.data.graphs import count_edges
 
 
 def test_edges_of_graphs_and_lists():
     arrows = networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "c")])
-    assert edge_counts(arrows) == ({(0, 1): 1, (1, 2): 1}, 3)
-    assert edge_counts({(7, 9): 2, (9, 7): 1, (4, 4): 5}) == ({(1, 2): 3, (2, 1): 3}, 3)
+    assert count_edges(arrows) == ({(0, 1): 1, (1, 2): 1}, 3)
+    assert count_edges({(7, 9): 2, (9, 7): 1, (4, 4): 5}) == ({(1, 2): 3, (2, 1): 3}, 3)
     twice = networkx.MultiDiGraph([(0, 1), (0, 1)])
     assert data.constant_chance(twice, 0.5)[0, 1] == 0.75
     with pytest.raises(sa.InvalidArgument, match="no edges"):
-        edge_counts([(1, 1)])
+        count_edges([(1, 1)])
     with pytest.raises(sa.InvalidArgument, match="chance"):
         data.constant_chance([(0, 1)], 1.5)
 

@@ -1,4 +1,13 @@
-"""Real data in its published layouts, as instances: from a local path always, fetched where there is a network."""
+"""Published data sets as instances, read from a local path or downloaded once.
+
+Readers accept the files exactly as they are published and return plain arrays; generators turn them into instances
+for experiments.
+
+- ``movielens.py``, ``msweb.py``, ``openbandit.py``, ``edges.py``: one reader per layout.
+- ``graphs.py``: graphs as matrices of activation probabilities.
+- ``instances.py``, ``influence.py``: the generators.
+- ``fetch.py``: downloads with checksums; ``files.py``: text in plain, gzipped and zipped files.
+"""
 
 from superarm.data.edges import read_edges
 from superarm.data.fetch import SOURCES, fetch

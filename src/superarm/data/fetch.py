@@ -1,4 +1,4 @@
-"""Fetching public data once, and never again unless it is asked for; with checksums."""
+"""Downloads of public data, once each and with checksums."""
 
 import json
 import os
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from superarm.errors import InvalidArgument, MissingExtra, SuperarmError
 
-_KNOWN = "checksums.json"
+_CHECKSUM_FILE = "checksums.json"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set is published, and under which name it is kept here."""
+    """Where a data set is published, and the name of the local file."""
 
     url: str
     file: str
@@ -26,41 +26,48 @@ SOURCES = {
 }
 
 
-def cache() -> Path:
-    """Where fetched data is kept: ``SUPERARM_DATA``, or the user's cache directory."""
+def cache_directory() -> Path:
+    """The directory of downloaded files: ``SUPERARM_DATA``, or the user's cache directory."""
     given = os.environ.get("SUPERARM_DATA")
     return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "superarm-data"
 
 
 def fetch(source: str, sha256: str | None = None, directory: str | Path | None = None) -> Path:
-    """The local copy of a data set: ``source`` is one of ``SOURCES`` or a URL.
+    """The path of the local copy of a data set, which is downloaded if it is missing.
 
-    ``sha256`` is checked if given. Otherwise the checksum of the first download is written down in
-    ``checksums.json`` and checked from then on, since some publishers change files in place: what was computed with
-    one version cannot silently go on with another.
+    Parameters
+    ----------
+    source
+        One of ``SOURCES``, or a URL.
+    sha256
+        The expected checksum. By default the checksum of the first download is stored in ``checksums.json`` and
+        checked from then on, because some publishers change files in place.
+    directory
+        Where files are kept; by default ``SUPERARM_DATA``, or the user's cache directory.
     """
     known = SOURCES.get(source) or Source(source, source.rsplit("/", 1)[-1])
     if "://" not in known.url or not known.file:
-        raise InvalidArgument("source", f"unknown data {source!r}", f"give a URL, or one of {', '.join(SOURCES)}")
-    place = Path(directory) if directory is not None else cache()
-    expected = sha256 or _checksums(place).get(known.file)
-    path = _retrieve(known, expected, place)
+        raise InvalidArgument("source", f"unknown data set {source!r}", f"give a URL, or one of {', '.join(SOURCES)}")
+    folder = Path(directory) if directory is not None else cache_directory()
+    expected = sha256 or _read_checksums(folder).get(known.file)
+    path = _download(known, expected, folder)
     if expected is None:
-        _write_down(place, known.file, path)
+        _store_checksum(folder, known.file, path)
     return path
 
 
-def _retrieve(source: Source, expected: str | None, place: Path) -> Path:
+def _download(source: Source, expected: str | None, directory: Path) -> Path:
     try:
         import pooch
     except ImportError:
         raise MissingExtra("pooch", "data") from None
     known = f"sha256:{expected}" if expected else None
     try:
-        return Path(pooch.retrieve(source.url, known, fname=source.file, path=place, progressbar=False))
-    except ValueError as error:  # pooch's word for a checksum that differs
+        return Path(pooch.retrieve(source.url, known, fname=source.file, path=directory, progressbar=False))
+    except ValueError as error:  # pooch raises it for a checksum that differs
         raise SuperarmError(
-            f"{source.url} is not what it was: {error}; if the change is meant, remove its line in {place / _KNOWN}"
+            f"{source.url} has another checksum than expected: {error}; give the new one as sha256, "
+            f"or remove the line of {source.file} from {directory / _CHECKSUM_FILE}"
         ) from error
     except OSError as error:
         raise SuperarmError(
@@ -68,18 +75,18 @@ def _retrieve(source: Source, expected: str | None, place: Path) -> Path:
         ) from error
 
 
-def _checksums(place: Path) -> dict[str, str]:
+def _read_checksums(directory: Path) -> dict[str, str]:
     try:
-        found: dict[str, str] = json.loads((place / _KNOWN).read_text(encoding="utf-8"))
+        found: dict[str, str] = json.loads((directory / _CHECKSUM_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     return found
 
 
-def _write_down(place: Path, name: str, path: Path) -> None:
+def _store_checksum(directory: Path, name: str, path: Path) -> None:
     import pooch
 
-    known = _checksums(place) | {name: pooch.file_hash(str(path))}
-    partial = place / f".{_KNOWN}.{os.getpid()}"
+    known = _read_checksums(directory) | {name: pooch.file_hash(str(path))}
+    partial = directory / f".{_CHECKSUM_FILE}.{os.getpid()}"
     partial.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    os.replace(partial, place / _KNOWN)
+    os.replace(partial, directory / _CHECKSUM_FILE)

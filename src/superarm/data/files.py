@@ -1,4 +1,4 @@
-"""Text files, plain, gzipped or inside of a zip, and what to say when they are not what they should be."""
+"""Text in plain, gzipped and zipped files."""
 
 import csv
 import gzip
@@ -13,8 +13,8 @@ from superarm.errors import InvalidArgument
 
 
 @contextmanager
-def text(path: str | Path, member: str = "") -> Iterator[IO[str]]:
-    """A text file; of a directory or a zip, the one whose name ends with ``member``."""
+def open_text(path: str | Path, member: str = "") -> Iterator[IO[str]]:
+    """Open a text file; in a directory or a zip, the one whose name ends with ``member``."""
     file = Path(path)
     if member and file.is_dir():
         file = next(
@@ -23,7 +23,7 @@ def text(path: str | Path, member: str = "") -> Iterator[IO[str]]:
     if not file.is_file():
         raise InvalidArgument("path", f"there is no {file}", f"give the path of {member or 'the data'}")
     if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive, archive.open(_inside(archive, member, file)) as raw:
+        with zipfile.ZipFile(file) as archive, archive.open(_find_member(archive, member, file)) as raw:
             yield io.TextIOWrapper(raw, encoding="utf-8", newline="")
     elif file.suffix == ".gz":
         with gzip.open(file, "rt", encoding="utf-8", newline="") as unpacked:
@@ -33,16 +33,16 @@ def text(path: str | Path, member: str = "") -> Iterator[IO[str]]:
             yield plain
 
 
-def _inside(archive: zipfile.ZipFile, member: str, file: Path) -> str:
+def _find_member(archive: zipfile.ZipFile, member: str, file: Path) -> str:
     names = [name for name in archive.namelist() if name.endswith(member)]
     if not names:
-        raise InvalidArgument("path", f"{file} holds no {member}", "give the published archive")
+        raise InvalidArgument("path", f"{file} has no {member}", "give the published archive")
     return min(names, key=len)
 
 
-def rows(path: str | Path, member: str, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The named columns of a CSV file with a header, a tuple a row."""
-    with text(path, member) as file:
+def read_rows(path: str | Path, member: str, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The named columns of a CSV file with a header, one tuple per row."""
+    with open_text(path, member) as file:
         reader = csv.reader(file)
         head = next(reader, [])
         missing = [column for column in columns if column not in head]
@@ -50,7 +50,7 @@ def rows(path: str | Path, member: str, columns: tuple[str, ...]) -> Iterator[tu
             raise InvalidArgument(
                 "path", f"{member} has no column {missing[0]!r}", f"its header must have {', '.join(columns)}"
             )
-        places = [head.index(column) for column in columns]
+        positions = [head.index(column) for column in columns]
         for row in reader:
             if row:
-                yield tuple(row[place] for place in places)
+                yield tuple(row[n] for n in positions)

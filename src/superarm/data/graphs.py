@@ -1,4 +1,4 @@
-"""Graphs as matrices of influence: the probability that one node activates another."""
+"""Graphs as matrices: the probability that one node activates another."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,16 @@ from scipy.sparse import csr_array
 from superarm.data.edges import read_edges
 from superarm.errors import InvalidArgument, MissingExtra
 
-_NETWORKX = ("davis_southern_women_graph", "florentine_families_graph", "karate_club_graph", "les_miserables_graph")
+_NETWORKX_GRAPHS = (
+    "davis_southern_women_graph",
+    "florentine_families_graph",
+    "karate_club_graph",
+    "les_miserables_graph",
+)
 
 
-def edges_of(path: str, name: str) -> Any:
-    """How often each pair stands in the edge list at ``path``, or in the graph ``name`` that comes with networkx."""
+def load_edges(path: str, name: str) -> Any:
+    """How often each pair is listed in the edge list at ``path``, or in the graph ``name`` of networkx."""
     if bool(path) == bool(name):
         raise InvalidArgument(
             "path", "neither or both of path and name are given", "give the path of an edge list, or a name"
@@ -25,19 +30,19 @@ def edges_of(path: str, name: str) -> Any:
         import networkx
     except ImportError:
         raise MissingExtra("networkx", "data") from None
-    known = [n.removesuffix("_graph") for n in dir(networkx) if n in _NETWORKX]
-    if f"{name}_graph" not in _NETWORKX:
+    known = [n.removesuffix("_graph") for n in dir(networkx) if n in _NETWORKX_GRAPHS]
+    if f"{name}_graph" not in _NETWORKX_GRAPHS:
         raise InvalidArgument("name", f"unknown graph {name!r}", f"give one of {', '.join(known)}")
     graph = networkx.convert_node_labels_to_integers(getattr(networkx, f"{name}_graph")(), ordering="sorted")
     return dict.fromkeys(graph.edges(), 1)
 
 
-def edge_counts(graph: Any) -> tuple[Counter[tuple[int, int]], int]:
-    """How often an edge leads from one node to another, nodes numbered from 0; and how many nodes there are.
+def count_edges(graph: Any) -> tuple[Counter[tuple[int, int]], int]:
+    """The number of edges from each node to each other node, and the number of nodes; nodes are numbered from 0.
 
-    ``graph`` is a networkx graph (edges of an undirected one lead both ways, parallel ones count), or an edge list:
-    pairs of nodes, or pairs with how often each stands there, each leading both ways. Loops are left out; nodes keep
-    the order of their labels.
+    ``graph`` is a networkx graph or an edge list: pairs of nodes, or a mapping from pairs to how often each is listed.
+    Edges of an edge list and of an undirected graph count in both directions, parallel edges count separately, and
+    loops are left out. Nodes keep the order of their labels.
     """
     if hasattr(graph, "is_directed"):
         nodes, pairs = list(graph.nodes()), Counter((u, v) for u, v, *_ in graph.edges())
@@ -45,36 +50,36 @@ def edge_counts(graph: Any) -> tuple[Counter[tuple[int, int]], int]:
     else:
         pairs = Counter(graph) if isinstance(graph, Mapping) else Counter(tuple(pair) for pair in graph)
         nodes, both = sorted({node for pair in pairs for node in pair}), True
-    place = {node: n for n, node in enumerate(nodes)}
+    number = {node: n for n, node in enumerate(nodes)}
     found: Counter[tuple[int, int]] = Counter()
     for (a, b), times in pairs.items():
         for u, v in ((a, b), (b, a)) if both else ((a, b),):
             if u != v:
-                found[place[u], place[v]] += times
+                found[number[u], number[v]] += times
     if not found:
         raise InvalidArgument("graph", "has no edges", "give pairs of different nodes")
     return found, len(nodes)
 
 
 def constant_chance(graph: Any, chance: float = 0.1) -> csr_array:
-    """Every edge activates with the same probability: ``1 - (1 - chance)**m`` where it stands m times.
+    """Every edge activates with the same probability: ``1 - (1 - chance)**m`` where it is listed m times.
 
     >>> constant_chance([(0, 1), (1, 2)], 0.5).toarray().tolist()
     [[0.0, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.0]]
     """
     if not 0.0 <= chance <= 1.0:
         raise InvalidArgument("chance", f"{chance} is outside [0, 1]", "give a probability")
-    counts, n = edge_counts(graph)
+    counts, n = count_edges(graph)
     return _matrix(counts, [1.0 - (1.0 - chance) ** times for times in counts.values()], n)
 
 
 def weighted_by_degree(graph: Any) -> csr_array:
-    """The weighted cascade: a node is activated by each of its in-edges with probability 1 over their number.
+    """The weighted cascade: each edge that enters a node activates it with probability 1 over the number of such edges.
 
     >>> weighted_by_degree([(0, 1), (1, 2)]).toarray().tolist()
     [[0.0, 0.5, 0.0], [1.0, 0.0, 1.0], [0.0, 0.5, 0.0]]
     """
-    counts, n = edge_counts(graph)
+    counts, n = count_edges(graph)
     entering: Counter[int] = Counter()
     for (_, v), times in counts.items():
         entering[v] += times

@@ -1,6 +1,7 @@
-"""Influence that travels on, as instances: nodes are arms and items, the edges that leave a node are its entries.
+"""Influence that spreads along edges, as instances: nodes are arms and items, edges that leave a node are its entries.
 
-All nodes weigh the same, together 100, so that the worth of seeds is the percentage of the nodes that they activate.
+All nodes have the same weight, together 100, so that the value of a batch of seeds is the percentage of the nodes that
+it activates.
 """
 
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.data.graphs import constant_chance, edges_of, weighted_by_degree
+from superarm.data.graphs import constant_chance, load_edges, weighted_by_degree
 from superarm.environments import IndependentCascade
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
@@ -19,21 +20,21 @@ from superarm.simulation.instances import Instance
 def influence(
     path: str = "", name: str = "", k: int = 5, chance: float = 0.1, samples: int = 50_000, seed: int = 0
 ) -> Instance:
-    """Seeds on an edge list (``path``) or on a graph that comes with networkx (``name``), all edges alike.
+    """Seeds on an edge list (``path``) or on a graph of networkx (``name``), with equal probabilities.
 
-    Edges lead both ways and activate with probability ``chance``. ``samples`` reverse-reachable sets at the true
-    parameters, drawn from ``seed``, are what regret is measured by.
+    Edges count in both directions and activate with probability ``chance``. Regret is estimated from ``samples``
+    reverse-reachable sets at the true parameters, drawn from ``seed``.
     """
-    return _spreading(constant_chance(edges_of(path, name), chance), k, samples, seed)
+    return _spread_instance(constant_chance(load_edges(path, name), chance), k, samples, seed)
 
 
 def weighted_cascade(path: str = "", name: str = "", k: int = 5, samples: int = 50_000, seed: int = 0) -> Instance:
-    """As ``influence``, but an edge activates with probability 1 over the number of edges that enter its end."""
-    return _spreading(weighted_by_degree(edges_of(path, name)), k, samples, seed)
+    """As ``influence``, but an edge activates with probability 1 over the number of edges that enter its target."""
+    return _spread_instance(weighted_by_degree(load_edges(path, name)), k, samples, seed)
 
 
 def random_influence(n_nodes: int = 60, degree: int = 3, k: int = 3, samples: int = 50_000, seed: int = 0) -> Instance:
-    """A random social graph with the weighted cascade: new nodes befriend ``degree`` older ones, the popular first.
+    """A random social graph with the weighted cascade: each new node connects to ``degree`` older ones, by popularity.
 
     >>> random_influence(n_nodes=20, samples=100).problem.n_arms
     20
@@ -47,10 +48,10 @@ def random_influence(n_nodes: int = 60, degree: int = 3, k: int = 3, samples: in
             friends.add(ends[int(rng.integers(len(ends)))])
         pairs += [(node, friend) for friend in sorted(friends)]
         ends += [*sorted(friends), *[node] * degree]
-    return _spreading(weighted_by_degree(pairs), k, samples, seed)
+    return _spread_instance(weighted_by_degree(pairs), k, samples, seed)
 
 
-def _spreading(p: Any, k: int, samples: int, seed: int) -> Instance:
+def _spread_instance(p: Any, k: int, samples: int, seed: int) -> Instance:
     n = p.shape[0]
     weights = np.full(n, 100.0 / n)
     problem = Problem(n, n, Spread(), Subsets(k), weights, support=p)

@@ -1,4 +1,4 @@
-"""MovieLens, in the layout of ``ml-latest-small``: films cover groups of users with a taste in common."""
+"""MovieLens, in the layout of ``ml-latest-small``: films, and groups of users with the same favourite genre."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from superarm.arrays import Floats
-from superarm.data.files import rows
+from superarm.data.files import read_rows
 from superarm.errors import InvalidArgument
 
 _NO_GENRE = "(no genres listed)"
@@ -26,18 +26,21 @@ class Films:
 def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> Films:
     """Read ``ratings.csv`` and ``movies.csv`` from a directory, or from the published zip.
 
-    A user belongs to the group of the genre that most of the films they liked (rated ``liked`` or better) have, the
-    first in the alphabet among equals; users who liked nothing belong to none. The ``n_films`` films with most ratings
+    A user belongs to the group of the genre that most of the films they liked (rated ``liked`` or better) have; ties go
+    to the first in alphabetical order; users who liked no film belong to none. The ``n_films`` films with most ratings
     are kept.
     """
-    films = {film: (title, genres) for film, title, genres in rows(path, "movies.csv", ("movieId", "title", "genres"))}
+    films = {
+        film: (title, genres) for film, title, genres in read_rows(path, "movies.csv", ("movieId", "title", "genres"))
+    }
     ratings = [
-        (user, film, float(rating)) for user, film, rating in rows(path, "ratings.csv", ("userId", "movieId", "rating"))
+        (user, film, float(rating))
+        for user, film, rating in read_rows(path, "ratings.csv", ("userId", "movieId", "rating"))
     ]
     if not ratings:
-        raise InvalidArgument("path", f"{path} holds no ratings", "give the published files")
-    group_of = _groups(ratings, films, liked)
-    popular = [film for film, _ in sorted(Counter(film for _, film, _ in ratings).items(), key=_by_count)][:n_films]
+        raise InvalidArgument("path", f"{path} has no ratings", "give the published files")
+    group_of = _find_groups(ratings, films, liked)
+    popular = [film for film, _ in sorted(Counter(film for _, film, _ in ratings).items(), key=_sort_key)][:n_films]
     groups = sorted(set(group_of.values()))
     row, column = {film: j for j, film in enumerate(popular)}, {group: i for i, group in enumerate(groups)}
     counts = np.zeros((len(popular), len(groups)))
@@ -49,13 +52,15 @@ def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> 
     return Films(counts / sizes, sizes / sizes.sum(), titles, tuple(groups))
 
 
-def _groups(ratings: list[tuple[str, str, float]], films: dict[str, tuple[str, str]], liked: float) -> dict[str, str]:
+def _find_groups(
+    ratings: list[tuple[str, str, float]], films: dict[str, tuple[str, str]], liked: float
+) -> dict[str, str]:
     tastes: dict[str, Counter[str]] = {}
     for user, film, rating in ratings:
         if rating >= liked and film in films:
             tastes.setdefault(user, Counter()).update(films[film][1].split("|"))
-    return {user: min(taste.items(), key=_by_count)[0] for user, taste in tastes.items()}
+    return {user: min(taste.items(), key=_sort_key)[0] for user, taste in tastes.items()}
 
 
-def _by_count(entry: tuple[str, int]) -> tuple[bool, int, str]:
+def _sort_key(entry: tuple[str, int]) -> tuple[bool, int, str]:
     return entry[0] == _NO_GENRE, -entry[1], entry[0]

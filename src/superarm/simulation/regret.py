@@ -1,4 +1,4 @@
-r"""What a policy is measured against.
+r"""The target that regret is measured against, and regret itself.
 
 ``optimal``
     The value of the best batch, :math:`r_{\max}`.
@@ -8,7 +8,7 @@ r"""What a policy is measured against.
 ``oracle``
     The value of the batch that the default oracle finds at the true parameters: the practical target.
 
-Where the world changes, so does the target: each is found anew for every era, the rounds between two changes.
+Where the world changes, so does the target: it is found for every era, the rounds between two changes.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -41,7 +41,7 @@ class Bracket(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What one round is measured against: ``value``, which rests on ``r_max`` where the kind is not ``oracle``.
+    """The value that one round is measured against; it is derived from ``r_max`` unless the kind is ``oracle``.
 
     In a world that changes both are averages over rounds, and ``eras`` has the first round and the value of each era.
     """
@@ -53,14 +53,14 @@ class Target(NamedTuple):
 
     def __str__(self) -> str:
         moving = f" on average, over {len(self.eras)} eras" if self.eras else ""
-        text = f"{self.kind} ({self.value:.6g} a round{moving})"
+        text = f"{self.kind} ({self.value:.6g} per round{moving})"
         if self.r_max is None or self.r_max.exact:
             return text
         return f"{text}, where r_max is only known to lie in [{self.r_max.low:.6g}, {self.r_max.high:.6g}]"
 
 
 def optimum(problem: Problem, p: Floats) -> Bracket:
-    """The value of the best batch at ``p``: exact where an exact oracle serves, a bracket otherwise.
+    """The value of the best batch at ``p``: exact where an exact oracle is available, a bracket otherwise.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
@@ -78,14 +78,16 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
 
 
 def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> Target:
-    """What ``policy`` is measured against on ``instance``, up to round ``horizon``."""
+    """The target for ``policy`` on ``instance``, up to round ``horizon``."""
     if kind not in KINDS:
         raise InvalidArgument("target", f"{kind!r} is unknown", f"give one of {', '.join(KINDS)}")
     changes = getattr(instance.environment, "changes", None)
     if changes is None:
-        return _still(instance, instance.p, policy, kind)
+        return _find_target(instance, instance.p, policy, kind)
     since = [int(t) for t in changes(horizon)]
-    found = [_still(instance, instance.problem.entries(instance.environment.means(t)), policy, kind) for t in since]
+    found = [
+        _find_target(instance, instance.problem.entries(instance.environment.means(t)), policy, kind) for t in since
+    ]
     share = np.diff([*since, horizon + 1]) / horizon
     brackets = [one.r_max for one in found if one.r_max is not None]
     r_max = Bracket(*(float(share @ ends) for ends in np.transpose(brackets))) if brackets else None
@@ -93,21 +95,21 @@ def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> 
     return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
 
 
-def _still(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
+def _find_target(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
     """The target while the true parameters are ``p``."""
     problem = instance.problem
     if kind == "oracle":
         action = solve(problem, p, Default())
         worth = instance.value(action) if has_own_reward(instance.environment) else problem.value(p, action)
         return Target(kind, worth, None)
-    r_max = _best(instance) or optimum(problem, p)
+    r_max = _known_optimum(instance) or optimum(problem, p)
     if kind == "optimal":
         return Target(kind, r_max.high, r_max)
     promise = policy.fit(problem).guarantee(problem)
     return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
 
 
-def _best(instance: Instance) -> Bracket | None:
+def _known_optimum(instance: Instance) -> Bracket | None:
     """What the best batch is worth, where the world says so itself."""
     if not hasattr(instance.environment, "best"):
         return None
