@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm import actions as actions
+    from superarm import agent as agent
     from superarm import data as data
     from superarm import diffusion as diffusion
     from superarm import environments as environments
     from superarm import experiments as experiments
     from superarm import indices as indices
+    from superarm import learner as learner
     from superarm import oracles as oracles
     from superarm import policies as policies
     from superarm import rewards as rewards
@@ -131,8 +133,8 @@ _HOMES = {
     "superarm.tally": "Tally",
 }
 _PACKAGES = (
-    *("actions", "data", "diffusion", "environments", "experiments", "indices", "oracles", "policies", "rewards"),
-    *("service", "simulation", "testing", "theory"),
+    *("actions", "agent", "data", "diffusion", "environments", "experiments", "indices", "learner", "oracles"),
+    *("policies", "rewards", "service", "simulation", "testing", "theory"),
 )
 _MODULES = {"instances": "superarm.simulation.instances", **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

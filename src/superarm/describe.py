@@ -24,6 +24,9 @@ _STORED_NAMES: dict[str, str] = {
     "superarm.environments.positions:DependentClick": "superarm.environments.places:DependentClick",
     "superarm.environments.positions:PositionBased": "superarm.environments.places:PositionBased",
     "superarm.policies.forgetting:Forgetting": "superarm.policies.fading:Fading",
+    "superarm.policies.fast.listed:Screened": "superarm.policies.screened:Screened",
+    "superarm.policies.fast.sieve:Sieve": "superarm.policies.sieve:Sieve",
+    "superarm.policies.fast.sparse_sieve:SparseSieve": "superarm.policies.sparse_sieve:SparseSieve",
 }
 """For each class that was moved or renamed: ``module:Class`` of today, and its name in stored data."""
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.policies.blocks import KEEN, arrange, blocks, lower, mark, places, raise_limits, restore_all
-from superarm.policies.blocks import restore_changed as back_to_the_start
-from superarm.policies.popular import limit, look, popular, promise
+from superarm.policies.fast.arm_blocks import KEEN, arrange, blocks, lower, mark, places, raise_limits, restore_all
+from superarm.policies.fast.arm_blocks import restore_changed as back_to_the_start
+from superarm.policies.fast.popular_items import limit, look, popular, promise
 from superarm.rewards import gain, initial_states, join_arm
 
 pytestmark = pytest.mark.plain_only("test_sieve compiles it; these are its bounds")

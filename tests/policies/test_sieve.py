@@ -7,8 +7,10 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.oracles import Default
-from superarm.policies import Sieve, SparseSieve, sparse_sieve
-from superarm.policies.order import fill_in_order, order, place
+from superarm.policies.fast import sparse_sieve
+from superarm.policies.fast.sieve import Sieve
+from superarm.policies.fast.sparse_sieve import SparseSieve
+from superarm.policies.fast.tournament import fill_in_order, order, place
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.policies import Sieve
+from superarm.policies.fast.sieve import Sieve
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 

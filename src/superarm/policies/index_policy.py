@@ -6,11 +6,12 @@ from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, traits, unclipped
 from superarm.intake import Exact, Intake
-from superarm.oracles import Default, Guarantee, Oracle, maximize
+from superarm.oracles import Default, Exhaustive, Guarantee, Oracle, maximize
 from superarm.policies.base import Policy, Round, any_unsampled, holds_unsampled
+from superarm.policies.fast.listed import Screened
+from superarm.policies.fast.sieve import Sieve, sieves
+from superarm.policies.fast.sparse_sieve import SparseSieve, sieves_sparse
 from superarm.policies.scoring import Estimates, estimate_arms, score_arms
-from superarm.policies.sieve import Sieve, sieves
-from superarm.policies.sparse_sieve import SparseSieve, sieves_sparse
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, estimate, record
@@ -25,8 +26,8 @@ class IndexPolicy(NamedTuple):
     .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
 
     Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though
-    its arm was pulled, scores 1. ``fit`` takes :class:`Sieve` or
-    :class:`SparseSieve` where they make the same decisions faster.
+    its arm was pulled, scores 1. ``fit`` takes a device of ``superarm.policies.fast`` where one makes the same
+    decisions faster.
     """
 
     confidence: Index
@@ -76,3 +77,20 @@ class IndexPolicy(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
+
+
+def screened(policy: IndexPolicy) -> Screened:
+    """The screened form of an index policy on listed batches, e.g. ``screened(bc_ucb())``; it decides alike.
+
+    >>> import superarm as sa
+    >>> instance = sa.instances.disjoint_batches(32)
+    >>> policies = {"plain": sa.cucb(), "screened": screened(sa.cucb())}
+    >>> results = sa.simulate(instance, policies, horizon=500, replications=1, progress=False)
+    >>> bool((results.regret["plain"] == results.regret["screened"]).all())
+    True
+    """
+    if not isinstance(policy, IndexPolicy):
+        raise InvalidArgument("policy", f"{type(policy).__name__} is no index policy", "give e.g. bc_ucb()")
+    if not isinstance(policy.oracle, Exhaustive) and type(policy.oracle).__name__ != "Default":
+        raise InvalidArgument("policy", "its oracle is not exhaustive", "leave the oracle as it is by default")
+    return Screened(policy.confidence, intake=policy.intake)

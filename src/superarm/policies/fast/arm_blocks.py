@@ -12,8 +12,8 @@ import numpy as np
 
 from superarm._jit import inlined, kernel, lean
 from superarm.arrays import Bools, Floats, Ints
-from superarm.policies.order import Order, order, place, play_off
-from superarm.policies.popular import SLACK, Popular, move
+from superarm.policies.fast.popular_items import SLACK, Popular, move
+from superarm.policies.fast.tournament import Order, order, place, play_off
 
 _SIZE = 64
 """Arms in a block."""

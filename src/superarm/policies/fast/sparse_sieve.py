@@ -9,7 +9,7 @@ from superarm.indices import Index, monotone
 from superarm.intake import Intake
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
 from superarm.policies.base import Round
-from superarm.policies.blocks import (
+from superarm.policies.fast.arm_blocks import (
     KEEN,
     Blocks,
     arrange,
@@ -22,8 +22,8 @@ from superarm.policies.blocks import (
     restore_all,
     restore_changed,
 )
-from superarm.policies.order import Order, fill_in_order, order, place
-from superarm.policies.popular import SLACK, Popular, limit, look, popular, promise
+from superarm.policies.fast.popular_items import SLACK, Popular, limit, look, popular, promise
+from superarm.policies.fast.tournament import Order, fill_in_order, order, place
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, gain, initial_states, join_arm
@@ -78,8 +78,8 @@ class SparseSieve(NamedTuple):
 
     What an arm adds to the empty batch at a later round :math:`t'` bounds what it adds to any batch until then. Arms
     that are alike stand in blocks, whose bounds also know what the batch has left of the most popular items
-    (:mod:`superarm.policies.blocks`); a pick visits blocks from the top of a tournament while their bound reaches the
-    best exact gain, and no work depends on the number of items. Bounds are made anew when :math:`t'` has passed, or
+    (``arm_blocks``); a pick visits blocks from the top of a tournament while their bound reaches the best exact gain,
+    and no work depends on the number of items. Bounds are made anew when :math:`t'` has passed, or
     when evaluations beyond the batch have cost as much as making them (as in the ski-rental problem); :math:`t'` moves
     away in the first case, unless a quarter of that was spent, and closer in the second. [MerlisMannor2019]_ (Algorithm
     1) with an oracle after [Minoux1978]_ whose bounds are carried over rounds. A gain times ``slack`` bounds that of a

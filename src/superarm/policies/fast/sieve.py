@@ -10,9 +10,9 @@ from superarm.indices import Index, monotone
 from superarm.intake import Intake
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
 from superarm.policies.base import Round
-from superarm.policies.order import Order, before, fill_in_order, order, place
+from superarm.policies.fast.tiles import Tiles, lay, reach, tiles
+from superarm.policies.fast.tournament import Order, before, fill_in_order, order, place
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
-from superarm.policies.tiles import Tiles, lay, reach, tiles
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
 from superarm.rewards.base import has_bound_slope, reset_states

@@ -8,9 +8,8 @@ from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
-from superarm.oracles import Exhaustive, Guarantee
+from superarm.oracles import Guarantee
 from superarm.policies.base import Round, any_unsampled, holds_unsampled
-from superarm.policies.index_policy import IndexPolicy
 from superarm.policies.scoring import ArmView, score_arm
 from superarm.problem import Problem
 from superarm.rewards import value
@@ -52,10 +51,6 @@ class Screened(NamedTuple):
     whose bound lies below the best value found is passed over. Decides as :class:`IndexPolicy` with
     :class:`Exhaustive` does, for any index that does not sample; [MerlisMannor2019]_ (Algorithm 1) with its
     :math:`Oracle(q)` evaluated lazily.
-
-    >>> import superarm as sa
-    >>> screened(sa.bc_ucb()).confidence
-    Bernstein(rho=3.0)
     """
 
     confidence: Index
@@ -125,23 +120,6 @@ class Screened(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(1.0, 1.0)
-
-
-def screened(policy: IndexPolicy) -> Screened:
-    """The screened form of an index policy on listed batches, e.g. ``screened(bc_ucb())``; it decides alike.
-
-    >>> import superarm as sa
-    >>> instance = sa.instances.disjoint_batches(32)
-    >>> policies = {"plain": sa.cucb(), "screened": screened(sa.cucb())}
-    >>> results = sa.simulate(instance, policies, horizon=500, replications=1, progress=False)
-    >>> bool((results.regret["plain"] == results.regret["screened"]).all())
-    True
-    """
-    if not isinstance(policy, IndexPolicy):
-        raise InvalidArgument("policy", f"{type(policy).__name__} is no index policy", "give e.g. bc_ucb()")
-    if not isinstance(policy.oracle, Exhaustive) and type(policy.oracle).__name__ != "Default":
-        raise InvalidArgument("policy", "its oracle is not exhaustive", "leave the oracle as it is by default")
-    return Screened(policy.confidence, intake=policy.intake)
 
 
 @kernel
