@@ -105,7 +105,8 @@ EXAMPLES = {
     "superarm.policies.index_policy:IndexPolicy": cts(),
     "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.one_gaussian:OneGaussian": policies.OneGaussian(),
-    "superarm.policies.optimistic:Optimistic": bcucb_t(),
+    "superarm.policies.start:NoStart": policies.NoStart(),
+    "superarm.policies.start:TryEveryArm": policies.TryEveryArm(),
     "superarm.policies.fast.listed:Screened": policies.screened(bc_ucb()),
     "superarm.policies.set_bonus:SetBonus": policies.SetBonus(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
@@ -129,6 +130,7 @@ PLAIN_ONLY = {
     "superarm.support",
     "superarm.policies.set_search",
     "superarm.policies.batch_bonus",
+    "superarm.policies.start",
 }  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
     "continuous", "cost_benefit", "greedy_max", "imm", "knapsack_scheme", "knapsack_table", "linearised",
@@ -189,6 +191,10 @@ def test_components_keep_their_contract(name):
 
 def test_every_example_is_of_a_component():
     assert set(EXAMPLES) <= set(components)
+
+
+def test_a_policy_without_a_start_keeps_the_contract():
+    testing.check_policy(bcucb_t())
 
 
 def test_a_policy_with_a_failing_oracle_keeps_the_contract():

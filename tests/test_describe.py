@@ -83,3 +83,20 @@ def test_bad_descriptions_are_refused(description, said):
 def test_a_whole_number_for_a_float_is_the_same_component():
     built = build({"type": "superarm.indices.bernstein:Bernstein", "rho": 3})
     assert type(built.rho) is float
+
+
+def test_an_index_policy_is_stored_under_the_names_of_0_1_0():
+    usual, triggered = describe(sa.kl_ucb()), describe(sa.bcucb_t())
+    assert (usual["type"], triggered["type"]) == (
+        "superarm.policies.index_policy:IndexPolicy",
+        "superarm.policies.optimistic:Optimistic",
+    )
+    assert list(usual) == list(triggered) == ["type", "confidence", "oracle", "intake"]
+    assert repr(build(usual)) == repr(sa.kl_ucb())
+    assert repr(build(triggered)) == repr(sa.bcucb_t())
+
+
+def test_optimistic_warns_and_is_an_index_policy_without_a_start():
+    with pytest.warns(DeprecationWarning, match="NoStart"):
+        optimistic = sa.policies.Optimistic
+    assert repr(optimistic(sa.indices.Bernstein())) == repr(sa.bcucb_t())

@@ -14,8 +14,8 @@ from superarm.policies import (
     IndexPolicy,
     JointPolicy,
     LeastPlayed,
+    NoStart,
     OneGaussian,
-    Optimistic,
     Policy,
     SetBonus,
     Uniform,
@@ -107,15 +107,15 @@ def escb(c: float = 4.0) -> SetBonus:
     return SetBonus(c)
 
 
-def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB for triggered arms: a radius :math:`\sqrt{3\log t/(2N)}`, N counting observations, triggered ones too.
 
     Implements [WangChen2017]_ (Algorithm 1). No arm is played for its own sake: one never observed scores 1.
     """
-    return Optimistic(Hoeffding(rho), oracle)
+    return IndexPolicy(Hoeffding(rho), oracle, start=NoStart())
 
 
-def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
+def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""BCUCB-T: BC-UCB's radius :math:`\sqrt{6\hat V\log t/N} + 9\log t/N` for triggered arms.
 
     Its regret is free of the batch size under the TPVM condition of smoothness, which disjunctive and conjunctive
@@ -125,7 +125,7 @@ def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> Optimistic:
     >>> bcucb_t().confidence
     Bernstein(rho=3.0)
     """
-    return Optimistic(Bernstein(rho), oracle)
+    return IndexPolicy(Bernstein(rho), oracle, start=NoStart())
 
 
 def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:

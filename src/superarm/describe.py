@@ -20,6 +20,8 @@ from superarm.rewards import Terms
 _TYPE, _ARRAY = "type", "array"
 _PLAIN: dict[str, Any] = {"Problem": Problem, "Terms": Terms}
 
+_INDEX_POLICY = "superarm.policies.index_policy:IndexPolicy"
+
 _STORED_NAMES: dict[str, str] = {
     "superarm.environments.positions:DependentClick": "superarm.environments.places:DependentClick",
     "superarm.environments.positions:PositionBased": "superarm.environments.places:PositionBased",
@@ -32,6 +34,13 @@ _STORED_NAMES: dict[str, str] = {
 
 _STORED_FIELDS: dict[str, dict[str, str]] = {"superarm.environments.free_samples:FreeSamples": {"environment": "world"}}
 """For each class with renamed fields: ``module:Class`` of today, and for each new field its name in stored data."""
+
+
+_STORED_VARIANTS: dict[str, tuple[str, str, str]] = {
+    "superarm.policies.index_policy:IndexPolicy": (_INDEX_POLICY, "start", "superarm.policies.start:TryEveryArm"),
+    "superarm.policies.optimistic:Optimistic": (_INDEX_POLICY, "start", "superarm.policies.start:NoStart"),
+}
+"""Names in stored data that stand for a class of today with a certain component, without parameters, in one field."""
 
 
 def describe(thing: Any) -> Any:
@@ -47,7 +56,9 @@ def describe(thing: Any) -> Any:
         return {_ARRAY: little.dtype.str, "shape": list(thing.shape), "data": data}
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         fields = _fields(type(thing))
-        return {_TYPE: _name(type(thing))} | {f: describe(v) for f, v in zip(fields, thing, strict=True)}
+        return _with_stored_variant(
+            {_TYPE: _name(type(thing))} | {f: describe(v) for f, v in zip(fields, thing, strict=True)}
+        )
     if isinstance(thing, np.generic):
         return thing.item()
     return thing
@@ -63,12 +74,29 @@ def build(description: Any) -> Any:
         flat = np.frombuffer(base64.b64decode(description["data"]), dtype=np.dtype(description[_ARRAY]))
         return flat.reshape(description["shape"]).astype(flat.dtype.newbyteorder("="))
     if isinstance(description, dict) and _TYPE in description:
+        description = _without_stored_variant(description)
         cls = _class(description[_TYPE])
         try:
             return cls._make(build(description[field]) for field in _fields(cls))
         except KeyError as missing:
             raise InvalidArgument("description", f"{description[_TYPE]} lacks {missing}", "describe it anew") from None
     return description
+
+
+def _with_stored_variant(description: dict[str, Any]) -> dict[str, Any]:
+    """The description under the name in stored data that stands for the value of one of its fields."""
+    for stored, (today, field, value) in _STORED_VARIANTS.items():
+        if description[_TYPE] == today and description[field] == {_TYPE: value}:
+            return {_TYPE: stored} | {f: v for f, v in description.items() if f not in (_TYPE, field)}
+    return description
+
+
+def _without_stored_variant(description: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of ``_with_stored_variant``."""
+    if description[_TYPE] not in _STORED_VARIANTS:
+        return description
+    today, field, value = _STORED_VARIANTS[description[_TYPE]]
+    return {field: {_TYPE: value}} | description | {_TYPE: today}
 
 
 def _name(cls: type) -> str:

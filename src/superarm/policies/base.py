@@ -6,7 +6,8 @@ that could not be computed anew from the tally; ``choose`` answers with a batch;
 
 from typing import Any, NamedTuple, Protocol
 
-from superarm._jit import lean, verb
+from superarm._jit import kernel, lean, verb
+from superarm.actions import Actions, cover
 from superarm.arrays import Ints
 from superarm.candidates import Candidates
 from superarm.oracles import Guarantee
@@ -76,10 +77,11 @@ def any_unsampled(candidates: Candidates) -> bool:
     return False
 
 
-@lean
-def holds_unsampled(action: Ints, candidates: Candidates) -> bool:
-    """Whether ``action`` contains an arm that was never pulled."""
+@kernel
+def first_batch(actions: Actions, candidates: Candidates) -> Ints:
+    """A batch with as many unsampled arms as possible; empty if no playable batch contains one."""
+    action = cover(actions, candidates)
     for j in action:
         if candidates.counts[j] == 0.0:
-            return True
-    return False
+            return action
+    return action[:0]

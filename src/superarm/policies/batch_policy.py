@@ -3,20 +3,20 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import capacity, cover, joins, pins
+from superarm.actions import capacity, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.intake import Exact
 from superarm.oracles import Guarantee
 from superarm.oracles.gains import before
-from superarm.policies.base import Round, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, first_batch
 from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
-from superarm.policies.scoring import Estimates, estimate_arms
+from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 from superarm.streams import Stream
 from superarm.support import span
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 
 @component
@@ -45,17 +45,16 @@ class BatchPolicy(NamedTuple):
 
     def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
         if any_unsampled(current.candidates):
-            action = cover(problem.actions, current.candidates)
-            if holds_unsampled(action, current.candidates):
+            action = first_batch(problem.actions, current.candidates)
+            if len(action) > 0:
                 return action
         return _grow(self.hope, problem, current, memory.mean)
 
     def learn(
         self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
+        update_estimates(tally, problem.terms.support, feedback, Exact(), stream, sign, memory)
         for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
             _fill_unseen(problem, tally, memory.mean, j)
 
     @interpreted

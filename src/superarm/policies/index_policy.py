@@ -1,38 +1,40 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted, lean
-from superarm.actions import cover
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, traits, unclipped
 from superarm.intake import Exact, Intake
 from superarm.oracles import Default, Exhaustive, Guarantee, Oracle, maximize
-from superarm.policies.base import Policy, Round, any_unsampled, holds_unsampled
+from superarm.policies.base import Policy, Round, first_batch
 from superarm.policies.fast.listed import Screened
 from superarm.policies.fast.sieve import Sieve, sieves
 from superarm.policies.fast.sparse_sieve import SparseSieve, sieves_sparse
-from superarm.policies.scoring import Estimates, estimate_arms, score_arms
+from superarm.policies.scoring import Estimates, estimate_arms, score_arms, update_estimates
+from superarm.policies.start import Start, TryEveryArm, tries_first
 from superarm.problem import Problem
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 
 @component
 class IndexPolicy(NamedTuple):
     r"""Score every entry, then maximise: BC-UCB, CUCB, KL-UCB, CTS and their kin.
 
-    While an arm has no pull, play a batch that contains one. Otherwise
+    While an arm has no pull, play a batch that contains one, unless ``start`` is ``NoStart()``. Otherwise
 
     .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
 
     Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though
-    its arm was pulled, scores 1. ``fit`` takes a device of ``superarm.policies.fast`` where one makes the same
-    decisions faster.
+    its arm was pulled, scores 1, and so does an arm that was never observed: ``NoStart`` does not play it for its own
+    sake, as [WangChen2017]_ (Algorithm 1) for triggered arms. ``fit`` takes a device of ``superarm.policies.fast``
+    where one makes the same decisions faster.
     """
 
     confidence: Index
     oracle: Oracle = Default()
     intake: Intake = Exact()
+    start: Start = TryEveryArm()
 
     @property
     def caveat(self) -> str:
@@ -42,9 +44,9 @@ class IndexPolicy(NamedTuple):
         return estimate_arms(problem, tally)
 
     def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
-        if any_unsampled(current.candidates):
-            action = cover(problem.actions, current.candidates)
-            if holds_unsampled(action, current.candidates):
+        if tries_first(self.start, current.candidates):
+            action = first_batch(problem.actions, current.candidates)
+            if len(action) > 0:
                 return action
         score_arms(self.confidence, problem, current, memory, stream)
         return maximize(self.oracle, problem, memory.q, current.candidates, stream)
@@ -53,16 +55,16 @@ class IndexPolicy(NamedTuple):
     def learn(
         self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
-        for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        update_estimates(tally, problem.terms.support, feedback, self.intake, stream, sign, memory)
 
     @interpreted
     def fit(self, problem: Problem) -> Policy:
         plain = self.plain(problem)
+        if not isinstance(self.start, TryEveryArm):
+            return plain
         if sieves(*plain[:2], problem):
-            return Sieve(*plain)
-        return SparseSieve(*plain).fit(problem) if sieves_sparse(*plain[:2], problem) else plain
+            return Sieve(*plain[:3])
+        return SparseSieve(*plain[:3]).fit(problem) if sieves_sparse(*plain[:2], problem) else plain
 
     @interpreted
     def plain(self, problem: Problem) -> "IndexPolicy":

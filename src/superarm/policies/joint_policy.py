@@ -1,21 +1,20 @@
 from typing import NamedTuple
 
 from superarm._jit import component, interpreted, kernel, lean
-from superarm.actions import cover
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
 from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.parameters import positive
-from superarm.policies.base import Round, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, first_batch
 from superarm.policies.dependence import Dependence, dependence, effects, observe
-from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
+from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import initial_states, join_arm
 from superarm.rewards.base import derivative
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 
 class Learnt(NamedTuple):
@@ -64,8 +63,8 @@ class JointPolicy(NamedTuple):
 
     def choose(self, problem: Problem, current: Round, memory: Learnt, stream: Stream) -> Ints:
         if any_unsampled(current.candidates):
-            action = cover(problem.actions, current.candidates)
-            if holds_unsampled(action, current.candidates):
+            action = first_batch(problem.actions, current.candidates)
+            if len(action) > 0:
                 return action
         leader = maximize(self.oracle, problem, memory.estimates.mean, current.candidates, stream)
         weights = _met_by_the_last(problem, memory.estimates.mean, leader)
@@ -76,9 +75,8 @@ class JointPolicy(NamedTuple):
     def learn(
         self, problem: Problem, tally: Tally, memory: Learnt, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
+        update_estimates(tally, problem.terms.support, feedback, self.intake, stream, sign, memory.estimates)
         for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
             observe(problem, tally, memory.seen, j)
 
     @interpreted

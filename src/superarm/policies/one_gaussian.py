@@ -7,10 +7,10 @@ from superarm.errors import InvalidArgument
 from superarm.intake import Exact
 from superarm.oracles import Guarantee, Oracle, TopArms, maximize
 from superarm.policies.base import Round
-from superarm.policies.scoring import Estimates, estimate_arms
+from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
 from superarm.streams import Stream, normal
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 
 @component
@@ -40,9 +40,7 @@ class OneGaussian(NamedTuple):
     def learn(
         self, problem: Problem, tally: Tally, memory: Estimates, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
-        for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        update_estimates(tally, problem.terms.support, feedback, Exact(), stream, sign, memory)
 
     @interpreted
     def fit(self, problem: Problem) -> "OneGaussian":

@@ -8,11 +8,12 @@ from superarm._jit import inlined, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.indices import Index, level, score, unknown
+from superarm.intake import Intake
 from superarm.policies.base import Round
 from superarm.problem import Problem
 from superarm.streams import Stream
-from superarm.support import span
-from superarm.tally import Tally, estimate
+from superarm.support import Support, span
+from superarm.tally import Feedback, Tally, estimate, record
 
 
 class Estimates(NamedTuple):
@@ -37,9 +38,28 @@ def estimate_arms(problem: Problem, tally: Tally) -> Estimates:
     """The estimates of every arm."""
     entries = len(tally.total)
     memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
-    for j in range(problem.n_arms):
-        estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+    estimate_all(tally, problem.terms.support, memory)
     return memory
+
+
+@lean
+def update_estimates(
+    tally: Tally, support: Support, feedback: Feedback, intake: Intake, stream: Stream, sign: float, memory: Any
+) -> None:
+    """Record feedback (``sign=1.0``) or take it back (``sign=-1.0``), and estimate its arms anew.
+
+    ``memory`` has the estimates ``mean`` and ``deviation``, (n_entries,) each.
+    """
+    record(tally, support, feedback, intake, stream, sign)
+    for j in feedback.action:
+        estimate(tally, support, j, memory.mean, memory.deviation)
+
+
+@lean
+def estimate_all(tally: Tally, support: Support, memory: Any) -> None:
+    """Write ``mean`` and ``deviation`` of every entry into ``memory``."""
+    for j in range(len(tally.pulls)):
+        estimate(tally, support, j, memory.mean, memory.deviation)
 
 
 @lean

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import capacity, cover
+from superarm.actions import capacity
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -13,13 +13,14 @@ from superarm.oracles import Guarantee
 from superarm.oracles.default import MAX_ENUMERATED_BATCHES
 from superarm.oracles.gains import gains
 from superarm.parameters import nonnegative
-from superarm.policies.base import Round, any_unsampled, holds_unsampled
+from superarm.policies.base import Round, any_unsampled, first_batch
+from superarm.policies.scoring import estimate_all, update_estimates
 from superarm.policies.set_search import Ascent, SetSearch, search, suitable
 from superarm.problem import Problem
 from superarm.rewards import initial_states
 from superarm.streams import Stream
 from superarm.support import span
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 
 class Sums(NamedTuple):
@@ -59,14 +60,13 @@ class SetBonus(NamedTuple):
         everyone = _everyone(problem.n_arms)
         start = initial_states(problem.reward, problem.terms)
         memory = Sums(np.zeros(entries), np.zeros(entries), gains(problem, start, np.ones(entries), everyone))
-        for j in range(problem.n_arms):
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        estimate_all(tally, problem.terms.support, memory)
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: Sums, stream: Stream) -> Ints:
         if any_unsampled(current.candidates):
-            action = cover(problem.actions, current.candidates)
-            if holds_unsampled(action, current.candidates):
+            action = first_batch(problem.actions, current.candidates)
+            if len(action) > 0:
                 return action
         worth = gains(problem, initial_states(problem.reward, problem.terms), memory.mean, current.candidates)
         f = math.log(current.t)
@@ -84,9 +84,7 @@ class SetBonus(NamedTuple):
     def learn(
         self, problem: Problem, tally: Tally, memory: Sums, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
-        for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        update_estimates(tally, problem.terms.support, feedback, Exact(), stream, sign, memory)
 
     @interpreted
     def fit(self, problem: Problem) -> "SetBonus":

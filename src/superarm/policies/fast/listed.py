@@ -3,18 +3,18 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions import Explicit, all_eligible, cover
+from superarm.actions import Explicit, all_eligible
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
 from superarm.oracles import Guarantee
-from superarm.policies.base import Round, any_unsampled, holds_unsampled
-from superarm.policies.scoring import ArmView, score_arm
+from superarm.policies.base import Round, any_unsampled, first_batch
+from superarm.policies.scoring import ArmView, estimate_all, score_arm, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import value
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, estimate, record
+from superarm.tally import Feedback, Tally
 
 _SLACK = 1.0 + 1e-9
 """Indices grow with t up to rounding; a value computed for later, times this, is a bound in floating point too."""
@@ -65,14 +65,13 @@ class Screened(NamedTuple):
             np.ones(n, np.int64), np.zeros(problem.n_arms), np.zeros((2, n, self.table.shape[1])),
             np.zeros(1, np.int64),
         )  # fmt: skip
-        for j in range(problem.n_arms):
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
+        estimate_all(tally, problem.terms.support, memory)
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: Carried, stream: Stream) -> Ints:
         if any_unsampled(current.candidates):
-            action = cover(problem.actions, current.candidates)
-            if holds_unsampled(action, current.candidates):
+            action = first_batch(problem.actions, current.candidates)
+            if len(action) > 0:
                 return action
         best, most, fewest = -1, -np.inf, np.inf
         last = memory.last[0]
@@ -101,9 +100,8 @@ class Screened(NamedTuple):
     def learn(
         self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
+        update_estimates(tally, problem.terms.support, feedback, self.intake, stream, sign, memory)
         for j in feedback.action:
-            estimate(tally, problem.terms.support, j, memory.mean, memory.deviation)
             memory.version[j] += 1.0
 
     @interpreted
