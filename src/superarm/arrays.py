@@ -55,3 +55,15 @@ def arms(value: Any, name: str, n_arms: int) -> Ints:
     if np.unique(array).size < array.size:
         raise InvalidArgument(name, "the same arm stands twice", "give each arm once")
     return array
+
+
+def count(value: Any, name: str, least: int, owner: str = "") -> int:
+    """``value`` as an int of at least ``least``; True and False are not counted as numbers.
+
+    >>> count(np.int64(3), "k", 1)
+    3
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        kind = "positive whole number" if least == 1 else f"whole number >= {least}"
+        raise InvalidArgument(name, f"{value!r} is not a {kind}", f"give an int >= {least}", owner)
+    return int(value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from superarm.errors import InvalidArgument
+from superarm.arrays import count
 from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
 from superarm.intake import Coin
 from superarm.oracles import Default, Oracle, TopArms
@@ -204,8 +204,8 @@ def sliding_window(of: Policy, window: int, blocks: int = 16) -> Forgetting:
     >>> sliding_window(kl_ucb(), window=1600).block
     100
     """
-    _count("window", window, 1)
-    _count("blocks", blocks, 1)
+    count(window, "window", 1)
+    count(blocks, "blocks", 1)
     return Forgetting(of, -(-window // blocks), np.ones(blocks), traits.intake(of))
 
 
@@ -218,13 +218,8 @@ def discounted(of: Policy, half_life: int) -> Forgetting:
     >>> discounted(kl_ucb(), half_life=500).weights[:3].tolist()
     [1.0, 0.5, 0.25]
     """
-    _count("half_life", half_life, 1)
+    count(half_life, "half_life", 1)
     return Forgetting(of, half_life, 0.5 ** np.arange(8.0), traits.intake(of))
-
-
-def _count(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise InvalidArgument(name, f"{value!r} is not a whole number >= {least}", f"give an int >= {least}")
 
 
 def uniform() -> Uniform:

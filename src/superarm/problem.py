@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.actions import Actions
-from superarm.arrays import Floats, Ints, arms, floats, probabilities
+from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
@@ -62,8 +62,8 @@ class Problem(_Fields):
         support: Any = None,
     ) -> "Problem":
         for name, value in (("n_arms", n_arms), ("n_items", n_items)):
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value < MAX_DIMENSION:
-                raise InvalidArgument(name, f"{value!r} is not a positive whole number", "give an int >= 1")
+            if count(value, name, 1) >= MAX_DIMENSION:
+                raise InvalidArgument(name, f"{value!r} is too large", f"give an int below {MAX_DIMENSION}")
         if not callable(getattr(reward, "join", None)) or isinstance(reward, type):
             raise InvalidArgument("reward", f"{reward!r} is not a reward", "give e.g. Coverage()")
         if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):

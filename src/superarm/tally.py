@@ -121,6 +121,29 @@ def _on_grid(x: float) -> float:
 
 
 @lean
+def missed_count(tally: Tally, entry: int) -> float:
+    """Of how many pulls of its arm ``entry`` was not seen."""
+    return tally.missed[entry] if tally.missed.size > 0 else 0.0
+
+
+@lean
+def seen_count(tally: Tally, arm: int, entry: int) -> float:
+    """How often ``entry`` of ``arm`` was seen."""
+    return tally.pulls[arm] - missed_count(tally, entry)  # type: ignore[no-any-return]
+
+
+@lean
+def most_missed(tally: Tally, support: Support, arm: int) -> float:
+    """Of how many pulls of ``arm`` its least seen entry was not seen."""
+    most = 0.0
+    if tally.missed.size > 0:
+        first, last = span(support, arm)
+        for e in range(first, last):
+            most = max(most, tally.missed[e])
+    return most
+
+
+@lean
 def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: Floats) -> None:
     r"""Write :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries; 0 where nothing was seen.
 

@@ -179,6 +179,15 @@ def total_weight(weights: Floats, action: Ints) -> float:
 
 
 @kernel
+def more_than_all(weights: Floats) -> float:
+    """A number above the sum of all ``weights``, which are not negative."""
+    more = 1.0
+    for w in weights:
+        more += w
+    return more
+
+
+@kernel
 def _admits(actions: Any, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
     return admits(actions, chosen, size, arm)
 

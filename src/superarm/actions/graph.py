@@ -8,7 +8,7 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions.enumeration import tally_up
-from superarm.arrays import Bools, Ints
+from superarm.arrays import Bools, Ints, count
 from superarm.errors import InvalidArgument
 
 
@@ -30,9 +30,13 @@ def ends_of(edges: Iterable[tuple[int, int]], left: int, right: int, owner: str)
 
 def nodes_of(n_nodes: Any, name: str, owner: str) -> int:
     """``n_nodes`` as a positive int."""
-    if not isinstance(n_nodes, int | np.integer) or isinstance(n_nodes, bool) or n_nodes < 1:
-        raise InvalidArgument(name, f"{n_nodes!r} is not a positive whole number", "give an int >= 1", owner)
-    return int(n_nodes)
+    return count(n_nodes, name, 1, owner)
+
+
+def one_edge_per_arm(ends: Ints, n_arms: int, owner: str) -> None:
+    """Refuse a graph whose edges are not the arms."""
+    if len(ends) != n_arms:
+        raise InvalidArgument("edges", f"{len(ends)} edges for {n_arms} arms", "give one edge per arm", owner)
 
 
 def without_loops(ends: Ints, owner: str) -> Ints:

@@ -7,10 +7,17 @@ import numpy as np
 from superarm._jit import component, interpreted
 from superarm.actions.base import heaviest, total_weight
 from superarm.actions.enumeration import tally_up
-from superarm.actions.graph import components, ends_of, forests, nodes_of, stays_acyclic, without_loops
+from superarm.actions.graph import (
+    components,
+    ends_of,
+    forests,
+    nodes_of,
+    one_edge_per_arm,
+    stays_acyclic,
+    without_loops,
+)
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
-from superarm.errors import InvalidArgument
 
 
 class _Graph(NamedTuple):
@@ -65,7 +72,4 @@ class GraphicMatroid(_Graph):
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        if len(self.ends) != n_arms:
-            raise InvalidArgument(
-                "edges", f"{len(self.ends)} edges for {n_arms} arms", "give one edge an arm", "GraphicMatroid"
-            )
+        one_edge_per_arm(self.ends, n_arms, "GraphicMatroid")

@@ -8,7 +8,7 @@ from superarm._jit import component, interpreted
 from superarm.actions.assignment import assign
 from superarm.actions.base import fill, heaviest, total_weight
 from superarm.actions.enumeration import maximal, tally_up
-from superarm.actions.graph import ends_of, nodes_of
+from superarm.actions.graph import ends_of, nodes_of, one_edge_per_arm
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -104,5 +104,4 @@ class Matching(_Bipartite):
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        if len(self.ends) != n_arms:
-            raise InvalidArgument("edges", f"{len(self.ends)} for {n_arms} arms", "give one edge an arm", "Matching")
+        one_edge_per_arm(self.ends, n_arms, "Matching")

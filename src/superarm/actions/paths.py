@@ -6,7 +6,7 @@ import numpy as np
 from superarm._jit import component, interpreted, kernel
 from superarm.actions.base import heaviest, total_weight, whole_or_nothing
 from superarm.actions.enumeration import tally_up
-from superarm.actions.graph import ends_of, nodes_of
+from superarm.actions.graph import ends_of, nodes_of, one_edge_per_arm
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -114,8 +114,7 @@ class Paths(_Network):
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        if len(self.ends) != n_arms:
-            raise InvalidArgument("edges", f"{len(self.ends)} for {n_arms} arms", "give one edge an arm", "Paths")
+        one_edge_per_arm(self.ends, n_arms, "Paths")
 
 
 def _topological(ends: Ints, n_nodes: int) -> Ints:

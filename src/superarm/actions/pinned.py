@@ -8,6 +8,7 @@ from superarm.actions import traits
 from superarm.actions.base import (
     Actions,
     admits,
+    all_eligible,
     budget,
     capacity,
     ceiling,
@@ -16,6 +17,7 @@ from superarm.actions.base import (
     greedy_heaviest,
     heaviest,
     joins,
+    more_than_all,
     remnant,
 )
 from superarm.arrays import Floats, Ints, arms
@@ -88,10 +90,10 @@ class Pinned(_Pins):
 
     def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
         batch = _with_pins(self.arms, chosen, size, arm)
-        return _all_eligible(self.arms, candidates) and joins(self.actions, candidates, batch, len(batch) - 1, arm)
+        return all_eligible(self.arms, candidates) and joins(self.actions, candidates, batch, len(batch) - 1, arm)
 
     def pins(self, candidates: Candidates, chosen: Ints) -> int:
-        if not _all_eligible(self.arms, candidates):
+        if not all_eligible(self.arms, candidates):
             return -1
         for n in range(len(self.arms)):
             chosen[n] = self.arms[n]
@@ -100,7 +102,7 @@ class Pinned(_Pins):
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
         left = remnant(self.actions, batch, candidates)
-        return left if _all_eligible(self.arms, candidates) else left[:0]
+        return left if all_eligible(self.arms, candidates) else left[:0]
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         batch = heaviest(self.actions, _raised(self.arms, weights), candidates)
@@ -144,14 +146,6 @@ def _arms(listed: list[Any]) -> Ints:
 
 
 @kernel
-def _all_eligible(pinned: Ints, candidates: Candidates) -> bool:
-    for j in pinned:
-        if not candidates.eligible[j]:
-            return False
-    return True
-
-
-@kernel
 def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
     """The pinned arms and the first ``size`` of ``chosen``, without ``arm``, each once; then ``arm``."""
     batch = np.empty(len(pinned) + size + 1, np.int64)
@@ -171,9 +165,7 @@ def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
 @kernel
 def _raised(pinned: Ints, weights: Floats) -> Floats:
     """``weights``, with those of the pinned arms raised so high that no heaviest batch is without them."""
-    bonus = 1.0
-    for w in weights:
-        bonus += w
+    bonus = more_than_all(weights)
     raised = weights.copy()
     for j in pinned:
         raised[j] += bonus

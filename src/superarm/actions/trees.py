@@ -12,6 +12,7 @@ from superarm.actions.graph import (
     forests,
     n_trees,
     nodes_of,
+    one_edge_per_arm,
     stays_acyclic,
     without_loops,
 )
@@ -83,7 +84,4 @@ class SpanningTrees(_Graph):
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        if len(self.ends) != n_arms:
-            raise InvalidArgument(
-                "edges", f"{len(self.ends)} edges for {n_arms} arms", "give one edge an arm", "SpanningTrees"
-            )
+        one_edge_per_arm(self.ends, n_arms, "SpanningTrees")

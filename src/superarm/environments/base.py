@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm._jit import kernel, lean, verb
 from superarm.arrays import Bools, Floats, Ints
-from superarm.streams import Stream
+from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, span
 from superarm.tally import Feedback
 
@@ -78,6 +78,25 @@ def _widest_batch(environment: Any, support: Support, n_arms: int, k: int) -> in
 @lean
 def _as_told(environment: Any, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
     return default
+
+
+@lean
+def flip_arm(support: Support, p: Floats, arm: int, t: int, stream: Stream, outcome: Floats, at: int) -> int:
+    """Write binary outcomes of ``arm``, 1 with chances ``p`` (n_entries,), from ``outcome[at]`` on; where they end."""
+    seek(stream, t, arm)
+    first, last = span(support, arm)
+    for e in range(first, last):
+        outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
+        at += 1
+    return at
+
+
+@lean
+def flip(support: Support, p: Floats, action: Ints, t: int, stream: Stream, outcome: Floats) -> None:
+    """Write binary outcomes of all arms of ``action``, 1 with chances ``p`` (n_entries,)."""
+    at = 0
+    for j in action:
+        at = flip_arm(support, p, j, t, stream, outcome, at)
 
 
 draw = verb(Environment.draw)

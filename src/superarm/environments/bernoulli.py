@@ -2,9 +2,9 @@ from typing import NamedTuple
 
 from superarm._jit import component, lean
 from superarm.arrays import Bools, Floats, Ints, Probabilities
-from superarm.environments.base import AnswerBuffer, draw
-from superarm.streams import Stream, seek, uniform
-from superarm.support import Support, span
+from superarm.environments.base import AnswerBuffer, draw, flip
+from superarm.streams import Stream
+from superarm.support import Support
 
 
 @component
@@ -18,14 +18,7 @@ class Bernoulli(NamedTuple):
 
     @lean
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
-        p = self.p.reshape(-1)
-        at = 0
-        for j in action:
-            seek(stream, t, j)
-            first, last = span(support, j)
-            for e in range(first, last):
-                outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
-                at += 1
+        flip(support, self.p.reshape(-1), action, t, stream, outcome)
 
     @lean
     def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:

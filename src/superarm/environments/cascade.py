@@ -10,7 +10,8 @@ import numpy as np
 
 from superarm._jit import component, kernel
 from superarm.arrays import Bools, Floats, Ints, Probabilities
-from superarm.streams import Stream, seek, uniform
+from superarm.environments.base import flip
+from superarm.streams import Stream
 from superarm.support import Support, item, span
 
 
@@ -69,14 +70,13 @@ def _read(
     reader: _Reader, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools
 ) -> None:
     """Draw every arm, and mark as not seen what lies below the first outcome that ends an item's reading."""
+    flip(support, reader.p, action, t, stream, outcome)
     done = np.zeros(support.n_items, np.bool_)
     at = 0
     for j in action:
-        seek(stream, t, j)
         first, last = span(support, j)
         for o in range(last - first):
             i = item(support, first, o)
-            outcome[at] = 1.0 if uniform(stream) < reader.p[first + o] else 0.0
             seen[at] = not done[i]
             done[i] = done[i] or outcome[at] == reader.end
             at += 1

@@ -3,13 +3,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.arrays import Bools, Floats, Ints, floats, probabilities
+from superarm.arrays import Bools, Floats, Ints, count, floats, probabilities
 from superarm.diffusion import Network, Sets, SpreadTrace, by_node, covered, diffuse, exact_sets, reverse, sample_sets
 from superarm.diffusion.sets import Shorts
-from superarm.environments.base import AnswerBuffer
+from superarm.environments.base import AnswerBuffer, flip
 from superarm.errors import InvalidArgument
-from superarm.streams import Stream, new_stream, seek, uniform
-from superarm.support import Sparse, Support, size, span
+from superarm.streams import Stream, new_stream
+from superarm.support import Sparse, Support, size
 
 
 class _Graph(NamedTuple):
@@ -39,24 +39,17 @@ class IndependentCascade(_Graph):
         graph = Sparse(p)
         if graph.n_arms != graph.n_items:
             raise InvalidArgument("p", f"shape {p.shape}", "give (n_nodes, n_nodes)", "IndependentCascade")
-        if not isinstance(samples, int | np.integer) or samples < 1:
-            raise InvalidArgument("samples", f"{samples!r}", "give an int >= 1", "IndependentCascade")
+        n_samples = count(samples, "samples", 1, "IndependentCascade")
         chance, n = probabilities(p, "p"), graph.n_arms
         w = np.ones(n) if weights is None else floats(weights, "weights", low=0.0, high=np.finfo(float).max)
         if w.shape != (n,) or not w.any():
             raise InvalidArgument("weights", f"shape {w.shape}", f"give {n}, not all 0", "IndependentCascade")
-        sets, worth = exact_sets(graph, chance, w) or _sampled(graph, chance, w, int(samples), seed)
+        sets, worth = exact_sets(graph, chance, w) or _sampled(graph, chance, w, n_samples, seed)
         held = by_node(sets, n)
         return super().__new__(cls, chance, held.start, held.nodes, worth)
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
-        at = 0
-        for u in action:
-            seek(stream, t, u)
-            first, last = span(support, u)
-            for e in range(first, last):
-                outcome[at] = 1.0 if uniform(stream) < self.p[e] else 0.0
-                at += 1
+        flip(support, self.p, action, t, stream, outcome)
 
     def means(self, t: int) -> Floats:
         return self.p

@@ -10,6 +10,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints, Probabilities, floats
+from superarm.environments.base import flip_arm
 from superarm.errors import InvalidArgument
 from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, item, rows, span
@@ -55,9 +56,7 @@ class DependentClick(NamedTuple):
         at = 0
         for n in range(len(action)):
             first, last = span(support, action[n])
-            seek(stream, t, action[n])
-            for o in range(last - first):
-                outcome[at + o] = 1.0 if uniform(stream) < p[first + o] else 0.0
+            flip_arm(support, p, action[n], t, stream, outcome, at)
             seek(stream, t, _PLACES + n)
             leave = self.leave[min(n, len(self.leave) - 1)]
             for o in range(last - first):
@@ -119,9 +118,7 @@ class PositionBased(NamedTuple):
         at = 0
         for n in range(len(action)):
             first, last = span(support, action[n])
-            seek(stream, t, action[n])
-            for o in range(last - first):
-                outcome[at + o] = 1.0 if uniform(stream) < p[first + o] else 0.0
+            flip_arm(support, p, action[n], t, stream, outcome, at)
             seek(stream, t, _PLACES + n)
             examine = self.examine[min(n, len(self.examine) - 1)]
             for o in range(last - first):

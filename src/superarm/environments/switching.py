@@ -4,9 +4,10 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints, probabilities
+from superarm.environments.base import flip
 from superarm.errors import InvalidArgument
-from superarm.streams import Stream, seek, uniform
-from superarm.support import Support, span
+from superarm.streams import Stream
+from superarm.support import Support
 
 
 class _Phases(NamedTuple):
@@ -38,13 +39,7 @@ class Switching(_Phases):
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p[np.searchsorted(self.since, t, side="right") - 1].reshape(-1)
-        at = 0
-        for j in action:
-            seek(stream, t, j)
-            first, last = span(support, j)
-            for e in range(first, last):
-                outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
-                at += 1
+        flip(support, p, action, t, stream, outcome)
 
     def means(self, t: int) -> Floats:
         return self.p[np.searchsorted(self.since, t, side="right") - 1]  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions import ceiling
+from superarm.actions.base import more_than_all
 from superarm.arrays import Floats, Ints, arms
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -132,7 +133,7 @@ def bound(problem: Problem, q: Floats, candidates: Candidates, action: Ints, hel
             weights = gains(problem, states, q, candidates)
             for j in action[:n]:
                 weights[j] = 0.0
-            bonus = _bonus(weights) if held > 0 else 0.0
+            bonus = more_than_all(weights) if held > 0 else 0.0
             for j in action[:held]:
                 weights[j] = bonus
             heaviest = ceiling(problem.actions, weights, candidates) - held * bonus
@@ -140,12 +141,3 @@ def bound(problem: Problem, q: Floats, candidates: Candidates, action: Ints, hel
         if n < len(action):
             join_arm(problem.reward, problem.terms, states, q, action[n])
     return least
-
-
-@kernel
-def _bonus(weights: Floats) -> float:
-    """More than all weights together."""
-    bonus = 1.0
-    for w in weights:
-        bonus += w
-    return bonus

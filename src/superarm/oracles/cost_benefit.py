@@ -59,7 +59,7 @@ class CostBenefit(NamedTuple):
 
 
 @kernel
-def closed(problem: Problem, candidates: Candidates, chosen: Ints, size: int) -> Bools:
+def closed(candidates: Candidates, chosen: Ints, size: int) -> Bools:
     """Who is not eligible or in the batch already, (n_arms,)."""
     taken = ~candidates.eligible
     for n in range(size):
@@ -72,7 +72,7 @@ def best_fit(
     problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int
 ) -> tuple[int, float]:
     """The arm that adds most to the first ``size`` of ``chosen``, in item states ``states``; (-1, -inf) if none."""
-    taken = closed(problem, candidates, chosen, size)
+    taken = closed(candidates, chosen, size)
     best, most = -1, -np.inf
     for j in range(problem.n_arms):
         if taken[j] or not joins(problem.actions, candidates, chosen, size, j):
@@ -105,7 +105,7 @@ def densest(
 def by_density(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
     """Let arms join ``chosen`` by gain for money until none fits; the new size."""
     states = batch_states(problem, q, chosen[:size])
-    taken = closed(problem, candidates, chosen, size)
+    taken = closed(candidates, chosen, size)
     while size < len(chosen):
         j = densest(problem, q, states, candidates, chosen, size, taken)
         if j < 0:

@@ -36,7 +36,7 @@ class GreedyMax(NamedTuple):
         if size < 0:
             return chosen[:0]
         states = batch_states(problem, q, chosen[:size])
-        taken = closed(problem, candidates, chosen, size)
+        taken = closed(candidates, chosen, size)
         stage, last, most = size, -1, -np.inf
         while size < len(chosen):
             arm, extra = best_fit(problem, q, states, candidates, chosen, size)

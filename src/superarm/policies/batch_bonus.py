@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel, lean, verb
+from superarm._jit import component, interpreted, kernel, verb
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.parameters import nonnegative, positive
@@ -13,7 +13,7 @@ from superarm.policies.base import Round
 from superarm.problem import Problem
 from superarm.rewards.base import derivative, join
 from superarm.support import item, span
-from superarm.tally import Tally
+from superarm.tally import missed_count, most_missed, seen_count
 
 
 class Bonus(Protocol):
@@ -101,8 +101,8 @@ class Delta(NamedTuple):
 def _change(problem: Problem, current: Round, mean: Floats, states: Floats, arm: int, first: int, o: int) -> Change:
     i = item(problem.terms.support, first, o)
     weight, q = problem.terms.weights[i], mean[first + o]
-    n = max(1.0, current.candidates.counts[arm] - _missed(current.tally, first + o))
-    told = current.tally.pulls[arm] - _missed(current.tally, first + o)
+    n = max(1.0, current.candidates.counts[arm] - missed_count(current.tally, first + o))
+    told = seen_count(current.tally, arm, first + o)
     smooth = (current.tally.total[first + o] + 1.0) / (told + 2.0)
     slope = derivative(problem.reward, weight, states[i], q)
     before = derivative(problem.reward, weight, states[i], 0.0)
@@ -110,11 +110,6 @@ def _change(problem: Problem, current: Round, mean: Floats, states: Floats, arm:
         derivative(problem.reward, weight, join(problem.reward, states[i], q), 0.0) / before if before > 0.0 else 0.0
     )
     return Change(ratio * ratio, slope * slope * smooth * (1.0 - smooth) / n)
-
-
-@lean
-def _missed(tally: Tally, entry: int) -> float:
-    return tally.missed[entry] if tally.missed.size > 0 else 0.0
 
 
 @component
@@ -162,8 +157,4 @@ class LeastPlayed(NamedTuple):
 @kernel
 def _fewest(problem: Problem, current: Round, arm: int) -> float:
     """How often the entry of ``arm`` that was seen least was seen, at least 1."""
-    first, last = span(problem.terms.support, arm)
-    most = 0.0
-    for e in range(first, last):
-        most = max(most, _missed(current.tally, e))
-    return max(1.0, float(current.candidates.counts[arm]) - most)
+    return max(1.0, float(current.candidates.counts[arm]) - most_missed(current.tally, problem.terms.support, arm))

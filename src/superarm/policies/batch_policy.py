@@ -16,7 +16,7 @@ from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 from superarm.streams import Stream
 from superarm.support import span
-from superarm.tally import Feedback, Tally
+from superarm.tally import Feedback, Tally, seen_count
 
 
 @component
@@ -70,8 +70,7 @@ class BatchPolicy(NamedTuple):
 def _fill_unseen(problem: Problem, tally: Tally, mean: Floats, arm: int) -> None:
     first, last = span(problem.terms.support, arm)
     for e in range(first, last):
-        missed = tally.missed[e] if tally.missed.size > 0 else 0.0
-        if tally.pulls[arm] <= missed:
+        if seen_count(tally, arm, e) <= 0.0:
             mean[e] = 1.0
 
 

@@ -31,7 +31,7 @@ from superarm._jit import kernel, lean
 from superarm.arrays import Floats
 from superarm.problem import Problem
 from superarm.support import item, span
-from superarm.tally import Tally
+from superarm.tally import Tally, seen_count
 
 
 class Dependence(NamedTuple):
@@ -63,10 +63,9 @@ def dependence(problem: Problem, tally: Tally) -> Dependence:
 def observe(problem: Problem, tally: Tally, seen: Dependence, arm: int) -> None:
     """Bring what was seen of ``arm`` up to date."""
     first, last = span(problem.terms.support, arm)
-    partial = tally.missed.size > 0
     apart, roots, binary = 0.0, 0.0, 0.0
     for o in range(last - first):
-        n = tally.pulls[arm] - tally.missed[first + o] if partial else tally.pulls[arm]
+        n = seen_count(tally, arm, first + o)
         if n > 0.0:
             m = tally.total[first + o] / n
             v = max(0.0, tally.square[first + o] / n - m * m)

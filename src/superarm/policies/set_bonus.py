@@ -19,8 +19,7 @@ from superarm.policies.set_search import Ascent, SetSearch, search, suitable
 from superarm.problem import Problem
 from superarm.rewards import initial_states
 from superarm.streams import Stream
-from superarm.support import span
-from superarm.tally import Feedback, Tally
+from superarm.tally import Feedback, Tally, most_missed
 
 
 class Sums(NamedTuple):
@@ -74,7 +73,7 @@ class SetBonus(NamedTuple):
             f += self.c * capacity(problem.actions, problem.n_arms) * math.log(f)
         spread = np.zeros(problem.n_arms)
         for j in range(problem.n_arms):
-            missed = _missed(problem, current, j)
+            missed = most_missed(current.tally, problem.terms.support, j)
             if current.tally.pulls[j] <= missed:
                 worth[j] = memory.reach[j]
             seen = max(1.0, current.candidates.counts[j] - missed)
@@ -100,14 +99,3 @@ class SetBonus(NamedTuple):
 @kernel
 def _everyone(n_arms: int) -> Candidates:
     return Candidates(np.zeros(n_arms), np.ones(n_arms, np.bool_))
-
-
-@kernel
-def _missed(problem: Problem, current: Round, arm: int) -> float:
-    """Of how many pulls of ``arm`` its least seen entry was not seen."""
-    most = 0.0
-    if current.tally.missed.size > 0:
-        first, last = span(problem.terms.support, arm)
-        for e in range(first, last):
-            most = max(most, current.tally.missed[e])
-    return most

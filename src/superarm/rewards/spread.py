@@ -5,7 +5,8 @@ from superarm._jit import component, interpreted
 from superarm.arrays import Floats, Ints
 from superarm.diffusion import expected_spread
 from superarm.errors import InvalidArgument
-from superarm.rewards.base import Smoothness, Terms
+from superarm.rewards.base import Smoothness, Terms, derivative, item_gain, join, start, worth
+from superarm.rewards.coverage import Coverage
 
 
 @component
@@ -43,19 +44,19 @@ class Spread(NamedTuple):
         return expected_spread(terms.support, q, terms.weights, action, self.simulations)
 
     def start(self, weight: float) -> float:
-        return weight
+        return start(Coverage(), weight)
 
     def join(self, state: float, q: float) -> float:
-        return state * (1.0 - q)
+        return join(Coverage(), state, q)
 
     def worth(self, weight: float, state: float) -> float:
-        return weight - state
+        return worth(Coverage(), weight, state)
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
-        return state * q
+        return item_gain(Coverage(), weight, state, q)
 
     def derivative(self, weight: float, state: float, q: float) -> float:
-        return state
+        return derivative(Coverage(), weight, state, q)
 
     @interpreted
     def smoothness(self, k: int) -> Smoothness:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Ints
+from superarm.arrays import Ints, count
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
@@ -102,8 +102,7 @@ def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, 
         if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
             raise InvalidArgument("policies", f"{name!r} is not a policy", "give e.g. bc_ucb(), with the parentheses")
     for argument, number in (("horizon", horizon), ("replications", replications), ("threads", threads or 1)):
-        if not isinstance(number, int | np.integer) or number < 1:
-            raise InvalidArgument(argument, f"{number!r} is not a positive whole number", "give an int >= 1")
+        count(number, argument, 1)
     marks = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
     if marks.ndim != 1 or not marks.size or marks[0] < 1 or marks[-1] > horizon or (np.diff(marks) <= 0).any():
         raise InvalidArgument("rounds", "not increasing rounds", f"give increasing numbers from 1 to {horizon}")

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.arrays import Floats, count
 from superarm.errors import InvalidArgument
 from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, plain_method, slopes
 
@@ -88,8 +88,7 @@ def smoothness(
     Traceback (most recent call last):
     superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
     """
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidArgument("k", f"{k!r}", "give the size of a batch, an int >= 1")
+    count(k, "k", 1)
     own = reward.smoothness(k) if hasattr(reward, "smoothness") else None
     if own is not None and type(reward).__module__.startswith("superarm.rewards."):
         top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
