@@ -101,7 +101,7 @@ EXAMPLES = {
     "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
     "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
-    "superarm.policies.forgetting:Fading": superarm.sliding_window(kl_ucb(), 12, blocks=3),
+    "superarm.policies.forgetting:Forgetting": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
     "superarm.policies.joint_policy:JointPolicy": policies.JointPolicy(indices.KLMoss()),
     "superarm.policies.one_gaussian:OneGaussian": policies.OneGaussian(),

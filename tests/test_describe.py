@@ -97,6 +97,6 @@ def test_an_index_policy_is_stored_under_the_names_of_0_1_0():
 
 
 def test_optimistic_warns_and_is_an_index_policy_without_a_start():
-    with pytest.warns(DeprecationWarning, match="NoStart"):
+    with pytest.warns(DeprecationWarning, match="without_start"):
         optimistic = sa.policies.Optimistic
     assert repr(optimistic(sa.indices.Bernstein())) == repr(sa.bcucb_t())

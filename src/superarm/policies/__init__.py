@@ -1,12 +1,6 @@
 """Which batch next: policies."""
 
-import importlib
-import warnings
-from typing import Any
-
-from superarm.indices import Index
-from superarm.intake import Exact, Intake
-from superarm.oracles import Default, Oracle
+from superarm._renamed import old_names
 from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
@@ -51,24 +45,17 @@ __all__ = [
     "screened",
 ]
 
-_MOVED = {
-    "Screened": "superarm.policies.fast.listed",
-    "Sieve": "superarm.policies.fast.sieve",
-    "SparseSieve": "superarm.policies.fast.sparse_sieve",
-}
-
-
-def _optimistic(confidence: Index, oracle: Oracle = Default(), intake: Intake = Exact()) -> IndexPolicy:  # noqa: B008
-    return IndexPolicy(confidence, oracle, intake, NoStart())
-
-
-def __getattr__(name: str) -> Any:
-    """Names of 0.1.0, which warn; they go in the release after next."""
-    if name == "Optimistic":
-        advice = "write IndexPolicy(..., start=NoStart())"
-    elif name in _MOVED:
-        advice = "fit chooses it where it pays"
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"superarm.policies.{name} is deprecated: {advice}", DeprecationWarning, stacklevel=2)
-    return _optimistic if name == "Optimistic" else getattr(importlib.import_module(_MOVED[name]), name)
+__getattr__ = old_names(
+    __name__,
+    {
+        "Fading": "Forgetting",
+        "Kept": "PolicyState",
+        "Moment": "Round",
+        "Optimistic": "superarm.policies.index_policy:without_start",
+        "Screened": "superarm.policies.fast.listed:Screened",
+        "Sieve": "superarm.policies.fast.sieve:Sieve",
+        "SparseSieve": "superarm.policies.fast.sparse_sieve:SparseSieve",
+        "kept": "save_state",
+        "remembering": "restore_memory",
+    },
+)

@@ -60,7 +60,7 @@ class Forgetting(NamedTuple):
         positive(self, "block")
         halves = np.log2(self.weights)
         if not self.weights.size or (halves > 0.0).any() or (halves != np.round(halves)).any():
-            raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Fading")
+            raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
 
     @property
     def caveat(self) -> str:

@@ -11,7 +11,7 @@ from superarm.policies.fast.listed import Screened
 from superarm.policies.fast.sieve import Sieve, sieves
 from superarm.policies.fast.sparse_sieve import SparseSieve, sieves_sparse
 from superarm.policies.scoring import Estimates, estimate_arms, score_arms, update_estimates
-from superarm.policies.start import Start, TryEveryArm, tries_first
+from superarm.policies.start import NoStart, Start, TryEveryArm, tries_first
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.tally import Feedback, Tally
@@ -79,6 +79,11 @@ class IndexPolicy(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
+
+
+def without_start(confidence: Index, oracle: Oracle = Default(), intake: Intake = Exact()) -> IndexPolicy:  # noqa: B008
+    """An index policy that decides by its index from the first round on."""
+    return IndexPolicy(confidence, oracle, intake, NoStart())
 
 
 def screened(policy: IndexPolicy) -> Screened:

@@ -1,4 +1,4 @@
-"""What a policy keeps beside the tally, if it keeps anything: the tallies of :class:`Fading`'s blocks.
+"""What a policy keeps beside the tally, if it keeps anything: the tallies of :class:`Forgetting`'s blocks.
 
 A memory holds nothing that could not be computed anew from the tally, but for this; so whoever saves, moves or
 grows a tally takes it along. Blocks are those of [GarivierMoulines2011]_, kept whole.
