@@ -81,4 +81,4 @@ def test_all_kinds_on_a_real_study(study):
     judgements = judge_claims(study)
     words = [judgement.outcome for judgement in judgements]
     assert words[:4] == ["holds", "holds", "holds", "fails"]  # learning helps, twice; the slope; growth above 1e9
-    assert judgements[-1].text == "BC-UCB stays below upper_bound"
+    assert judgements[-1].text == "BC-UCB stays below Theorem 1 (BC-UCB)"

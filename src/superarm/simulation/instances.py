@@ -1,4 +1,4 @@
-"""Instance: a problem and the world that answers it; and the named instances of the literature."""
+"""Instance: a problem with its environment; and the named instances of the literature."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from superarm.rewards.base import value_by_items
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem and the environment that answers it; only the simulation holds both.
+    """A problem and the environment that generates its outcomes; policies see the problem only.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -45,7 +45,7 @@ class Instance:
             )
         if hasattr(self.problem.reward, "value") and not has_own_reward(self.environment):
             raise InvalidArgument(
-                "environment", "it cannot tell what influence earns", "give environments.IndependentCascade(p)"
+                "environment", "it does not define the value of influence", "give environments.IndependentCascade(p)"
             )
         self.problem.entries(self.environment.means(1), "environment")
 
@@ -55,12 +55,12 @@ class Instance:
         return self.problem.entries(self.environment.means(1))
 
     def value(self, action: object) -> float:
-        """The expected reward of ``action``: r(action; p) at the true parameters, unless the world says otherwise."""
+        """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
         batch, terms = self.problem.action(action), self.problem.terms
-        told = value_by_items(self.problem.reward, terms, self.p, batch)
+        value = float(value_by_items(self.problem.reward, terms, self.p, batch))
         if not has_own_reward(self.environment):
-            return told
-        return float(expected_reward(self.environment, terms.weights, terms.support, batch, 1, told))
+            return value
+        return float(expected_reward(self.environment, terms.weights, terms.support, batch, 1, value))
 
 
 def random_coverage(
@@ -78,7 +78,7 @@ def random_coverage(
 def changing_coverage(
     n_arms: int = 20, n_items: int = 10, k: int = 3, phases: int = 4, every: int = 5000, seed: int = 0
 ) -> Instance:
-    """Coverage whose parameters are drawn anew from [0, 0.3] ``every`` so many rounds, ``phases`` times in all.
+    """Coverage whose parameters are drawn from [0, 0.3] in each of ``phases`` phases of ``every`` rounds.
 
     >>> changing_coverage(n_arms=4, n_items=2, k=2, phases=3, every=100).environment.changes(1000).tolist()
     [1, 101, 201]
@@ -89,7 +89,7 @@ def changing_coverage(
 
 
 def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arms: int = 128) -> Instance:
-    r"""The family on which batch size shows: disjoint batches of ``k`` arms, one item, one best batch.
+    r"""A family that shows the effect of the batch size: disjoint batches of ``k`` arms, one item, one best batch.
 
     Arms of the best batch (the last) have :math:`p = c_{best}/k`, all others :math:`p = c/k`, so that the expected
     number of hits in a batch, the gap and the sum over suboptimal arms in the regret bound hardly change with
@@ -108,7 +108,7 @@ def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arm
 
 
 def rare_hits(k: int, n_arms: int = 100, seed: int = 0) -> Instance:
-    r"""All ``k``-subsets of ``n_arms`` arms, one item, hits as rare as 1/k.
+    r"""All ``k``-subsets of ``n_arms`` arms, one item, hits of probability about 1/k.
 
     :math:`p \sim U[2/(3k), 1/k]` for the ``k`` good arms, :math:`U[0, 1/(3k)]` for the others.
 
@@ -125,8 +125,8 @@ def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, fre
     r"""The synthetic cascade of the literature: ``k`` arms attract with probability ``p``, all others with ``p - gap``.
 
     B(L, K, p, Δ) of [KvetonEtAl2015]_ (section 5.1); the first ``k`` arms are the good ones. ``free_samples`` of every
-    arm are shown before the first round: 1 in the literature, 0 to start from nothing. Regret is exact: the probability
-    of a click that a list lacks against the best one.
+    arm are observed before the first round: 1 in the literature, 0 to start without data. Regret is exact: the
+    difference in the probability of a click between the best list and the one played.
 
     >>> round(cascade().value([0, 1]), 12), round(cascade().value([0, 2]), 12)
     (0.36, 0.24)
@@ -143,9 +143,9 @@ def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, fre
 
 
 def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:
-    r"""The instance behind the paper's lower bound: a Bernoulli bandit in the clothes of coverage.
+    r"""The instance of the paper's lower bound: a Bernoulli bandit written as a coverage problem.
 
-    Arms 0 to k-2 are empty sets; batch :math:`A_j` holds all of them and one further arm, whose items are
+    Arms 0 to k-2 cover nothing; batch :math:`A_j` consists of them and one further arm, whose items are
     identical. The last arm has :math:`p = 1/2`, the others :math:`1/2 - \epsilon`. Implements
     [MerlisMannor2019]_ (section Lower Bounds).
 

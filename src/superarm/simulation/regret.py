@@ -71,7 +71,7 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
     if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
         best = Exhaustive().fit(problem)
     action = solve(problem, p, best)
-    low = problem.value(p, action)
+    low = float(problem.value(p, action))
     if best.guarantee(problem).alpha == 1.0:
         return Bracket(low, low)
     return Bracket(low, max(low, upper_bound(problem, p, action)))

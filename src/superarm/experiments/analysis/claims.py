@@ -15,7 +15,7 @@ from superarm.experiments.analysis.statistics import (
     estimate_mean,
     paired_difference,
 )
-from superarm.experiments.spec.claim_kinds import as_list
+from superarm.experiments.spec.claim_kinds import BOUNDS, as_list
 from superarm.statistics import mean_and_standard_error
 
 if TYPE_CHECKING:
@@ -158,22 +158,22 @@ def _judge_growth(study: "Study", claim: Claim) -> list[Judgement]:
 
 def _judge_bound(study: "Study", claim: Claim) -> list[Judgement]:
     """Whether regret is below a bound at the round at which it comes closest to it."""
-    judgements = []
+    judgements, label = [], BOUNDS[claim["bound"]]
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
             limit = bound_curve(claim["bound"], study.instance(instance), record.rounds)
-            text = claim.get("text") or f"{policy} stays below {claim['bound']}"
+            text = claim.get("text") or f"{policy} stays below {label}"
             if limit is None:
-                judgements.append(Judgement(text, instance, None, f"{claim['bound']} is not available here", None))
+                judgements.append(Judgement(text, instance, None, f"{label} does not apply here", None))
                 continue
             positive = limit > 0.0  # a rate times log t is 0 in the first round
             if not positive.any():  # every batch is as good as the oracle guarantees
-                judgements.append(Judgement(text, instance, None, f"{claim['bound']} is 0 here", None))
+                judgements.append(Judgement(text, instance, None, f"{label} is 0 here", None))
                 continue
             shares = record.regret[:, positive] / limit[positive]
             estimate = estimate_mean(shares[:, int(np.argmax(shares.mean(axis=0)))])
-            measure = f"largest R({policy}) / {claim['bound']} over rounds"
+            measure = f"largest R({policy}) / {label} over rounds"
             judgements.append(Judgement(text, instance, _is_on_side(estimate, below=1.0), measure, estimate))
     return judgements
 
