@@ -9,7 +9,7 @@ import numpy as np
 
 import superarm as sa
 from benchmarks import literal, native
-from benchmarks.states import State, game, jumped, parameters, played
+from benchmarks.states import State, begin_run, jumped, parameters, played
 from superarm.simulation.engine import advance
 
 SIZES = {
@@ -23,13 +23,13 @@ Timer = Callable[[int], float]
 
 def superarm_timer(state: State, policy: Any, restart: bool = False) -> Timer:
     """Seconds of CPU time for n rounds of ``policy`` from ``state`` on; with ``restart``, from there every time."""
-    run = game(state, policy)
+    run = begin_run(state, policy)
     at = [state.t]
 
     def timer(n: int) -> float:
         nonlocal run
         if restart:
-            run, at[0] = game(state, policy), state.t
+            run, at[0] = begin_run(state, policy), state.t
             advance(state.problem, state.environment, policy, run, np.array([at[0], at[0] + 1]), np.zeros(1))
             at[0] += 1
         legs = np.array([at[0], at[0] + n])

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import superarm as sa
-from benchmarks.states import State, game
+from benchmarks.states import State, begin_run
 from superarm.simulation.engine import advance
 
 N_ARMS, N_ITEMS, ENTRIES, K = 100_000, 1_000_000, 20, 20
@@ -49,7 +49,7 @@ class Player:
 
     def __init__(self, begun: State, policy: Any) -> None:
         self._begun, self._policy, self._t = begun, policy, begun.t
-        self.run = game(begun, policy)
+        self.run = begin_run(begun, policy)
 
     def play(self, rounds: int) -> float:
         """Milliseconds a round."""

@@ -36,9 +36,9 @@ def played(problem: sa.Problem, p: Any, t: int) -> State:
     """The state after ``t`` rounds of BC-UCB."""
     environment = sa.environments.Bernoulli(p)
     policy = sa.bc_ucb().fit(problem)
-    game = begin(problem, environment, policy, np.random.SeedSequence(1))
-    advance(problem, environment, policy, game, np.array([0, t]), np.zeros(1))
-    return State(problem, environment, t, game.tally.pulls, game.tally.total)
+    run = begin(problem, environment, policy, np.random.SeedSequence(1))
+    advance(problem, environment, policy, run, np.array([0, t]), np.zeros(1))
+    return State(problem, environment, t, run.tally.pulls, run.tally.total)
 
 
 def jumped(problem: sa.Problem, p: Any, t: int, pulls: int) -> State:
@@ -49,7 +49,7 @@ def jumped(problem: sa.Problem, p: Any, t: int, pulls: int) -> State:
     return State(problem, sa.environments.Bernoulli(p), t, counts, total)
 
 
-def game(state: State, policy: Any) -> RunState:
+def begin_run(state: State, policy: Any) -> RunState:
     """The state as a run of ``policy``, which is fitted already."""
     tally = Tally(state.pulls.copy(), state.total.copy(), state.total.copy(), np.zeros(0))
     memory, chance = prepare(policy, state.problem, tally), run_streams(np.random.SeedSequence(2))

@@ -50,12 +50,12 @@ def play(name):
     """A digest of one game, and its tally and earnings as text for the eye."""
     problem, environment, policy = GAMES[name]()
     ready = policy.fit(problem)
-    game = begin(problem, environment, ready, np.random.SeedSequence(3))
+    run = begin(problem, environment, ready, np.random.SeedSequence(3))
     rounds, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
-    advance(problem, environment, ready, game, rounds, earned)
-    arrays = [game.tally.pulls, game.tally.total, game.tally.square, game.memory.mean, game.memory.deviation, earned]
+    advance(problem, environment, ready, run, rounds, earned)
+    arrays = [run.tally.pulls, run.tally.total, run.tally.square, run.memory.mean, run.memory.deviation, earned]
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
-    return {"digest": digest, "pulls": game.tally.pulls.tolist(), "earned": [x.hex() for x in earned.tolist()]}
+    return {"digest": digest, "pulls": run.tally.pulls.tolist(), "earned": [x.hex() for x in earned.tolist()]}
 
 
 def numbers():

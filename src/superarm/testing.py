@@ -213,13 +213,13 @@ def _played(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     rng = np.random.default_rng(0)
     environment: Any = _AnyAnswer()
     actions = []
-    for t, game, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
+    for t, run, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
         size = length(problem.support, action)
         slip = Feedback(t, action, rng.random(size), np.ones(size, bool))
-        before = [values.copy() for values in game.tally]
+        before = [values.copy() for values in run.tally]
         for sign in (1.0, -1.0):
-            learn(policy, problem, game.tally, game.memory, slip, game.streams.rounding, sign)
-        same = all(np.array_equal(x, y) for x, y in zip(before, game.tally, strict=True))
+            learn(policy, problem, run.tally, run.memory, slip, run.streams.rounding, sign)
+        same = all(np.array_equal(x, y) for x, y in zip(before, run.tally, strict=True))
         _require(same, "what is taken back leaves no trace", action=action.tolist())
         actions.append(action)
     return actions

@@ -79,9 +79,9 @@ def test_the_compiled_loop_plays_the_batches_of_the_naive_one(policy, index, hig
     assert np.array_equal(np.array(actions), expected)
     assert np.array_equal(agent.tally.pulls, pulls)
     environment = sa.environments.Replay(table)
-    game = begin(problem, environment, policy.fit(problem), np.random.SeedSequence(0))
-    advance(problem, environment, policy.fit(problem), game, np.array([0, T]), np.zeros(1))
-    assert np.array_equal(game.tally.pulls, pulls)
+    run = begin(problem, environment, policy.fit(problem), np.random.SeedSequence(0))
+    advance(problem, environment, policy.fit(problem), run, np.array([0, T]), np.zeros(1))
+    assert np.array_equal(run.tally.pulls, pulls)
 
 
 def test_first_rounds_cover_all_arms_with_explicit_batches():

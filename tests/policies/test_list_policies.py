@@ -57,11 +57,11 @@ def printed(name, seed):
 def test_simulation_agent_and_paper_decide_alike(name):
     seed, environment = seeds(4, 1)[0], FreeSamples(Cascade(P))
     ready = POLICIES[name].fit(PROBLEM)
-    game = begin(PROBLEM, environment, ready, seed)
-    advance(PROBLEM, environment, ready, game, np.array([0, ROUNDS]), np.empty(1))
+    run = begin(PROBLEM, environment, ready, seed)
+    advance(PROBLEM, environment, ready, run, np.array([0, ROUNDS]), np.empty(1))
     pulls, sums = printed(name, seed)
-    assert game.tally.pulls.tolist() == pulls.tolist()
-    assert game.tally.total.tolist() == sums.tolist()
+    assert run.tally.pulls.tolist() == pulls.tolist()
+    assert run.tally.total.tolist() == sums.tolist()
 
     users, (first, _, _) = run_streams(seed).environment, run_streams(seed)
     agent = sa.Agent(PROBLEM, POLICIES[name], seed=seed, tally=PROBLEM.past(range(L), attraction(0, first)[:, None]))
@@ -72,7 +72,7 @@ def test_simulation_agent_and_paper_decide_alike(name):
         agent.tell(decision, told.outcome[:, None], seen=told.seen[:, None])
         if t == ROUNDS // 2:
             agent = sa.Agent.from_state(agent.to_state())
-    for mine, theirs in zip(agent.tally, game.tally, strict=True):
+    for mine, theirs in zip(agent.tally, run.tally, strict=True):
         assert np.array_equal(mine, theirs) or not theirs.any()
     assert not agent.learner.pending.any()
 

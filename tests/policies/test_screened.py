@@ -89,9 +89,9 @@ def test_it_skips():
     # after a while batches are passed over: their bounds reach beyond the next round
     instance = sa.instances.disjoint_batches(8, suboptimal_arms=32)
     policy = screened(sa.cucb()).fit(instance.problem)
-    game = begin(instance.problem, instance.environment, policy, seeds(0, 1)[0])
-    advance(instance.problem, instance.environment, policy, game, np.array([0, 5000]), np.zeros(1))
-    assert (game.memory.stride > 8).sum() >= 2
+    run = begin(instance.problem, instance.environment, policy, seeds(0, 1)[0])
+    advance(instance.problem, instance.environment, policy, run, np.array([0, 5000]), np.zeros(1))
+    assert (run.memory.stride > 8).sum() >= 2
 
 
 def test_refusals():

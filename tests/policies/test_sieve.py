@@ -42,11 +42,13 @@ def assert_same(problem, p, policy, kind, rounds):
         sa.environments.Bernoulli(p),
         np.array([0, *np.unique(np.geomspace(1, rounds, 60).astype(int))]),
     )
-    games = []
+    played = []
     for fitted in (policy.plain(problem), policy.fit(problem)):
-        games.append((fitted, begin(problem, environment, fitted, np.random.SeedSequence(5)), np.zeros(len(marks) - 1)))
-        advance(problem, environment, *games[-1][:2], marks, games[-1][2])
-    (plain, slow, earned), (sieve, fast, same) = games
+        played.append(
+            (fitted, begin(problem, environment, fitted, np.random.SeedSequence(5)), np.zeros(len(marks) - 1))
+        )
+        advance(problem, environment, *played[-1][:2], marks, played[-1][2])
+    (plain, slow, earned), (sieve, fast, same) = played
     assert isinstance(plain, sa.policies.IndexPolicy)
     assert isinstance(sieve, kind)
     assert np.array_equal(earned, same)
@@ -116,11 +118,11 @@ def test_agents_agree_with_late_partial_and_restricted_play(kind, rho, monkeypat
 def _looked_at(problem, p, rounds):
     """How many arms a round looks at closely, on average over 50 rounds after ``rounds``."""
     environment, policy = sa.environments.Bernoulli(p), sa.bc_ucb(0.05).fit(problem)
-    game, looked = begin(problem, environment, policy, np.random.SeedSequence(5)), []
-    advance(problem, environment, policy, game, np.array([0, rounds]), np.zeros(1))
+    run, looked = begin(problem, environment, policy, np.random.SeedSequence(5)), []
+    advance(problem, environment, policy, run, np.array([0, rounds]), np.zeros(1))
     for t in range(rounds, rounds + 50):
-        advance(problem, environment, policy, game, np.array([t, t + 1]), np.zeros(1))
-        looked.append((game.memory.stamp == game.memory.calls[0]).sum())
+        advance(problem, environment, policy, run, np.array([t, t + 1]), np.zeros(1))
+        looked.append((run.memory.stamp == run.memory.calls[0]).sum())
     return np.mean(looked)
 
 

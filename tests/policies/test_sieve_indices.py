@@ -17,12 +17,12 @@ PLAY = {"cucb": sa.cucb(0.02), "ucb_v": sa.ucb_v(0.05), "kl_moss": sa.kl_moss()}
 def test_a_sieve_plays_as_the_plain_policy_does(name):
     rng = np.random.default_rng(6)
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=rng.uniform(0.1, 2.0, M))
-    environment, games = sa.environments.Bernoulli(rng.uniform(0.0, 0.4, (L, M))), []
+    environment, states = sa.environments.Bernoulli(rng.uniform(0.0, 0.4, (L, M))), []
     assert isinstance(PLAY[name].fit(problem), Sieve)
     for fitted in (PLAY[name].plain(problem), PLAY[name].fit(problem)):
-        game = begin(problem, environment, fitted, np.random.SeedSequence(5))
-        advance(problem, environment, fitted, game, np.array([0, ROUNDS]), np.zeros(1))
-        games.append(game)
-    assert np.array_equal(games[0].tally.pulls, games[1].tally.pulls)
-    assert np.array_equal(games[0].tally.total, games[1].tally.total)
-    assert len(set(games[0].tally.pulls)) > 2  # it has left the first rounds, in which all arms take turns
+        run = begin(problem, environment, fitted, np.random.SeedSequence(5))
+        advance(problem, environment, fitted, run, np.array([0, ROUNDS]), np.zeros(1))
+        states.append(run)
+    assert np.array_equal(states[0].tally.pulls, states[1].tally.pulls)
+    assert np.array_equal(states[0].tally.total, states[1].tally.total)
+    assert len(set(states[0].tally.pulls)) > 2  # it has left the first rounds, in which all arms take turns

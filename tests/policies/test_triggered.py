@@ -21,8 +21,8 @@ WORLD = IndependentCascade(P, samples=2000)
 def test_the_agent_learns_of_triggered_arms_as_the_simulation_does():
     seed, policy = seeds(2, 1)[0], sa.bcucb_t(0.1)
     ready = policy.fit(PROBLEM)
-    game = begin(PROBLEM, WORLD, ready, seed)
-    advance(PROBLEM, WORLD, ready, game, np.array([0, ROUNDS]), np.empty(1))
+    run = begin(PROBLEM, WORLD, ready, seed)
+    advance(PROBLEM, WORLD, ready, run, np.array([0, ROUNDS]), np.empty(1))
 
     users, agent, seen = run_streams(seed).environment, sa.Agent(PROBLEM, policy, seed=seed), np.zeros(N)
     for t in range(1, ROUNDS + 1):
@@ -34,9 +34,9 @@ def test_the_agent_learns_of_triggered_arms_as_the_simulation_does():
         seen[told.action] += 1.0
         if t % 10 == 0:
             agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
-    assert agent.tally.pulls.tolist() == game.tally.pulls.tolist() == seen.tolist()
+    assert agent.tally.pulls.tolist() == run.tally.pulls.tolist() == seen.tolist()
     assert seen.sum() > K * ROUNDS  # more arms were observed than played
-    for mine, theirs in zip(agent.tally, game.tally, strict=True):
+    for mine, theirs in zip(agent.tally, run.tally, strict=True):
         assert np.array_equal(mine, theirs)
 
     before = [values.copy() for values in agent.tally]

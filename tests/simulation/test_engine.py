@@ -22,12 +22,12 @@ def instances():
 def test_the_generator_plays_what_advance_plays(instance):
     policy = sa.cts().fit(instance.problem)
     arguments = instance.problem, instance.environment, policy
-    game = begin(*arguments, seeds(5, 1)[0])
+    run = begin(*arguments, seeds(5, 1)[0])
     batches = []
     for t in range(60):
-        advance(*arguments, game, np.array([t, t + 1]), np.zeros(1))
-        batches.append(game.last[game.last >= 0].tolist())
+        advance(*arguments, run, np.array([t, t + 1]), np.zeros(1))
+        batches.append(run.last[run.last >= 0].tolist())
     played = list(rounds(*arguments, seeds(5, 1)[0], 60))
     assert [one.action.tolist() for one in played] == batches
-    for ours, theirs in zip(played[-1].game.tally, game.tally, strict=True):
+    for ours, theirs in zip(played[-1].run.tally, run.tally, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -45,11 +45,11 @@ def test_cascades_are_the_literature_s():
 
 def test_free_samples_show_every_arm_before_the_first_round():
     instance = sa.instances.cascade(n_arms=5, k=2, free_samples=3)
-    game = begin(
+    run = begin(
         instance.problem, instance.environment, sa.ts_cascade().fit(instance.problem), np.random.SeedSequence(1)
     )
-    assert game.tally.pulls.tolist() == [3.0] * 5
-    assert game.memory.mean.tolist() == (game.tally.total / 3.0).tolist()
+    assert run.tally.pulls.tolist() == [3.0] * 5
+    assert run.memory.mean.tolist() == (run.tally.total / 3.0).tolist()
 
 
 def test_rare_hits_separate_good_arms_from_others():

@@ -1,4 +1,8 @@
-"""Simulation: the one compiled loop, and what is built on it."""
+"""Simulation of policies on instances, with regret measured against a named target.
+
+``engine`` holds the compiled loop, ``runs`` plays one run, ``replicate`` holds ``simulate``, ``regret`` finds what
+regret is measured against, ``results`` and ``plots`` present it, ``instances`` holds named instances.
+"""
 
 from superarm.simulation.engine import PlayedRound, advance, begin, rounds
 from superarm.simulation.instances import Instance

@@ -1,4 +1,4 @@
-"""The one loop: choose, draw, learn, reckon."""
+"""The simulation loop: choose a batch, draw its outcome, learn from it, and add up the expected reward."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -27,14 +27,14 @@ from superarm.rewards import clear_batch, initial_states, join_batch, value_of_s
 from superarm.streams import RunStreams, run_streams, seek
 from superarm.tally import Feedback, Tally, allow_missing, empty, record
 
-_BEYOND = 1 << 62
-"""No run has so many rounds."""
+_AFTER_ALL_ROUNDS = 1 << 62
+"""A round number that no run reaches."""
 
 
 class RunState(NamedTuple):
-    """A run in progress: what the policy has learnt, its memory, chance, and the expected reward so far (1,).
+    """A run in progress: the tally, the policy's memory, the random streams, and the expected reward so far (1,).
 
-    ``last`` (k,) is the batch of the last round that was marked, filled up with -1.
+    ``last`` (k,) is the batch of the last checkpoint, padded with -1.
     """
 
     tally: Tally
@@ -45,31 +45,31 @@ class RunState(NamedTuple):
 
 
 class PlayedRound(NamedTuple):
-    """One round of a run: the batch that was chosen and its feedback, which ``game`` has not learnt from yet."""
+    """One round of a run: the chosen batch and its feedback; the tally of ``run`` does not hold that feedback yet."""
 
     t: int
-    game: RunState
+    run: RunState
     action: Ints
     feedback: Feedback
 
 
 def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> RunState:
-    """A run before its first round."""
+    """The state of a run before its first round."""
     tally = empty(problem.support)
     if getattr(environment, "partial", False):
         tally = allow_missing(tally)
     chance = run_streams(seed)
     if isinstance(environment, FreeSamples):
-        _show(problem, environment, tally, chance)
+        _give_free_samples(problem, environment, tally, chance)
     return RunState(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
 
 
-def _show(problem: Problem, environment: FreeSamples, tally: Tally, chance: RunStreams) -> None:
-    """Show every arm on its own, so that nothing hides it, in rounds before the first and beyond all others."""
+def _give_free_samples(problem: Problem, environment: FreeSamples, tally: Tally, chance: RunStreams) -> None:
+    """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
     support = problem.support
     room = max_answer_entries(environment, support, problem.n_arms, 1)
     for n in range(environment.n):
-        t = 0 if n == 0 else _BEYOND + n
+        t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
         for j in range(problem.n_arms):
             arm, outcome, seen = np.array([j]), np.zeros(room), np.ones(room, np.bool_)
             draw(environment, support, arm, t, chance.environment, outcome, seen)
@@ -78,7 +78,7 @@ def _show(problem: Problem, environment: FreeSamples, tally: Tally, chance: RunS
 
 @kernel
 def advance(
-    problem: Problem, environment: Environment, policy: Policy, game: RunState, rounds: Ints, earned: Floats
+    problem: Problem, environment: Environment, policy: Policy, run: RunState, rounds: Ints, earned: Floats
 ) -> None:
     """Play rounds ``rounds[0] + 1`` to ``rounds[-1]``; write the expected reward up to each of ``rounds[1:]``.
 
@@ -89,47 +89,47 @@ def advance(
         environment, problem.terms.support, problem.n_arms, capacity(problem.actions, problem.n_arms)
     )
     outcome, seen, observed = np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)
-    sheet = AnswerBuffer(outcome, seen, observed)
+    buffer = AnswerBuffer(outcome, seen, observed)
     states = initial_states(problem.reward, problem.terms)
     nothing = value_of_states(problem.reward, problem.terms, states)
-    # Bound once: what is taken out of a tuple counts references, round by round.
-    tally, memory, sofar, (environment_stream, policy_stream, rounding_stream) = (
-        game.tally,
-        game.memory,
-        game.earned,
-        game.streams,
+    # Bound to locals once: reading a field of a tuple counts references in every round.
+    tally, memory, earned_so_far, (environment_stream, policy_stream, rounding_stream) = (
+        run.tally,
+        run.memory,
+        run.earned,
+        run.streams,
     )
     terms, candidates = problem.terms, Candidates(tally.pulls, eligible)
     support = terms.support
-    for mark in range(1, len(rounds)):
-        for t in range(rounds[mark - 1] + 1, rounds[mark] + 1):
+    for checkpoint in range(1, len(rounds)):
+        for t in range(rounds[checkpoint - 1] + 1, rounds[checkpoint] + 1):
             seek(policy_stream, t, 0)
             action = choose(policy, problem, Round(t, tally, candidates), memory, policy_stream)
             seen[:] = True
-            n = answer(environment, support, action, t, environment_stream, sheet)
+            n = answer(environment, support, action, t, environment_stream, buffer)
             feedback = Feedback(t, action if n < 0 else observed[:n], outcome, seen)
             learn(policy, problem, tally, memory, feedback, rounding_stream, 1.0)
-            told = nothing + join_batch(problem.reward, terms, states, means(environment, t).reshape(-1), action)
-            sofar[0] += expected_reward(environment, terms.weights, support, action, t, told)
+            default = nothing + join_batch(problem.reward, terms, states, means(environment, t).reshape(-1), action)
+            earned_so_far[0] += expected_reward(environment, terms.weights, support, action, t, default)
             clear_batch(problem.reward, terms, states, action)
-        earned[mark - 1] = sofar[0]
-        game.last[:] = -1
-        game.last[: len(action)] = action
+        earned[checkpoint - 1] = earned_so_far[0]
+        run.last[:] = -1
+        run.last[: len(action)] = action
 
 
 def rounds(
     problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence, horizon: int
 ) -> Iterator[PlayedRound]:
-    """Play as :func:`advance` does, and yield each round between its feedback and learning from it.
+    """Play as :func:`advance` does, and yield each round after its feedback and before the policy learns from it.
 
-    Plain Python, for proofs and checks that look at every round; ``policy`` is fitted.
+    This is plain Python, for checks that inspect every round; ``policy`` must be fitted.
     """
-    game = begin(problem, environment, policy, seed)
+    run = begin(problem, environment, policy, seed)
     eligible = np.ones(problem.n_arms, np.bool_)
     for t in range(1, horizon + 1):
-        seek(game.streams.policy, t, 0)
-        current = Round(t, game.tally, Candidates(game.tally.pulls, eligible))
-        action = choose(policy, problem, current, game.memory, game.streams.policy)
-        feedback = respond(environment, problem.support, action, t, game.streams.environment)
-        yield PlayedRound(t, game, action, feedback)
-        learn(policy, problem, game.tally, game.memory, feedback, game.streams.rounding, 1.0)
+        seek(run.streams.policy, t, 0)
+        current = Round(t, run.tally, Candidates(run.tally.pulls, eligible))
+        action = choose(policy, problem, current, run.memory, run.streams.policy)
+        feedback = respond(environment, problem.support, action, t, run.streams.environment)
+        yield PlayedRound(t, run, action, feedback)
+        learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, 1.0)

@@ -1,4 +1,4 @@
-"""A progress bar, where there is a terminal to show it on."""
+"""A progress bar on a terminal; nothing elsewhere."""
 
 import contextlib
 import sys
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """Something that can be told how far the work is."""
+    """Receives how much of the work is done."""
 
     def advance(self, n: int) -> None:
         """``n`` more units are done."""
@@ -42,8 +42,8 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def bar(total: int, wanted: bool) -> Iterator[Progress]:
-    """A bar over ``total`` rounds; silent if not ``wanted``, off a terminal, or without tqdm."""
+def progress_bar(total: int, wanted: bool) -> Iterator[Progress]:
+    """A progress bar over ``total`` rounds; shows nothing unless ``wanted``, on a terminal, with tqdm installed."""
     if not wanted or not sys.stderr.isatty() or find_spec("tqdm") is None:
         yield _Silent()
         return

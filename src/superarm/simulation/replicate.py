@@ -1,4 +1,4 @@
-"""Many runs at once: policies times replications, on threads over kernels that hold no lock."""
+"""``simulate``: every policy times every replication, on threads; compiled code releases the interpreter lock."""
 
 import os
 import threading
@@ -12,15 +12,15 @@ from superarm.arrays import Ints, count
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
-from superarm.simulation.progress import bar
+from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Kind, Target, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
-from superarm.simulation.runs import Run, play, warm
+from superarm.simulation.runs import Run, compile_run, play
 
 
 def seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
-    """The seed of each replication; give one to ``Agent(seed=…)`` and it plays as that replication did.
+    """The seed of each replication; an ``Agent`` with that seed plays as the replication did.
 
     >>> [child.spawn_key for child in seeds(7, 2)]
     [(0,), (1,)]
@@ -53,20 +53,20 @@ def simulate(
     Parameters
     ----------
     instance, policies
-        The problem with its world, and the policies by the names they shall have in tables and figures.
+        The problem with its environment, and the policies by the names that tables and figures show.
     horizon, replications, seed
-        Rounds a run, runs a policy, and the root of all randomness. In a replication all policies see the same
-        world: an arm played in the same round answers the same.
+        Rounds per run, runs per policy, and the root of all randomness. In one replication all policies see the same
+        environment: an arm played in the same round has the same outcome.
     target
         What regret is measured against: ``oracle`` (default), ``approximation`` (the paper's) or ``optimal``.
     rounds
-        Where to record regret: increasing rounds up to ``horizon``; by default 200 on a log scale.
+        The checkpoints at which regret is recorded: increasing rounds up to ``horizon``; by default 200 on a log scale.
     threads
-        How many runs at once; all cores by default. Results do not depend on it.
+        How many runs to play at once; by default one per core. Results do not depend on it.
     progress
         Whether to show a progress bar on a terminal.
 
-    Ctrl-C ends the run early with the replications that were finished by every policy.
+    Ctrl-C ends early and returns the replications that every policy has finished.
 
     Examples
     --------
@@ -76,26 +76,28 @@ def simulate(
     >>> results.regret["KL-UCB"].shape == (3, len(results.rounds))
     True
     """
-    marks = _validated(policies, horizon, replications, rounds, threads)
+    checkpoint_rounds = _check_arguments(policies, horizon, replications, rounds, threads)
     fitted = {name: policy.fit(instance.problem) for name, policy in policies.items()}
     targets = {name: regret_target(instance, policy, target, horizon) for name, policy in fitted.items()}
     tasks = [(name, r) for r in range(replications) for name in policies]
     children = seeds(seed, replications)
     stop = threading.Event()
-    with bar(len(tasks) * horizon, progress) as shown:
+    with progress_bar(len(tasks) * horizon, progress) as shown:
         for name, policy in fitted.items():
             shown.say(f"compiling {name}")
-            warm(instance, policy)
+            compile_run(instance, policy)
         shown.say("")
 
         def one(task: tuple[str, int]) -> Run:
-            return play(instance, fitted[task[0]], children[task[1]], marks, stop, shown.advance)
+            return play(instance, fitted[task[0]], children[task[1]], checkpoint_rounds, stop, shown.advance)
 
-        runs = _on_threads(one, tasks, threads or os.cpu_count() or 1, stop)
-    return _results(runs, marks[1:], targets, replications)
+        runs = _run_on_threads(one, tasks, threads or os.cpu_count() or 1, stop)
+    return _collect_results(runs, checkpoint_rounds[1:], targets, replications)
 
 
-def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, rounds: Any, threads: Any) -> Ints:
+def _check_arguments(
+    policies: Mapping[str, Policy], horizon: int, replications: int, rounds: Any, threads: Any
+) -> Ints:
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidArgument("policies", "not a mapping of names to policies", 'give e.g. {"BC-UCB": bc_ucb()}')
     for name, policy in policies.items():
@@ -103,16 +105,22 @@ def _validated(policies: Mapping[str, Policy], horizon: int, replications: int, 
             raise InvalidArgument("policies", f"{name!r} is not a policy", "give e.g. bc_ucb(), with the parentheses")
     for argument, number in (("horizon", horizon), ("replications", replications), ("threads", threads or 1)):
         count(number, argument, 1)
-    marks = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
-    if marks.ndim != 1 or not marks.size or marks[0] < 1 or marks[-1] > horizon or (np.diff(marks) <= 0).any():
+    checkpoint_rounds = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
+    if (
+        checkpoint_rounds.ndim != 1
+        or not checkpoint_rounds.size
+        or checkpoint_rounds[0] < 1
+        or checkpoint_rounds[-1] > horizon
+        or (np.diff(checkpoint_rounds) <= 0).any()
+    ):
         raise InvalidArgument("rounds", "not increasing rounds", f"give increasing numbers from 1 to {horizon}")
-    return np.concatenate([[0], marks, [horizon][: int(marks[-1] < horizon)]]).astype(np.int64)
+    return np.concatenate([[0], checkpoint_rounds, [horizon][: int(checkpoint_rounds[-1] < horizon)]]).astype(np.int64)
 
 
-def _on_threads(
+def _run_on_threads(
     one: Callable[[tuple[str, int]], Run], tasks: list[tuple[str, int]], threads: int, stop: threading.Event
 ) -> dict[tuple[str, int], Run]:
-    """The runs of all tasks; after Ctrl-C, of those that were finished by then."""
+    """Play all tasks; after Ctrl-C, return only those finished by then."""
     with ThreadPoolExecutor(threads) as pool:
         futures = {task: pool.submit(one, task) for task in tasks}
         try:
@@ -127,7 +135,7 @@ def _on_threads(
     return {task: f.result() for task, f in futures.items() if not f.cancelled() and f.exception() is None}
 
 
-def _results(
+def _collect_results(
     runs: Mapping[tuple[str, int], Run], rounds: Ints, targets: Mapping[str, Target], replications: int
 ) -> Results:
     done = {task for task, run in runs.items() if run.done}

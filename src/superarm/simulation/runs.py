@@ -1,4 +1,7 @@
-"""One run: one policy on one instance in one replication, played in strides so that it can be watched and stopped."""
+"""One run: one policy on one instance in one replication.
+
+A run is played in strides, so that a progress bar can move and Ctrl-C can stop it.
+"""
 
 import threading
 import time
@@ -12,16 +15,17 @@ from superarm.policies import Policy
 from superarm.simulation.engine import RunState, advance, begin
 from superarm.simulation.instances import Instance
 
-_BREATH = 0.2
-"""Seconds that a run computes before it looks up: for the progress bar, and for Ctrl-C."""
+_STRIDE_SECONDS = 0.2
+"""Seconds of computing between two updates of the progress bar; Ctrl-C takes effect at the same points."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run leaves behind.
+    """The result of one run.
 
-    ``earned`` is the expected reward up to each mark; ``pulls`` (n_arms,) are those at the end; ``batches`` holds
-    the batch of each round that was looked at, (n_looks, k), filled up with -1; ``seconds`` is processor time.
+    ``earned`` is the expected reward up to each checkpoint, ``pulls`` (n_arms,) the pulls at the end, ``batches``
+    (n_batch_rounds, k) the batch of each round for which it was asked, padded with -1, and ``seconds`` processor time.
+    ``done`` tells whether the run reached its last checkpoint.
     """
 
     earned: Floats
@@ -31,56 +35,56 @@ class Run:
     done: bool
 
 
-def warm(instance: Instance, policy: Policy) -> None:
-    """Compile the composition, or load it from the disk, by playing one round."""
-    game = begin(instance.problem, instance.environment, policy, np.random.SeedSequence(0))
-    advance(instance.problem, instance.environment, policy, game, np.array([0, 1]), np.zeros(1))
+def compile_run(instance: Instance, policy: Policy) -> None:
+    """Compile the loop for this instance and policy, or load it from the disk cache, by playing one round."""
+    run = begin(instance.problem, instance.environment, policy, np.random.SeedSequence(0))
+    advance(instance.problem, instance.environment, policy, run, np.array([0, 1]), np.zeros(1))
 
 
 def play(
     instance: Instance,
     policy: Policy,
     seed: np.random.SeedSequence,
-    marks: Ints,
+    checkpoint_rounds: Ints,
     stop: threading.Event,
-    advanced: Callable[[int], None],
-    looks: Ints | None = None,
+    report: Callable[[int], None],
+    batch_rounds: Ints | None = None,
 ) -> Run:
-    """Play to ``marks[-1]``, where ``marks[0]`` is 0; tell ``advanced`` how many rounds each stride had.
+    """Play to the last of ``checkpoint_rounds``, whose first is 0; ``report`` is called with the rounds of each stride.
 
-    ``looks`` are increasing rounds whose batch is kept: a stride ends there, and changes no bit.
+    ``batch_rounds`` are increasing rounds whose batch is recorded. Where strides end has no effect on the results.
     """
     started = time.thread_time()
-    game = begin(instance.problem, instance.environment, policy, seed)
-    wanted = np.zeros(0, np.int64) if looks is None else looks
-    batches = np.full((len(wanted), instance.problem.k), -1, np.int64)
-    halts = np.unique(np.concatenate([wanted - 1, wanted, marks[-1:]]))
-    earned, at, stride = np.zeros(len(marks) - 1), 0, 1
-    while at < marks[-1] and not stop.is_set():
-        until = min(at + stride, int(halts[np.searchsorted(halts, at, side="right")]))
-        spent = _stride(instance, policy, game, marks, at, until, earned)
-        if until in wanted:
-            batch = np.sort(game.last[game.last >= 0])
-            batches[np.searchsorted(wanted, until), : len(batch)] = batch
-        advanced(until - at)
-        stride = max(1, min(4 * stride, int((until - at) * _BREATH / max(spent, 1e-9))))
+    run = begin(instance.problem, instance.environment, policy, seed)
+    batch_rounds = np.zeros(0, np.int64) if batch_rounds is None else batch_rounds
+    batches = np.full((len(batch_rounds), instance.problem.k), -1, np.int64)
+    stride_ends = np.unique(np.concatenate([batch_rounds - 1, batch_rounds, checkpoint_rounds[-1:]]))
+    earned, at, stride = np.zeros(len(checkpoint_rounds) - 1), 0, 1
+    while at < checkpoint_rounds[-1] and not stop.is_set():
+        until = min(at + stride, int(stride_ends[np.searchsorted(stride_ends, at, side="right")]))
+        spent = _play_stride(instance, policy, run, checkpoint_rounds, at, until, earned)
+        if until in batch_rounds:
+            batch = np.sort(run.last[run.last >= 0])
+            batches[np.searchsorted(batch_rounds, until), : len(batch)] = batch
+        report(until - at)
+        stride = max(1, min(4 * stride, int((until - at) * _STRIDE_SECONDS / max(spent, 1e-9))))
         at = until
-    return Run(earned, game.tally.pulls, batches, time.thread_time() - started, bool(at == marks[-1]))
+    return Run(earned, run.tally.pulls, batches, time.thread_time() - started, bool(at == checkpoint_rounds[-1]))
 
 
-def _stride(
-    instance: Instance, policy: Policy, game: RunState, marks: Ints, at: int, until: int, earned: Floats
+def _play_stride(
+    instance: Instance, policy: Policy, run: RunState, checkpoint_rounds: Ints, at: int, until: int, earned: Floats
 ) -> float:
-    """Play rounds ``at + 1`` to ``until``; fill in ``earned`` at the marks among them; the seconds it took.
+    """Play rounds ``at + 1`` to ``until``, write ``earned`` at the checkpoints among them; return the seconds spent.
 
-    The clock on the wall is read here, since asking for processor time can cost as much as a hundred rounds.
+    Wall-clock time is measured, since reading the processor time can cost as much as a hundred rounds.
     """
-    first, last = (int(n) for n in np.searchsorted(marks, [at, until], side="right"))
-    passed = marks[first:last]
-    legs = np.unique(np.concatenate([[at], passed, [until]]))
-    gained = np.zeros(len(legs) - 1)
+    first, last = (int(n) for n in np.searchsorted(checkpoint_rounds, [at, until], side="right"))
+    passed = checkpoint_rounds[first:last]
+    bounds = np.unique(np.concatenate([[at], passed, [until]]))
+    gained = np.zeros(len(bounds) - 1)
     started = time.perf_counter()
-    advance(instance.problem, instance.environment, policy, game, legs, gained)
+    advance(instance.problem, instance.environment, policy, run, bounds, gained)
     spent = time.perf_counter() - started
     earned[first - 1 : last - 1] = gained[: len(passed)]
     return spent

@@ -130,7 +130,7 @@ def follow(
     plain = (bc_ucb() if policy is None else policy).plain(instance.problem)  # its memory holds q
     played = rounds(instance.problem, instance.environment, plain, seeds(seed, 1)[0], horizon)
     records = [
-        steps.measure(t, game.tally, game.memory.q, action) for t, game, action, _ in played if game.tally.pulls.all()
+        steps.measure(t, run.tally, run.memory.q, action) for t, run, action, _ in played if run.tally.pulls.all()
     ]
     if not records:
         raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")

@@ -11,7 +11,7 @@ from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.executors import Executor, Threads
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import divide
-from superarm.simulation.progress import Progress, bar
+from superarm.simulation.progress import Progress, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.runs import Run
@@ -66,7 +66,7 @@ def run(
     missing = [cell for cell in drop_duplicates(cells) if not store.has_cell(path, cell.digest)]
     started, begun = time.perf_counter(), manifest.begin(experiment, cells, chosen)
     _prepare_directory(path, experiment, cells, begun)
-    with bar(sum(cell.horizon * cell.replications for cell in missing), progress) as shown:
+    with progress_bar(sum(cell.horizon * cell.replications for cell in missing), progress) as shown:
         if missing:
             _run_cells(path, missing, chosen, shown)
     results = {cell.digest: store.read_metadata(path, cell.digest)["results"] for cell in cells}

@@ -12,7 +12,7 @@ from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.policies import Policy
 from superarm.simulation import Instance, seeds
-from superarm.simulation.runs import Run, play, warm
+from superarm.simulation.runs import Run, compile_run, play
 
 TASKS_PER_LANE = 16
 """Enough that no lane is idle for long at the end, few enough that handing them out costs nothing."""
@@ -87,7 +87,7 @@ def compile_all(tasks: Sequence[Task], progress: TaskProgress) -> None:
         signatures.setdefault(tuple(compile_signature(part) for part in parts), task)
     for n, task in enumerate(signatures.values(), 1):
         progress.show(f"compiling {n} of {len(signatures)}")
-        warm(task.instance, task.policy)
+        compile_run(task.instance, task.policy)
     progress.show("")
 
 
