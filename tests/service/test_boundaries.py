@@ -1,17 +1,21 @@
 """What may cross the boundary of the service: origins, names, methods, Personalizer's calls. In one process."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from superarm.service.domain.events import Asked, Created, encode
+from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.app import ServiceLimits, application
 from superarm.service.http.auth import make_key
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.storage.base import Store
+from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite
 
@@ -167,3 +171,92 @@ def test_any_key_at_the_login_gets_an_answer(tmp_path, given, keyed):
     reply = during(store, trial)
     assert reply.status_code == (401 if keyed else 303)
     assert reply.headers.get("set-cookie", "superarm_key=;").startswith("superarm_key=;")
+
+
+ODD = ["x\n", ".", "..", " ", "\u2003"]
+PLAIN = {"arms": ["a", "b"], "items": ["x"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+
+
+def quoted(name: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in name.encode())
+
+
+@pytest.mark.parametrize("name", ODD, ids=repr)
+def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name):
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()
+        refused = [
+            await http.put(f"/v1/problems/{quoted(name)}", json=PLAIN),
+            await http.put("/v1/problems/q", json={**PLAIN, "arms": ["a", name]}),
+            await http.put("/v1/problems/q", json={**PLAIN, "items": [name]}),
+            await http.post("/v1/problems/p/arms", json={"add": [name]}),
+            await http.post("/v1/problems/p/items", json={"add": [name]}),
+            await http.post("/v1/problems/p/decisions", json={"id": name}),
+            await http.post("/v1/problems/p/outcomes", json={"id": name, "arms": ["a"], "outcomes": [[1.0]]}),
+            await http.post("/personalizer/v1.0/rank", json={"actions": [{"id": name}]}),
+            await http.post("/personalizer/v1.0/rank", json={**RANK, "eventId": name}),
+        ]
+        for reply in refused:
+            assert reply.status_code == 422, (reply.url, reply.text)
+            assert repr(name) in reply.json()["error"]["message"]
+        bulk = await http.post("/v1/problems/p/decisions/bulk", json={"decisions": [{"id": name}, {"id": "good"}]})
+        assert [sorted(answer)[:1] for answer in bulk.json()["decisions"]] == [["error"], ["action"]]
+
+    during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
+
+
+def test_old_names_stay_readable(tmp_path):
+    """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
+    store = Sqlite(tmp_path / "log.db")
+    spec = ProblemSpec(arms=ODD, items=[".."], k=2, settings=Settings(policy=PolicySpec("bc_ucb")))
+    events = [
+        ("problem", " ", Created(0, spec, "key")),
+        ("decision", "..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1)),
+    ]
+    store.commit([LogLine("default", kind, stream, 0, encode(event)) for kind, stream, event in events])
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        again = await http.put("/v1/problems/%20", json=json.loads(msgspec.json.encode(spec)))
+        assert again.status_code == 200, again.text
+        made = await http.post("/v1/problems/%20/decisions", json={"eligible": ODD[2:4]})
+        assert sorted(made.json()["arms"]) == sorted(ODD[2:4])
+        told = {"feedback": [{"arm": ODD[0], "item": "..", "value": 1.0}, {"arm": ODD[1], "value": 0.0}]}
+        assert (await http.post("/v1/decisions/%2E%2E/feedback", json=told)).json()["state"] == "complete"
+        assert (await http.post("/v1/problems/%20/arms", json={"add": [ODD[0], "new"]})).status_code == 200
+        assert (await http.get("/v1/problems/%20/arms")).json()["total"] == 6
+
+    during(store, trial)
+
+
+def test_the_methods_of_a_path_are_all_named(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        methods: dict[str, set[str]] = {}
+        for operation in OPERATIONS:
+            methods.setdefault(operation.path.format(name="p", id="d", version=1), set()).add(operation.method)
+        for path, known in methods.items():
+            reply = await http.request("TRACE", path)
+            assert reply.status_code == 405
+            heads = {"HEAD"} if "GET" in known else set()
+            assert set(reply.headers["allow"].split(", ")) == known | heads, path
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> list[str]:
+        (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()
+        calls = [
+            ("PUT", "/v1/problems/q", {"arms": ["a"], "settings": {"policy": {"name": "ucb"}}}),
+            ("PATCH", "/v1/problems/p/settings", {"policy": {"name": "ucb"}}),
+            ("PATCH", "/v1/problems/p/settings", {"mode": "ucb"}),
+            ("PUT", "/v1/problems/q", {"arms": ["a"], "reward": {"name": "ucb"}}),
+        ]
+        replies = [await http.request(method, path, json=body) for method, path, body in calls]
+        assert [reply.status_code for reply in replies] == [422] * 4
+        return [reply.json()["error"]["message"] for reply in replies]
+
+    first, second, third, fourth = during(Sqlite(tmp_path / "log.db"), trial)
+    assert first.startswith("settings.policy.name: unknown 'ucb'; give one of kl_ucb, bc_ucb, ")
+    assert second.startswith("policy.name: unknown 'ucb'; give one of kl_ucb, ")
+    assert third == "mode: unknown 'ucb'; give one of online, apprentice, logging_only"
+    assert fourth.startswith("reward.name: unknown 'ucb'; give one of coverage, ")

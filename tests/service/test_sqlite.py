@@ -16,6 +16,7 @@ from superarm.service.storage.snapshot import encode_counters, restore_ledger, t
 from superarm.service.storage.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
 from superarm.service.storage.verify import verify
 
+from .running import command, free_port, invoke
 from .test_ledger import created
 
 
@@ -229,3 +230,66 @@ def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
         ledger.closed.clear()
     assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
     store.close()
+
+
+@pytest.mark.parametrize("way", ["symlink", "hard link", "renamed", "directory"])
+def test_a_file_is_served_once_whatever_its_path(tmp_path, way):
+    (tmp_path / "data").mkdir()
+    path, other = tmp_path / "data" / "log.db", tmp_path / "other.db"
+    first = Sqlite(path)
+    if way == "symlink":
+        other.symlink_to(path)
+    elif way == "hard link":
+        other.hardlink_to(path)
+    elif way == "renamed":
+        path.rename(other)
+    else:
+        (tmp_path / "again").symlink_to(tmp_path / "data")
+        other = tmp_path / "again" / "log.db"
+    with pytest.raises(SuperarmError, match="served by another process"):
+        Sqlite(other)
+    first.close()
+    if way != "renamed":  # its write-ahead log has the old name
+        Sqlite(other).close()
+
+
+def test_a_file_that_cannot_be_used_is_named_in_a_sentence(tmp_path):
+    (tmp_path / "directory.db").mkdir()
+    (tmp_path / "garbage.db").write_bytes(b"no database at all " * 100)
+    filled(tmp_path / "damaged.db", 60).close()
+    data = bytearray((tmp_path / "damaged.db").read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    (tmp_path / "damaged.db").write_bytes(bytes(data))
+    for name in ("directory.db", "garbage.db", "damaged.db"):
+        for verb in ("verify", "serve"):
+            done = invoke(verb, "--db", str(tmp_path / name))
+            assert done.exit_code == 2, (verb, name, done.output, done.exception)
+            assert done.stderr.startswith("Error: ")
+            assert name in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "log.db"
+    filled(path, 10).close()
+
+    def refuse(path: Path) -> sqlite3.Connection:  # root, who runs the tests in containers, may write any file
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr("superarm.service.storage.sqlite._connected", refuse)
+    done = invoke("verify", "--db", str(path))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "readonly" in done.stderr
+    assert "can be written" in done.stderr
+
+
+def test_a_damaged_log_stops_the_service_with_a_sentence(tmp_path):
+    path = tmp_path / "log.db"
+    store = filled(path, 10)
+    store._writer.execute("UPDATE events SET crc = 0 WHERE seq = 4")
+    store.close()
+    done = command("serve", "--db", str(path), "--port", str(free_port()))
+    assert done.returncode == 2
+    assert "event 4 is damaged" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: the service could not start")

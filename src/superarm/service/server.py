@@ -19,6 +19,9 @@ from superarm.service.storage.sqlite import Sqlite
 SETTINGS = "SUPERARM_SERVE"
 """How a worker process learns what ``superarm serve`` was told: a JSON object in the environment."""
 
+UVICORN_DID_NOT_START = 3
+"""Uvicorn's exit code when an application failed at its start."""
+
 
 def store_of(db: str, *, serving: bool = True) -> Store:
     """The store behind a path or an address; one that is ``serving`` claims its place."""
@@ -78,16 +81,21 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
     _check_address(db, host)
     os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict()})
     logs()
-    uvicorn.run(
-        "superarm.service.server:worker",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_config=None,
-        timeout_graceful_shutdown=30,
-    )
+    try:
+        uvicorn.run(
+            "superarm.service.server:worker",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_config=None,
+            timeout_graceful_shutdown=30,
+        )
+    except SystemExit as end:
+        if end.code == UVICORN_DID_NOT_START:
+            raise SuperarmError("the service could not start; its last log line says why") from None
+        raise
 
 
 def _check_address(db: str, host: str) -> None:

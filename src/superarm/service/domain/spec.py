@@ -1,6 +1,7 @@
 """What a problem is, as its owner writes it down, and the library's problem and policy made from it."""
 
 import inspect
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -56,6 +57,18 @@ BATCH_POLICIES = frozenset({"escb", "escb_delta", "least_played"})
 """Policies that score whole batches: the best small slate is no part of the best large one."""
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
+
+
+def check_new_names(names: Iterable[str], argument: str) -> None:
+    """Refuse names that a path or a reader would lose: blank ones, "." and "..", and those that end in a line break.
+
+    Logs of earlier versions hold such names, so ``Name``, by which logs are read, allows them.
+    """
+    for name in names:
+        if name in (".", "..") or not name.strip() or name.endswith("\n"):
+            raise InvalidArgument(
+                argument, f"{name!r}", 'take a name that is not blank, "." or "..", and ends in no line break'
+            )
 
 
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):

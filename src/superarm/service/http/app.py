@@ -4,17 +4,19 @@ import asyncio
 import contextlib
 import functools
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
-from superarm.errors import InvalidArgument
+from superarm.errors import InvalidArgument, SuperarmError
 from superarm.service.console.routes import Console
+from superarm.service.domain.spec import Late, Mode, PolicyName, RewardName
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import Keyring, RateLimits, permit
 from superarm.service.http.handlers import Call
@@ -56,6 +58,7 @@ class Service:
         self.rates = RateLimits(limits.per_second)
         self.metrics = Metrics(self.coordinator)
         self.leaving = False
+        self.failure = ""
 
 
 class Reply(NamedTuple):
@@ -169,7 +172,7 @@ async def guarded(answering: Any) -> Reply:
     except RequestError as refusal:
         return refused(refusal)
     except msgspec.ValidationError as error:
-        return refused(RequestError(422, "invalid", str(error)))
+        return refused(RequestError(422, "invalid", explain(str(error))))
     except InvalidArgument as error:
         return refused(RequestError(422, "invalid", str(error)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -177,6 +180,23 @@ async def guarded(answering: Any) -> Reply:
     except Exception:
         log.exception("a request failed")
         return refused(RequestError(500, "internal", "this is a fault of the service; its log says more"))
+
+
+_CHOICES: dict[str, Any] = {"policy.name": PolicyName, "reward.name": RewardName, "mode": Mode, "late": Late}
+_UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
+
+
+def explain(message: str) -> str:
+    """What the decoder found wrong; for a choice that does not exist, with those that do.
+
+    >>> explain("Invalid enum value 'soon' - at `$.settings.late`")
+    "settings.late: unknown 'soon'; give one of ignore, learn"
+    """
+    found = _UNKNOWN_CHOICE.fullmatch(message)
+    for field, choices in _CHOICES.items():
+        if found is not None and f".{found[2]}".endswith(f".{field}"):
+            return f"{found[2]}: unknown {found[1]}; give one of {', '.join(get_args(choices))}"
+    return message
 
 
 def refused(refusal: RequestError) -> Reply:
@@ -236,7 +256,17 @@ class Front:
                 scope["path_params"] = found.words
                 await found.endpoint(scope, receive, send)
                 return
-        await self._rest(scope, receive, send)
+        await self._rest(scope, receive, self._in_a_sentence(send) if scope["type"] == "lifespan" else send)
+
+    def _in_a_sentence(self, send: Any) -> Any:
+        """Tell the server why the service could not start, without a trace where superarm knows the reason."""
+
+        async def tell(message: Any) -> None:
+            if message["type"] == "lifespan.startup.failed" and self.service.failure:
+                message = {**message, "message": self.service.failure}
+            await send(message)
+
+        return tell
 
 
 def application(
@@ -278,7 +308,12 @@ def application(
 
 @contextlib.asynccontextmanager
 async def _living(service: Service, on_ready: Callable[[], None]) -> AsyncIterator[None]:
-    await service.coordinator.start()
+    try:
+        await service.coordinator.start()
+    except SuperarmError as error:
+        service.failure = str(error)
+        service.store.close()
+        raise
     on_ready()
     tasks = [asyncio.create_task(expire(service.coordinator)), asyncio.create_task(_follow(service.coordinator))]
     yield
@@ -304,7 +339,14 @@ async def _wrong_route(request: Any, error: Any) -> Any:
     words = {404: ("unknown", "there is nothing here; see /openapi.json"), 405: ("method", "not with this method")}
     code, message = words[error.status_code]
     body = msgspec.json.encode(ErrorReply(ErrorBody(code, message)))
-    return Response(body, error.status_code, error.headers, "application/json")
+    headers = {"allow": ", ".join(sorted(_methods(request)))} if error.status_code == 405 else None
+    return Response(body, error.status_code, headers, "application/json")
+
+
+def _methods(request: Any) -> set[str]:
+    """All methods that the routes of a path take: each of them knows its own only."""
+    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in fitting for method in route.methods}
 
 
 _STARLETTE: Any = {404: _wrong_route, 405: _wrong_route}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from superarm.errors import InvalidArgument
 from superarm.service import schemas as wire
 from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
@@ -119,6 +120,8 @@ async def post_decisions(call: Call) -> Answer:
             return (await post_decision(call._replace(body=body)))[1]
         except RequestError as refusal:
             return wire.ErrorReply(wire.ErrorBody(refusal.code, refusal.message))
+        except InvalidArgument as error:
+            return wire.ErrorReply(wire.ErrorBody("invalid", str(error)))
 
     return 200, wire.DecisionsReply(list(await asyncio.gather(*map(one, call.body.decisions))))
 

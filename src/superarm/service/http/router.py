@@ -17,7 +17,7 @@ class Router:
     >>> paths.add("GET", "/v1/problems/{name}/arms", "arms")
     True
     >>> paths.find("GET", "/v1/problems/ads/arms")
-    Found(endpoint='arms', words={'name': 'ads'})
+    Match(endpoint='arms', words={'name': 'ads'})
     >>> paths.find("GET", "/v1/problems/ads") is None
     True
     """

@@ -22,6 +22,7 @@ from superarm.service.domain.spec import (
     PolicySpec,
     ProblemSpec,
     Settings,
+    check_new_names,
     check_settings,
     to_problem,
 )
@@ -39,6 +40,9 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
         await coordinator.catch_up()
     known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
+        check_new_names([name], "name")
+        check_new_names(spec.arms, "arms")
+        check_new_names(spec.items, "items")
         _check(spec)
         if sum(owner == tenant for owner, _ in coordinator.ledger.problems) >= limit:
             raise RequestError(
@@ -139,6 +143,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
     def plan(learner: ProblemState) -> Armed | None:
         known = set(learner.arms.all)
         add = [arm for arm in dict.fromkeys(body.add) if arm not in known]
+        check_new_names(add, "add")
         if len(learner.arms.all) + len(add) > MAX_ARMS:
             raise invalid("add", "too many arms", f"a problem has at most {MAX_ARMS}")
         names = Names([*learner.arms.all, *add], "arms")
@@ -189,6 +194,7 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
             raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one an item")
         fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in set(learner.items.all)]
         add, weights = [item for item, _ in fresh], [w for _, w in fresh]
+        check_new_names(add, "add")
         if len(learner.items.all) + len(add) > MAX_ITEMS:
             raise invalid("add", "too many items", f"a problem has at most {MAX_ITEMS}")
         _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
@@ -223,6 +229,7 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
             if known != digest:
                 raise conflict(f"outcomes {body.id!r} were given before, otherwise; choose another id")
             return None
+        check_new_names([body.id], "id")
         missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
         if missing is not None:
             raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")

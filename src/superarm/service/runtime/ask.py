@@ -15,6 +15,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.planning import wish_of
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
+from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
@@ -30,6 +31,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
     async with coordinator.alone("decision", key):
         known = coordinator.ledger.record(key)
         if known is None:
+            check_new_names([body.id], "id")
             try:
                 return await _made(coordinator, tenant, name, body.id, body, digest), True
             except StepTaken:

@@ -57,11 +57,23 @@ class Sqlite:
 
     def __init__(self, path: Path, *, lock: bool = True) -> None:
         self.path = path
-        self._lock = _locked(path) if lock else None
-        self._writer = _connected(path)
-        self._reader = _connected(path)
+        self._locks = _lock(path) if lock else []
+        self._connections: list[sqlite3.Connection] = []
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        path = self.path
+        with _explained(path):
+            for _ in range(2):
+                self._connections.append(_connected(path))
+            self._writer, self._reader = self._connections
         migrate(self._writer)
-        count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
+        with _explained(path):
+            count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
         if count != last:
             raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
 
@@ -102,7 +114,8 @@ class Sqlite:
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
-        return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
+        with _explained(self.path):
+            return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
         for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
@@ -120,8 +133,8 @@ class Sqlite:
             connection.execute("DELETE FROM snapshots WHERE digest = ? AND body = ?", saved)
 
     def keep_out_others(self) -> None:
-        if self._lock is None:
-            self._lock = _locked(self.path)
+        if not self._locks:
+            self._locks = _lock(self.path)
 
     def key_rows(self) -> list[KeyRow]:
         rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")
@@ -133,7 +146,10 @@ class Sqlite:
 
     def check(self) -> str:
         """SQLite's own integrity check: ``"ok"``, or what is wrong."""
-        return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
+        try:
+            return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
+        except sqlite3.DatabaseError as error:
+            return str(error)
 
     def backup(self, target: Path) -> None:
         """A consistent copy, while the service runs."""
@@ -142,10 +158,11 @@ class Sqlite:
         copy.close()
 
     def close(self) -> None:
-        self._reader.close()
-        self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
+        for connection in reversed(self._connections):
+            connection.close()
+        for handle in self._locks:
+            os.close(handle)
+        self._connections, self._locks = [], []
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -179,15 +196,39 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
         raise
 
 
-def _locked(path: Path) -> int:
+def _lock(path: Path) -> list[int]:
+    """Handles that keep other processes from serving the file, by whatever path they find it.
+
+    One is a lock file beside the real file, which earlier versions know as well. The other is the file itself, so the
+    lock follows it through hard links and renaming. ``flock`` is apart from the locks that SQLite takes, but to close
+    any handle of a file ends SQLite's locks in this process, so it is closed after SQLite's connections.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path.parent / f".{path.name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    real = path.resolve()
+    handles: list[int] = []
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
-    return handle
+        for name, mode in ((real.parent / f".{real.name}.lock", 0o600), (real, 0o644)):
+            handles.append(os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, mode))
+            fcntl.flock(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        for handle in handles:
+            os.close(handle)
+        if isinstance(error, BlockingIOError):
+            raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
+        raise
+    return handles
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be used."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        remedy = "see that it is a file, and that it and its directory can be written"
+        raise SuperarmError(f"{path} cannot be used: {error}; {remedy}") from None
+    except sqlite3.DatabaseError as error:
+        raise DamagedLog(f"{path} is damaged, or no database: {error}; restore a backup") from None
 
 
 def _entry(row: Any) -> LogEntry:
