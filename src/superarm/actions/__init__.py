@@ -1,4 +1,9 @@
-"""Which batches may be played: action sets."""
+"""Action sets: which batches may be played.
+
+``base`` holds the family, its verbs and the defaults of its hooks, ``traits`` the optional properties; ``subsets``,
+``partition``, ``laminar``, ``graphic``, ``trees``, ``paths``, ``matching``, ``knapsack``, ``slots``, ``explicit`` and
+``pinned`` hold one action set each. ``graph``, ``assignment``, ``enumeration`` and ``listed`` are shared by them.
+"""
 
 from superarm._renamed import old_names
 from superarm.actions.base import (

@@ -1,4 +1,4 @@
-"""The heaviest assignment of rows to columns."""
+"""The assignment problem: one column for each row, such that the total gain is largest."""
 
 from typing import NamedTuple
 
@@ -9,25 +9,29 @@ from superarm.arrays import Bools, Floats, Ints
 
 
 class _Search(NamedTuple):
-    """Dual prices of rows and columns, and a search for an augmenting path; costs are (n, 2): gain, then pulls."""
+    """State of the search for augmenting paths: dual prices of rows and columns, slacks, and the current matching.
 
-    price: Floats
-    toll: Floats
+    Prices and slacks are (n, 2): the first column belongs to the gains, the second to the pulls. ``previous`` is the
+    column visited before each column, ``row_of`` the row matched to each column, or -1.
+    """
+
+    row_price: Floats
+    column_price: Floats
     slack: Floats
-    way: Ints
-    used: Bools
+    previous: Ints
+    visited: Bools
     row_of: Ints
 
 
 @kernel
-def assign(gain: Floats, pulls: Floats) -> Ints:
-    r"""The column of each row in an assignment of greatest total ``gain`` (n_rows, n_columns), n_rows <= n_columns.
+def solve_assignment(gain: Floats, pulls: Floats) -> Ints:
+    r"""Find the column of each row in an assignment of largest total ``gain`` (n_rows, n_columns), n_rows <= n_columns.
 
     .. math:: \max_\sigma \sum_r gain_{r \sigma(r)}
 
-    Among equals the fewest total ``pulls``, of the same shape: costs are pairs, compared first by gain and then by
-    pulls, and added and subtracted like numbers. Shortest augmenting paths with dual prices: [Kuhn1955]_, in the
-    form of [JonkerVolgenant1987]_; O(n_rows² n_columns).
+    Of several such assignments, the one with the fewest total ``pulls`` (same shape) is returned: costs are pairs,
+    compared first by gain and then by pulls, and added and subtracted componentwise. The method is shortest augmenting
+    paths with dual prices, [Kuhn1955]_, in the form of [JonkerVolgenant1987]_; it takes O(n_rows² n_columns) steps.
     """
     n_rows, n_columns = gain.shape
     search = _Search(
@@ -40,12 +44,12 @@ def assign(gain: Floats, pulls: Floats) -> Ints:
     )
     for row in range(n_rows):
         search.slack[:] = np.inf
-        search.used[:] = False
-        last = _step(gain, pulls, search, row, -1)
+        search.visited[:] = False
+        last = _visit_column(gain, pulls, search, row, -1)
         while search.row_of[last] >= 0:
-            last = _step(gain, pulls, search, row, last)
+            last = _visit_column(gain, pulls, search, row, last)
         while last >= 0:  # the augmenting path, backwards
-            before = search.way[last]
+            before = search.previous[last]
             search.row_of[last] = row if before < 0 else search.row_of[before]
             last = before
     column_of = np.full(n_rows, -1)
@@ -56,33 +60,39 @@ def assign(gain: Floats, pulls: Floats) -> Ints:
 
 
 @kernel
-def _step(gain: Floats, pulls: Floats, search: _Search, row: int, last: int) -> int:
-    """Visit column ``last`` (-1: the new ``row`` itself), reprice, and return the nearest column not visited."""
-    price, toll, slack, used, row_of = search.price, search.toll, search.slack, search.used, search.row_of
+def _visit_column(gain: Floats, pulls: Floats, search: _Search, row: int, last: int) -> int:
+    """Visit column ``last``, update the prices, and return the nearest column not visited; -1 starts at ``row``."""
+    row_price, column_price, slack, visited, row_of = (
+        search.row_price,
+        search.column_price,
+        search.slack,
+        search.visited,
+        search.row_of,
+    )
     at = row
     if last >= 0:
-        used[last] = True
+        visited[last] = True
         at = row_of[last]
-    near, least, fewest = -1, np.inf, np.inf
-    for c in range(len(used)):
-        if used[c]:
+    nearest, least, fewest = -1, np.inf, np.inf
+    for c in range(len(visited)):
+        if visited[c]:
             continue
-        a = -gain[at, c] - price[at, 0] - toll[c, 0]
-        b = pulls[at, c] - price[at, 1] - toll[c, 1]
+        a = -gain[at, c] - row_price[at, 0] - column_price[c, 0]
+        b = pulls[at, c] - row_price[at, 1] - column_price[c, 1]
         if a < slack[c, 0] or (a == slack[c, 0] and b < slack[c, 1]):
             slack[c, 0], slack[c, 1] = a, b
-            search.way[c] = last
+            search.previous[c] = last
         if slack[c, 0] < least or (slack[c, 0] == least and slack[c, 1] < fewest):
-            near, least, fewest = c, slack[c, 0], slack[c, 1]
-    price[row, 0] += least
-    price[row, 1] += fewest
-    for c in range(len(used)):
-        if used[c]:
-            price[row_of[c], 0] += least
-            price[row_of[c], 1] += fewest
-            toll[c, 0] -= least
-            toll[c, 1] -= fewest
+            nearest, least, fewest = c, slack[c, 0], slack[c, 1]
+    row_price[row, 0] += least
+    row_price[row, 1] += fewest
+    for c in range(len(visited)):
+        if visited[c]:
+            row_price[row_of[c], 0] += least
+            row_price[row_of[c], 1] += fewest
+            column_price[c, 0] -= least
+            column_price[c, 1] -= fewest
         else:
             slack[c, 0] -= least
             slack[c, 1] -= fewest
-    return near
+    return nearest

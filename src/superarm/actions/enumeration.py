@@ -1,4 +1,4 @@
-"""Every largest batch, by trying: for small action sets."""
+"""Enumeration and counting of batches, for small action sets."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -8,11 +8,11 @@ import numpy as np
 from superarm.actions.base import Actions, admits
 
 
-def maximal(actions: Actions, n_arms: int) -> Iterator[tuple[int, ...]]:
-    """Every batch that no arm may join, in lexical order; takes time in the number of all batches.
+def enumerate_maximal(actions: Actions, n_arms: int) -> Iterator[tuple[int, ...]]:
+    """Yield every batch that no arm may join, in lexicographic order; the time grows with the number of all batches.
 
     >>> from superarm.actions import PartitionMatroid
-    >>> list(maximal(PartitionMatroid([0, 0, 1], [1, 1]), 3))
+    >>> list(enumerate_maximal(PartitionMatroid([0, 0, 1], [1, 1]), 3))
     [(0, 2), (1, 2)]
     """
     chosen = np.empty(n_arms, np.int64)
@@ -31,23 +31,24 @@ def maximal(actions: Actions, n_arms: int) -> Iterator[tuple[int, ...]]:
     return extend(0, 0)
 
 
-def tally_up(counts: Iterable[int]) -> float:
-    """The sum of ``counts``, or infinity as soon as nobody would enumerate that many.
+def sum_counts(counts: Iterable[int]) -> float:
+    """Sum ``counts``; infinity as soon as the sum exceeds ``MAX_COUNT``.
 
-    >>> tally_up(2**n for n in range(1000))
+    >>> sum_counts(2**n for n in range(1000))
     inf
     """
     total = 0
     for count in counts:
         total += count
-        if total > _BEYOND:
+        if total > MAX_COUNT:
             return math.inf
     return float(total)
 
 
-_BEYOND = 10**15
+MAX_COUNT = 10**15
+"""Larger counts are reported as infinite: no computer enumerates that many batches."""
 
 
-def up_to(n_arms: int, k: int) -> float:
-    """How many sets of at most ``k`` of ``n_arms`` arms there are: a bound where nothing better is known."""
-    return tally_up(math.comb(n_arms, n) for n in range(k + 1))
+def count_subsets(n_arms: int, k: int) -> float:
+    """Count the sets of at most ``k`` of ``n_arms`` arms: a bound where nothing better is known."""
+    return sum_counts(math.comb(n_arms, n) for n in range(k + 1))

@@ -31,9 +31,16 @@ class SumOfWeights(NamedTuple):
 class Explicit(_Table):
     """The batches of a list, and no others.
 
-    The same arms in another order are the same batch: rewards do not depend on the order, and the first is kept.
-    ``table`` is (n_actions, k), a batch a row, filled up with -1; ``sizes`` is (n_actions,).
+    The same arms in another order are the same batch, since rewards do not depend on the order; the first is kept.
+    The field ``table`` is (n_actions, k), one batch per row, padded with -1; ``sizes`` is (n_actions,).
 
+    Parameters
+    ----------
+    actions
+        The batches, each a list of distinct arms.
+
+    Examples
+    --------
     >>> Explicit([[0, 1], [2]]).table
     array([[ 0,  1],
            [ 2, -1]])
@@ -47,9 +54,9 @@ class Explicit(_Table):
         except TypeError:
             raise InvalidArgument("actions", "not a list of batches", "give a list of lists of arms") from None
         if not batches or any(len(batch) == 0 for batch in batches):
-            raise InvalidArgument("actions", "empty, or holds an empty batch", "list at least one batch of arms")
+            raise InvalidArgument("actions", "empty, or contains an empty batch", "list at least one batch of arms")
         if any(batch.dtype.kind not in "iu" for batch in batches):
-            raise InvalidArgument("actions", "holds something other than whole numbers", "arms are integers")
+            raise InvalidArgument("actions", "contains something other than whole numbers", "arms are integers")
         for batch in batches:
             if batch.min() < 0 or np.unique(batch).size < batch.size:
                 raise InvalidArgument("actions", f"batch {batch.tolist()}", "give each arm once, from 0 up")
@@ -127,7 +134,7 @@ class Explicit(_Table):
 
 @kernel
 def _contains(batch: Ints, chosen: Ints, size: int, arm: int) -> bool:
-    """Whether ``batch`` holds the first ``size`` of ``chosen``, and ``arm``."""
+    """Whether ``batch`` contains the first ``size`` arms of ``chosen`` and ``arm``."""
     held = 0
     for j in batch:
         held += 1 if j == arm else 0

@@ -6,15 +6,15 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.base import heaviest, total_weight
-from superarm.actions.enumeration import tally_up
+from superarm.actions.enumeration import sum_counts
 from superarm.actions.graph import (
-    components,
-    ends_of,
-    forests,
-    nodes_of,
-    one_edge_per_arm,
+    check_one_edge_per_arm,
+    count_components,
+    enumerate_forests,
+    parse_edges,
+    parse_n_nodes,
+    reject_loops,
     stays_acyclic,
-    without_loops,
 )
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
@@ -28,11 +28,19 @@ class _Graph(NamedTuple):
 
 @component
 class GraphicMatroid(_Graph):
-    """Any edges of a graph that close no circle: its forests. Arms are edges, in the order given.
+    """The forests of a graph: any edges that form no cycle. Arms are edges, in the order given.
 
-    ``edges`` are pairs of nodes 0 to n_nodes - 1; two edges may join the same nodes. A matroid, whose greedy
-    algorithm is [Kruskal1956]_'s. ``SpanningTrees`` plays complete trees only.
+    A matroid, whose greedy algorithm is that of [Kruskal1956]_. ``SpanningTrees`` plays complete trees only.
 
+    Parameters
+    ----------
+    n_nodes
+        How many nodes the graph has.
+    edges
+        One pair of nodes, 0 to n_nodes - 1, per arm; two edges may join the same nodes.
+
+    Examples
+    --------
     >>> list(GraphicMatroid(3, [(0, 1), (1, 2), (0, 2)]).batches(3))
     [(0, 1), (0, 2), (1, 2)]
     """
@@ -40,9 +48,9 @@ class GraphicMatroid(_Graph):
     __slots__ = ()
 
     def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]]) -> "GraphicMatroid":
-        nodes = nodes_of(n_nodes, "n_nodes", "GraphicMatroid")
-        ends = without_loops(ends_of(edges, nodes, nodes, "GraphicMatroid"), "GraphicMatroid")
-        return super().__new__(cls, nodes, ends, nodes - components(ends, nodes))
+        nodes = parse_n_nodes(n_nodes, "n_nodes", "GraphicMatroid")
+        ends = reject_loops(parse_edges(edges, nodes, nodes, "GraphicMatroid"), "GraphicMatroid")
+        return super().__new__(cls, nodes, ends, nodes - count_components(ends, nodes))
 
     @property
     def matroid(self) -> bool:
@@ -60,16 +68,16 @@ class GraphicMatroid(_Graph):
     @interpreted
     def includes(self, action: Ints) -> bool:
         edges = self.ends[np.asarray(action, np.int64)]
-        return len(edges) > 0 and self.n_nodes - components(edges, self.n_nodes) == len(edges)
+        return len(edges) > 0 and self.n_nodes - count_components(edges, self.n_nodes) == len(edges)
 
     @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return forests(self.ends, self.n_nodes, self.k)
+        return enumerate_forests(self.ends, self.n_nodes, self.k)
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return tally_up([math.comb(len(self.ends), self.k)])
+        return sum_counts([math.comb(len(self.ends), self.k)])
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        one_edge_per_arm(self.ends, n_arms, "GraphicMatroid")
+        check_one_edge_per_arm(self.ends, n_arms, "GraphicMatroid")

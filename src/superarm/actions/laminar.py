@@ -5,7 +5,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.base import heaviest, total_weight
-from superarm.actions.enumeration import maximal, up_to
+from superarm.actions.enumeration import count_subsets, enumerate_maximal
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -19,11 +19,17 @@ class _Families(NamedTuple):
 
 @component
 class Laminar(_Families):
-    """At most so many arms of each family, where families are nested or disjoint: limits by shelf, aisle and shop.
+    """At most a given number of arms of each family, where families are nested or disjoint: by shelf, aisle and shop.
 
-    ``families`` is a list of pairs (arms, limit). ``member`` is (n_families, widest); arms that no family names may
-    always join. A laminar matroid, [Edmonds1971]_.
+    A laminar matroid, [Edmonds1971]_. Arms that belong to no family may always join.
 
+    Parameters
+    ----------
+    families
+        Pairs (arms, limit). Of two families, one contains the other or they have no arm in common.
+
+    Examples
+    --------
     >>> shelves = Laminar([([0, 1], 1), ([0, 1, 2, 3], 2)])
     >>> list(shelves.batches(4))
     [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
@@ -48,7 +54,7 @@ class Laminar(_Families):
             for large in member[n + 1 :]:
                 if (small & large).any() and (small & ~large).any():
                     raise InvalidArgument(
-                        "families", "two overlap without one holding the other", "nest or separate them", "Laminar"
+                        "families", "two overlap and neither contains the other", "nest or separate them", "Laminar"
                     )
         limits = np.array([limit for _, limit in listed], np.int64)
         return super().__new__(cls, member, limits, _rank(member, limits))
@@ -84,11 +90,11 @@ class Laminar(_Families):
 
     @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return maximal(self, n_arms)
+        return enumerate_maximal(self, n_arms)
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return up_to(n_arms, self.capacity(n_arms))
+        return count_subsets(n_arms, self.capacity(n_arms))
 
     @interpreted
     def validate(self, n_arms: int) -> None:
@@ -99,12 +105,12 @@ class Laminar(_Families):
 
 
 def _rank(member: Bools, limits: Ints) -> int:
-    """The size of the largest batch of the arms that ``member`` (smallest family first) speaks of."""
+    """The size of the largest batch of arms that belong to some family; ``member`` lists small families first."""
     left = member.shape[1] * [1]
     for row, limit in zip(member, limits, strict=True):
         inside = np.flatnonzero(row)
-        spare = min(sum(left[j] for j in inside), int(limit))
+        most = min(sum(left[j] for j in inside), int(limit))
         for j in inside:
             left[j] = 0
-        left[inside[0]] = spare
+        left[inside[0]] = most
     return sum(left)

@@ -12,17 +12,17 @@ from superarm.candidates import Candidates
 
 
 class Batches(NamedTuple):
-    """One row per batch: ``table`` is (n_batches, k), filled up with -1, and ``sizes`` (n_batches,)."""
+    """Batches in a table, one per row: ``table`` is (n_batches, k), padded with -1, and ``sizes`` (n_batches,)."""
 
     table: Ints
     sizes: Ints
 
 
 class BatchValue(Protocol):
-    """What a whole batch is worth."""
+    """A function from batches to numbers."""
 
     def value_of(self, action: Ints) -> float:
-        """The value of ``action``: the larger, the better."""
+        """The value of ``action``; larger is better."""
         ...
 
 
@@ -30,7 +30,7 @@ value_of = verb(BatchValue.value_of)
 
 
 def tabulate(batches: Iterable[Any]) -> Batches:
-    """``batches``, at least one, as a table.
+    """Write ``batches``, of which there is at least one, into a table.
 
     >>> tabulate([[0, 1], [2]]).table
     array([[ 0,  1],
@@ -46,7 +46,7 @@ def tabulate(batches: Iterable[Any]) -> Batches:
 
 @kernel
 def fewest_pulls(action: Ints, candidates: Candidates) -> float:
-    """The pulls of the arm of ``action`` that was pulled least."""
+    """The smallest count among the arms of ``action``."""
     fewest = np.inf
     for j in action:
         fewest = min(fewest, candidates.counts[j])
@@ -55,11 +55,11 @@ def fewest_pulls(action: Ints, candidates: Candidates) -> float:
 
 @kernel
 def best_batch(worth: BatchValue, actions: Any, batches: Batches, candidates: Candidates) -> Ints:
-    """The listed batch with the largest value, or what is left of one where arms are excluded.
+    """The listed batch with the largest value, or the eligible part of one where arms are excluded.
 
-    Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. Of a batch with
-    excluded arms, what is left competes only if no eligible arm could join it: otherwise it is a part of what is left
-    of another batch, and values of batches that are not filled do not compare.
+    Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first. The eligible part of a
+    batch competes only if no eligible arm could join it. Otherwise it is contained in the eligible part of another
+    batch, and a reward that falls with the number of arms would prefer the smaller one.
     """
     best, most, fewest = np.empty(0, np.int64), -np.inf, np.inf
     for row in range(len(batches.sizes)):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.assignment import assign
+from superarm.actions.assignment import solve_assignment
 from superarm.actions.base import fill, heaviest, total_weight
-from superarm.actions.enumeration import maximal, tally_up
-from superarm.actions.graph import ends_of, nodes_of, one_edge_per_arm
+from superarm.actions.enumeration import enumerate_maximal, sum_counts
+from superarm.actions.graph import check_one_edge_per_arm, parse_edges, parse_n_nodes
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -23,12 +23,20 @@ class _Bipartite(NamedTuple):
 
 @component
 class Matching(_Bipartite):
-    """Pairs of left and right nodes, each node in at most one: offers to customers, workers to tasks.
+    """Pairs of left and right nodes, each node in at most one pair: offers to customers, workers to tasks.
 
-    Arms are ``edges`` (l, r) with l < ``left`` and r < ``right``. The intersection of two partition matroids, hence a
-    2-system: greedy is 1/3 for monotone submodular rewards, [FisherNemhauserWolsey1978]_. The heaviest matching is an
-    assignment problem, [Kuhn1955]_.
+    The intersection of two partition matroids, hence a 2-system: greedy has alpha = 1/3 for monotone submodular
+    rewards, [FisherNemhauserWolsey1978]_. Finding the heaviest matching is an assignment problem, [Kuhn1955]_.
 
+    Parameters
+    ----------
+    left, right
+        How many nodes there are on either side.
+    edges
+        One pair (l, r) with l < ``left`` and r < ``right`` per arm, no pair twice.
+
+    Examples
+    --------
     >>> list(Matching(2, 2, [(0, 0), (0, 1), (1, 0)]).batches(3))
     [(0,), (1, 2)]
     """
@@ -36,10 +44,10 @@ class Matching(_Bipartite):
     __slots__ = ()
 
     def __new__(cls, left: int, right: int, edges: Iterable[tuple[int, int]]) -> "Matching":
-        n, m = nodes_of(left, "left", "Matching"), nodes_of(right, "right", "Matching")
-        ends = ends_of(edges, n, m, "Matching")
+        n, m = parse_n_nodes(left, "left", "Matching"), parse_n_nodes(right, "right", "Matching")
+        ends = parse_edges(edges, n, m, "Matching")
         if np.unique(ends, axis=0).shape[0] < ends.shape[0]:
-            raise InvalidArgument("edges", "the same edge stands twice", "give each pair once", "Matching")
+            raise InvalidArgument("edges", "the same edge appears twice", "give each pair once", "Matching")
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -75,12 +83,12 @@ class Matching(_Bipartite):
             if candidates.eligible[j]:
                 row, column = self.ends[j, flip], self.ends[j, 1 - flip]
                 gain[row, column], pulls[row, column], arm_of[row, column] = weights[j], candidates.counts[j], j
-        column_of = assign(gain, pulls)
+        column_of = solve_assignment(gain, pulls)
         chosen = np.empty(self.k, np.int64)
         size = 0
         for row in range(len(column_of)):
             j = arm_of[row, column_of[row]]
-            if j >= 0 and weights[j] > 0.0:  # whatever weighs nothing joins below, by rank
+            if j >= 0 and weights[j] > 0.0:  # arms of weight 0 join below, those with the fewest pulls first
                 chosen[size] = j
                 size += 1
         return chosen[: fill(self, candidates, chosen, size)]
@@ -95,13 +103,13 @@ class Matching(_Bipartite):
 
     @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return maximal(self, n_arms)
+        return enumerate_maximal(self, n_arms)
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
         sides = (np.bincount(self.ends[:, side]) for side in (0, 1))
-        return tally_up([min(math.prod(1 + int(n) for n in degrees) for degrees in sides)])
+        return sum_counts([min(math.prod(1 + int(n) for n in degrees) for degrees in sides)])
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        one_edge_per_arm(self.ends, n_arms, "Matching")
+        check_one_edge_per_arm(self.ends, n_arms, "Matching")

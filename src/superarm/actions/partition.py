@@ -7,7 +7,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.base import heaviest, total_weight
-from superarm.actions.enumeration import tally_up
+from superarm.actions.enumeration import sum_counts
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -21,11 +21,19 @@ class _Groups(NamedTuple):
 
 @component
 class PartitionMatroid(_Groups):
-    """At most ``limits[g]`` arms of each group g: slots by category, a budget of places a shop.
+    """At most ``limits[g]`` arms of each group g: so many articles per category, so many offers per shop.
 
-    ``groups`` names the group of every arm, by number or by any label; ``limits`` is a list for groups 0, 1, …, or
-    a mapping from labels. The matroid of [Edmonds1971]_.
+    A partition matroid, [Edmonds1971]_.
 
+    Parameters
+    ----------
+    groups
+        The group of every arm, by number or by any label.
+    limits
+        The limits of groups 0, 1, …, or a mapping from labels to limits.
+
+    Examples
+    --------
     >>> list(PartitionMatroid(["news", "news", "sport"], {"news": 1, "sport": 1}).batches(3))
     [(0, 2), (1, 2)]
     """
@@ -44,7 +52,7 @@ class PartitionMatroid(_Groups):
                 )
         for g in members:
             if g not in named:
-                raise InvalidArgument("limits", f"none for group {g!r}", "give every group one", "PartitionMatroid")
+                raise InvalidArgument("limits", f"none for group {g!r}", "give one per group", "PartitionMatroid")
         for g in named:
             if g not in members:
                 raise InvalidArgument("groups", f"no arm is in group {g!r}", "drop its limit", "PartitionMatroid")
@@ -84,7 +92,7 @@ class PartitionMatroid(_Groups):
     def n_batches(self, n_arms: int) -> float:
         counts = np.bincount(self.group, minlength=len(self.limits))
         parts = (math.comb(int(n), int(k)) for n, k in zip(counts, self.limits, strict=True))
-        return tally_up([math.prod(parts)])
+        return sum_counts([math.prod(parts)])
 
     @interpreted
     def validate(self, n_arms: int) -> None:

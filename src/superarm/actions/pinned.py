@@ -32,12 +32,21 @@ class _Pins(NamedTuple):
 
 @component
 class Pinned(_Pins):
-    """The batches of ``actions`` that contain all ``arms``: what an editor has set, and the rest to be chosen.
+    """The batches of ``actions`` that contain all ``arms``: some arms were fixed by hand, the rest is chosen.
 
-    Contracting a matroid leaves a matroid, so guarantees carry over: oracles let the pinned arms join first. Arms
-    that cannot stand beside the pinned ones are never played. The capacity is that of ``actions``, which without a
-    matroid may be more than the largest batch.
+    Contracting a matroid gives a matroid, so guarantees carry over: oracles add the pinned arms first. Arms that fit
+    into no batch with the pinned ones are never played. The capacity is that of ``actions``; if that is not a matroid,
+    it may be more than the size of the largest batch.
 
+    Parameters
+    ----------
+    actions
+        The action set to restrict; it is not ``Pinned`` itself.
+    arms
+        The arms that every batch contains, at least one.
+
+    Examples
+    --------
     >>> from superarm.actions import Subsets
     >>> list(Pinned(Subsets(2), [1]).batches(3))
     [(0, 1), (1, 2)]
@@ -49,11 +58,11 @@ class Pinned(_Pins):
         if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):
             raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)", "Pinned")
         if isinstance(actions, Pinned):
-            raise InvalidArgument("actions", "are pinned already", "pin all arms at once", "Pinned")
+            raise InvalidArgument("actions", "they are pinned already", "pin all arms at once", "Pinned")
         listed = list(arms)
         if not listed:
             raise InvalidArgument("arms", "empty", "pin at least one arm, or use the action set itself", "Pinned")
-        return super().__new__(cls, actions, _arms(listed))
+        return super().__new__(cls, actions, _parse_arms(listed))
 
     @property
     def matroid(self) -> bool:
@@ -97,7 +106,7 @@ class Pinned(_Pins):
             return -1
         for n in range(len(self.arms)):
             chosen[n] = self.arms[n]
-        first = self.arms[0]  # under exclusions the pinned arms may have no batch at all
+        first = self.arms[0]  # if arms are excluded, there may be no batch that contains the pinned ones
         return len(self.arms) if joins(self.actions, candidates, chosen[1:], len(self.arms) - 1, first) else -1
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
@@ -105,14 +114,14 @@ class Pinned(_Pins):
         return left if all_eligible(self.arms, candidates) else left[:0]
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        batch = heaviest(self.actions, _raised(self.arms, weights), candidates)
+        batch = heaviest(self.actions, _raise_pinned(self.arms, weights), candidates)
         for j in self.arms:
             if not contains(batch, len(batch), j):
                 return greedy_heaviest(self, weights, candidates)
         return batch
 
     def ceiling(self, weights: Floats, candidates: Candidates) -> float:
-        raised = _raised(self.arms, weights)
+        raised = _raise_pinned(self.arms, weights)
         bonus = raised[self.arms[0]] - weights[self.arms[0]]
         total: float = ceiling(self.actions, raised, candidates) - len(self.arms) * bonus
         return total
@@ -137,17 +146,17 @@ class Pinned(_Pins):
         for n, j in enumerate(self.arms):
             if not admits(self.actions, self.arms, n, int(j)):
                 raise InvalidArgument(
-                    "arms", f"arm {j} cannot stand beside {self.arms[:n].tolist()}", "pin arms that can", "Pinned"
+                    "arms", f"no batch contains arm {j} and {self.arms[:n].tolist()}", "pin arms of one batch", "Pinned"
                 )
 
 
-def _arms(listed: list[Any]) -> Ints:
+def _parse_arms(listed: list[Any]) -> Ints:
     return arms(listed, "arms", 2**31)
 
 
 @kernel
 def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
-    """The pinned arms and the first ``size`` of ``chosen``, without ``arm``, each once; then ``arm``."""
+    """The pinned arms and the first ``size`` arms of ``chosen``, each once and without ``arm``, followed by ``arm``."""
     batch = np.empty(len(pinned) + size + 1, np.int64)
     n = 0
     for j in pinned:
@@ -163,8 +172,8 @@ def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
 
 
 @kernel
-def _raised(pinned: Ints, weights: Floats) -> Floats:
-    """``weights``, with those of the pinned arms raised so high that no heaviest batch is without them."""
+def _raise_pinned(pinned: Ints, weights: Floats) -> Floats:
+    """Raise the weights of the pinned arms so far that every heaviest batch contains them."""
     bonus = more_than_all(weights)
     raised = weights.copy()
     for j in pinned:

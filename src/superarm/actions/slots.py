@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted, kernel
 from superarm.actions.base import heaviest, total_weight
-from superarm.actions.enumeration import maximal, tally_up
+from superarm.actions.enumeration import enumerate_maximal, sum_counts
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -19,12 +19,18 @@ class _Allowed(NamedTuple):
 
 @component
 class Slots(_Allowed):
-    """Arms that can stand in distinct slots, where every slot says who may stand in it.
+    """Batches whose arms fit into distinct slots, where every slot allows certain arms only.
 
-    ``allowed`` is (n_slots, n_arms), boolean, or a list with the arms of each slot. A batch may be played if each of
-    its arms can have a slot of its own: a transversal matroid, [EdmondsFulkerson1965]_. ``assignment`` tells who
-    stands where.
+    A batch may be played if each of its arms can be given a slot of its own: a transversal matroid,
+    [EdmondsFulkerson1965]_. ``assignment`` gives the slot of each arm of a batch.
 
+    Parameters
+    ----------
+    allowed
+        Which arms each slot allows: (n_slots, n_arms), boolean, or a list with the arms of each slot.
+
+    Examples
+    --------
     >>> page = Slots([[0, 1], [1, 2]])
     >>> list(page.batches(3))
     [(0, 1), (0, 2), (1, 2)]
@@ -35,9 +41,9 @@ class Slots(_Allowed):
     __slots__ = ()
 
     def __new__(cls, allowed: Any) -> "Slots":
-        table = _table(allowed)
+        table = _parse_allowed(allowed)
         for slot in np.flatnonzero(~table.any(axis=1)):
-            raise InvalidArgument("allowed", f"no arm may stand in slot {slot}", "drop it, or allow an arm", "Slots")
+            raise InvalidArgument("allowed", f"slot {slot} allows no arm", "drop it, or allow an arm", "Slots")
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -54,18 +60,18 @@ class Slots(_Allowed):
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
         holder = np.full(self.allowed.shape[0], -1)
         for n in range(size):
-            _seat(self.allowed, holder, chosen[n])
-        return _seat(self.allowed, holder, arm)
+            _assign_slot(self.allowed, holder, chosen[n])
+        return _assign_slot(self.allowed, holder, arm)
 
     def ceiling(self, weights: Floats, candidates: Candidates) -> float:
         return total_weight(weights, heaviest(self, weights, candidates))
 
     @interpreted
     def assignment(self, action: Any) -> Ints:
-        """The slot of each arm of ``action``; the arms of ``action`` that come first get the first slots they can."""
+        """The slot of each arm of ``action``; arms that come first in ``action`` get the first slots possible."""
         holder = np.full(self.allowed.shape[0], -1)
         for j in action:
-            if not _seat(self.allowed, holder, int(j)):
+            if not _assign_slot(self.allowed, holder, int(j)):
                 raise InvalidArgument("action", f"no slot is left for arm {j}", "give a batch that may be played")
         slots = {int(j): slot for slot, j in enumerate(holder)}
         return np.array([slots[int(j)] for j in action], np.int64)
@@ -73,15 +79,15 @@ class Slots(_Allowed):
     @interpreted
     def includes(self, action: Ints) -> bool:
         holder = np.full(self.allowed.shape[0], -1)
-        return len(action) > 0 and all(_seat(self.allowed, holder, int(j)) for j in action)
+        return len(action) > 0 and all(_assign_slot(self.allowed, holder, int(j)) for j in action)
 
     @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return maximal(self, n_arms)
+        return enumerate_maximal(self, n_arms)
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return tally_up([math.prod(1 + int(n) for n in self.allowed.sum(axis=1))])
+        return sum_counts([math.prod(1 + int(n) for n in self.allowed.sum(axis=1))])
 
     @interpreted
     def validate(self, n_arms: int) -> None:
@@ -92,10 +98,10 @@ class Slots(_Allowed):
         idle = np.flatnonzero(~self.allowed.any(axis=0))
         if idle.size or self.allowed.shape[1] < n_arms:
             arm = idle[0] if idle.size else self.allowed.shape[1]
-            raise InvalidArgument("allowed", f"arm {arm} may stand in no slot", "allow every arm somewhere", "Slots")
+            raise InvalidArgument("allowed", f"no slot allows arm {arm}", "allow every arm in some slot", "Slots")
 
 
-def _table(allowed: Any) -> Bools:
+def _parse_allowed(allowed: Any) -> Bools:
     if isinstance(allowed, np.ndarray) and allowed.dtype == np.bool_ and allowed.ndim == 2:
         return allowed.copy()
     rows = [sorted({int(j) for j in row}) for row in allowed]
@@ -108,31 +114,31 @@ def _table(allowed: Any) -> Bools:
 
 
 @kernel
-def _seat(allowed: Bools, holder: Ints, arm: int) -> bool:
-    """Give ``arm`` a slot, moving others if need be: breadth-first augmentation, [EdmondsFulkerson1965]_.
+def _assign_slot(allowed: Bools, holder: Ints, arm: int) -> bool:
+    """Give ``arm`` a slot, moving other arms if necessary: breadth-first augmentation, [EdmondsFulkerson1965]_.
 
-    ``holder`` (n_slots,) is the arm in each slot, or -1; it is left as it was if there is no way.
+    ``holder`` (n_slots,) is the arm in each slot, or -1; it is unchanged if ``arm`` cannot get one.
     """
     n_slots = len(holder)
-    wants = np.empty(n_slots + 1, np.int64)  # arms that look for a slot, in the order of asking
-    source = np.full(n_slots, -1)  # which of them reached a slot first
-    slot_of = np.full(n_slots + 1, -1)  # the slot each of them holds now
-    wants[0] = arm
-    asked = 1
+    queue = np.empty(n_slots + 1, np.int64)  # arms that need a slot, in the order of the search
+    source = np.full(n_slots, -1)  # by which of them each slot was reached first
+    slot_of = np.full(n_slots + 1, -1)  # the slot that each of them has now
+    queue[0] = arm
+    queued = 1
     at = 0
-    while at < asked:
+    while at < queued:
         for slot in range(n_slots):
-            if source[slot] >= 0 or not allowed[slot, wants[at]]:
+            if source[slot] >= 0 or not allowed[slot, queue[at]]:
                 continue
             source[slot] = at
             if holder[slot] < 0:
                 free = slot
                 while free >= 0:
                     n = source[free]
-                    holder[free] = wants[n]
+                    holder[free] = queue[n]
                     free = slot_of[n]
                 return True
-            wants[asked], slot_of[asked] = holder[slot], slot
-            asked += 1
+            queue[queued], slot_of[queued] = holder[slot], slot
+            queued += 1
         at += 1
     return False

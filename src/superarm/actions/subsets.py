@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.actions.base import greedy_heaviest, heaviest_arms
-from superarm.actions.enumeration import tally_up
+from superarm.actions.enumeration import sum_counts
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -15,6 +15,13 @@ from superarm.errors import InvalidArgument
 class Subsets(NamedTuple):
     """Any ``k`` arms: the uniform matroid.
 
+    Parameters
+    ----------
+    k
+        How many arms a batch has, at most.
+
+    Examples
+    --------
     >>> list(Subsets(2).batches(3))
     [(0, 1), (0, 2), (1, 2)]
     """
@@ -40,7 +47,8 @@ class Subsets(NamedTuple):
         return size < self.k
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        # To make room in a line of k is k moves: while k² is below n_arms, all of them cost less than to sort all arms.
+        # Inserting into a sorted list of k arms takes at most k moves: while k² is below n_arms, that is cheaper than
+        # sorting all arms.
         if self.k * self.k > len(weights):
             return greedy_heaviest(self, weights, candidates)
         return heaviest_arms(self.k, weights, candidates)
@@ -55,7 +63,7 @@ class Subsets(NamedTuple):
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return tally_up([math.comb(n_arms, self.k)])
+        return sum_counts([math.comb(n_arms, self.k)])
 
     @interpreted
     def validate(self, n_arms: int) -> None:

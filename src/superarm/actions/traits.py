@@ -1,4 +1,4 @@
-"""What an action set says of itself beyond the protocol; sets that say nothing are taken at their least."""
+"""Optional properties of action sets; where a set does not define one, the weakest value is assumed."""
 
 import math
 
@@ -11,19 +11,19 @@ def tractable(actions: Actions) -> bool:
 
 
 def exchange(actions: Actions) -> float:
-    r"""The p of a p-system: no maximal batch within any arms is more than p times as large as another one.
+    r"""The p of a p-system: within any set of arms, no maximal batch is more than p times as large as another one.
 
-    Greedy is 1/p for modular and 1/(p + 1) for monotone submodular rewards, [FisherNemhauserWolsey1978]_;
-    1 for a matroid, infinite where nothing is known.
+    Greedy has alpha = 1/p for modular and 1/(p + 1) for monotone submodular rewards, [FisherNemhauserWolsey1978]_.
+    p is 1 for a matroid, and infinite where nothing is known.
     """
     return float(getattr(actions, "exchange", 1.0 if actions.matroid else math.inf))
 
 
 def budgeted(actions: Actions) -> bool:
-    """Whether batches are what a budget buys: the set has the verbs ``cost`` and ``budget``."""
+    """Whether batches are limited by a budget: the set has the verbs ``cost`` and ``budget``."""
     return bool(getattr(actions, "budgeted", False))
 
 
 def uniform(actions: Actions) -> bool:
-    """Whether any k arms, or any k with some pinned, may be played."""
+    """Whether any k arms may be played, or any k that include the pinned ones."""
     return bool(getattr(actions, "uniform", False))

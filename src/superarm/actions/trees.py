@@ -6,15 +6,15 @@ import numpy as np
 from superarm._jit import component, interpreted
 from superarm.actions.base import heaviest, total_weight, whole_or_nothing
 from superarm.actions.graph import (
-    components,
+    check_one_edge_per_arm,
     connects,
-    ends_of,
-    forests,
-    n_trees,
-    nodes_of,
-    one_edge_per_arm,
+    count_components,
+    count_spanning_trees,
+    enumerate_forests,
+    parse_edges,
+    parse_n_nodes,
+    reject_loops,
     stays_acyclic,
-    without_loops,
 )
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
@@ -28,11 +28,20 @@ class _Graph(NamedTuple):
 
 @component
 class SpanningTrees(_Graph):
-    """The spanning trees of a connected graph: n_nodes - 1 edges that reach every node. Arms are edges.
+    """The spanning trees of a connected graph: n_nodes - 1 edges that connect all nodes. Arms are edges.
 
-    The bases of the graphic matroid, so greedy is exact for modular rewards, [Kruskal1956]_. Where the eligible
-    edges do not connect the graph there is no batch.
+    They are the bases of the graphic matroid, so greedy is exact for modular rewards, [Kruskal1956]_. If the eligible
+    edges do not connect the graph, no batch can be played.
 
+    Parameters
+    ----------
+    n_nodes
+        How many nodes the graph has.
+    edges
+        One pair of nodes, 0 to n_nodes - 1, per arm.
+
+    Examples
+    --------
     >>> list(SpanningTrees(3, [(0, 1), (1, 2), (0, 2)]).batches(3))
     [(0, 1), (0, 2), (1, 2)]
     """
@@ -40,11 +49,11 @@ class SpanningTrees(_Graph):
     __slots__ = ()
 
     def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]]) -> "SpanningTrees":
-        nodes = nodes_of(n_nodes, "n_nodes", "SpanningTrees")
-        ends = without_loops(ends_of(edges, nodes, nodes, "SpanningTrees"), "SpanningTrees")
-        if components(ends, nodes) > 1:
+        nodes = parse_n_nodes(n_nodes, "n_nodes", "SpanningTrees")
+        ends = reject_loops(parse_edges(edges, nodes, nodes, "SpanningTrees"), "SpanningTrees")
+        if count_components(ends, nodes) > 1:
             raise InvalidArgument(
-                "edges", "the graph is not connected", "add edges, or GraphicMatroid", "SpanningTrees"
+                "edges", "the graph is not connected", "add edges, or take GraphicMatroid", "SpanningTrees"
             )
         return super().__new__(cls, nodes, ends)
 
@@ -72,16 +81,16 @@ class SpanningTrees(_Graph):
     @interpreted
     def includes(self, action: Ints) -> bool:
         edges = self.ends[np.asarray(action, np.int64)]
-        return len(edges) == self.n_nodes - 1 and components(edges, self.n_nodes) == 1
+        return len(edges) == self.n_nodes - 1 and count_components(edges, self.n_nodes) == 1
 
     @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return forests(self.ends, self.n_nodes, self.n_nodes - 1)
+        return enumerate_forests(self.ends, self.n_nodes, self.n_nodes - 1)
 
     @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return n_trees(self.ends, self.n_nodes)
+        return count_spanning_trees(self.ends, self.n_nodes)
 
     @interpreted
     def validate(self, n_arms: int) -> None:
-        one_edge_per_arm(self.ends, n_arms, "SpanningTrees")
+        check_one_edge_per_arm(self.ends, n_arms, "SpanningTrees")
