@@ -3,6 +3,7 @@
 import importlib
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -40,3 +41,16 @@ def test_old_names_of_modules_are_found_with_a_warning(module, old, home, new):
 def test_unknown_names_are_unknown(module):
     with pytest.raises(AttributeError, match="nonsense"):
         importlib.import_module(module).nonsense  # noqa: B018
+
+
+def test_a_component_may_define_a_hook_under_its_old_name():
+    with pytest.warns(DeprecationWarning, match=r"Old\.lift is now called item_gain"):
+
+        @sa.component
+        class Old(NamedTuple):
+            submodular, modular = True, True
+
+            def lift(self, weight, state, q):
+                return weight * q
+
+    assert Old().item_gain(2.0, 0.0, 0.5) == 1.0

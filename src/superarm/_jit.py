@@ -20,6 +20,7 @@ from numba.extending import overload
 
 from superarm._cache import has_source, is_ours, watch
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
+from superarm._renamed import old_hooks
 from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -101,6 +102,18 @@ def interpreted(fn: F) -> F:
     return fn
 
 
+_OLD_HOOKS = {
+    "earn": "expected_reward",
+    "form": "bound_argument",
+    "keep": "save_state",
+    "lift": "item_gain",
+    "recall": "restore_state",
+    "slope": "bound_slope",
+    "widest": "max_answer_entries",
+}
+"""Optional methods of components by their names of 0.1.0."""
+
+
 def component(cls: type[T]) -> type[T]:
     """Compile the public methods of a NamedTuple, and make its constructor coerce and validate.
 
@@ -109,6 +122,7 @@ def component(cls: type[T]) -> type[T]:
     ``_check(self)``, it is called after construction and raises an error on values outside their range. A class that
     computes its fields from other arguments is a subclass of the NamedTuple that holds them, with its own ``__new__``.
     """
+    old_hooks(cls, _OLD_HOOKS)
     if not _config.DISABLE_JIT:
         methods = _compilable(cls)
         _watch(*methods.values())
