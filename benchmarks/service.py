@@ -49,7 +49,8 @@ def echo() -> Any:
 
 def service() -> Any:
     """The service on a file; ``SYNCHRONOUS=OFF`` takes durability away, to see what it costs."""
-    from superarm.service.http.app import ServiceLimits, application
+    from superarm.service.application import application
+    from superarm.service.http.service import ServiceLimits
     from superarm.service.storage.sqlite import Sqlite
 
     store = Sqlite(Path(os.environ["BENCH_DB"]))

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from superarm.service.http.app import Front
+from superarm.service.application import ServiceApp
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Front) -> AsyncIterator[httpx.AsyncClient]:
+async def serving(app: ServiceApp) -> AsyncIterator[httpx.AsyncClient]:
     """A client of ``app`` between its start and its stop."""
     to_app: asyncio.Queue = asyncio.Queue()
     from_app: asyncio.Queue = asyncio.Queue()

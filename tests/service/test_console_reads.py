@@ -8,8 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
+from superarm.service.application import application
 from superarm.service.domain.problem import ProblemState
-from superarm.service.http.app import application
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

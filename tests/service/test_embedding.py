@@ -4,7 +4,7 @@ import asyncio
 import gc
 import signal
 
-from superarm.service.http.app import application
+from superarm.service.application import application
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

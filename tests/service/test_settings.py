@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
+from superarm.service.application import application
 from superarm.service.domain.events import Changed
-from superarm.service.http.app import application
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

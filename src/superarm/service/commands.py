@@ -52,7 +52,7 @@ def _reading(db: str) -> Iterator[Any]:
 @click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 def serve(db: str, host: str, port: int, workers: int, compat: str | None, **limits: Any) -> None:
     """Serve decisions over HTTP; nothing that was acknowledged is lost."""
-    from superarm.service.http.app import ServiceLimits
+    from superarm.service.http.service import ServiceLimits
     from superarm.service.server import serve as run
 
     run(db, host, port, workers, ServiceLimits(compat=compat or "", **limits))

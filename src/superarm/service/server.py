@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from superarm.errors import SuperarmError
-from superarm.service.http.app import Front, ServiceLimits, application
+from superarm.service.application import ServiceApp, application
 from superarm.service.http.auth import Keyring
+from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.base import Store
 from superarm.service.storage.sqlite import Sqlite
 
@@ -41,7 +42,7 @@ def reader_of(db: str) -> Any:
     return store_of(db, serving=False)
 
 
-def worker() -> Front:
+def worker() -> ServiceApp:
     """The application of one worker process, as ``serve`` described it."""
     told = json.loads(os.environ[SETTINGS])
     logs()

@@ -17,6 +17,8 @@ from superarm.service.console.page import Health, Shown
 from superarm.service.console.view import View
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
+from superarm.service.http.endpoint import authenticate
+from superarm.service.http.service import Service
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -35,10 +37,10 @@ STREAM_SECONDS = 300.0
 
 
 class Console:
-    """The page on a service; ``admit(headers, key)`` gives the principal of a key or refuses."""
+    """The console of a service."""
 
-    def __init__(self, service: Any, admit: Callable[..., Any]) -> None:
-        self._service, self._admit = service, admit
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 
     def routes(self) -> list[Route]:
@@ -67,7 +69,7 @@ class Console:
             cookie.load(headers.get(b"cookie", b"").decode("latin-1"))
         except CookieError:
             cookie.clear()
-        who = self._admit(headers, cookie[COOKIE].value if COOKIE in cookie else "")
+        who = authenticate(self._service, headers, cookie[COOKIE].value if COOKIE in cookie else "")
         permit(who, "read")
         return who
 
@@ -120,7 +122,7 @@ class Console:
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         gone = asyncio.ensure_future(receive())
         seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
-        while not self._service.leaving and asyncio.get_running_loop().time() < end:
+        while not self._service.stopping and asyncio.get_running_loop().time() < end:
             now = dict(self._service.coordinator.position)
             if now != seen or quiet >= 15.0:
                 text = b": still here\n\n" if now == seen else b"event: grown\ndata: %d\n\n" % sum(now.values())
@@ -140,7 +142,7 @@ class Console:
         body = (await receive()).get("body", b"")[:4096]
         key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
         try:
-            permit(self._admit(headers, key), "read")
+            permit(authenticate(self._service, headers, key), "read")
         except RequestError as refusal:
             return await _said(send, refusal.status, page.login(refusal.message))
         key = key if _KEY.fullmatch(key) else ""  # without keys anything is admitted, and a cookie takes not everything

@@ -1,4 +1,4 @@
-"""The routes of Azure Personalizer, on the same desk: ``superarm serve --compat personalizer``."""
+"""The routes of Azure Personalizer, added by ``superarm serve --compat personalizer``."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,15 +6,16 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from superarm.service.http.app import Reply, Service, admitted, content, guarded, json_only, sent
 from superarm.service.http.auth import permit
+from superarm.service.http.endpoint import Reply, authenticate, read_body, reply_or_error, require_json, send_reply
+from superarm.service.http.service import Service
 from superarm.service.personalizer import api as azure
 
 _V1 = "/personalizer/v{version}"
 _ONE, _MANY = f"{_V1}/events/{{event}}", f"{_V1}/multislot/events/{{event}}"
 
 
-class Call:
+class PersonalizerEndpoint:
     """One of Personalizer's calls as an ASGI application; the key comes in Personalizer's header."""
 
     def __init__(
@@ -24,28 +25,28 @@ class Call:
         self._decoder = None if body is None else msgspec.json.Decoder(body)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await sent(send, await guarded(self._reply(scope, dict(scope["headers"]), receive)))
+        await send_reply(send, await reply_or_error(self._reply(scope, dict(scope["headers"]), receive)))
 
     async def _reply(self, scope: Any, headers: dict[bytes, bytes], receive: Any) -> Reply:
         key = headers.get(b"ocp-apim-subscription-key", b"").decode("latin-1")
-        who = admitted(self._service, headers, key)
+        who = authenticate(self._service, headers, key)
         permit(who, self._scope)
         limits = self._service.limits
-        data = await content(receive, headers, limits.body_bytes)
+        data = await read_body(receive, headers, limits.body_bytes)
         caller = azure.Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
         words = [scope["path_params"]["event"]] if "event" in scope["path_params"] else []
         if self._decoder is not None:
-            json_only(headers)
+            require_json(headers)
             words.append(self._decoder.decode(data))
         answer = await self._run(caller, *words)
         return Reply(self._status, b"" if answer is None else msgspec.json.encode(answer))
 
 
-def routes(service: Service) -> list[Route]:
+def personalizer_routes(service: Service) -> list[Route]:
     """Rank, reward and activate, of one slot and of many."""
 
     def route(path: str, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]]) -> Route:
-        return Route(path, Call(service, body, scope, status, run), methods=["POST"])
+        return Route(path, PersonalizerEndpoint(service, body, scope, status, run), methods=["POST"])
 
     return [
         route(f"{_V1}/rank", azure.RankRequest, "decide", 201, azure.rank),

@@ -1,0 +1,147 @@
+"""The service as an ASGI application: its routes, its lifespan and its background tasks."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from superarm.errors import SuperarmError
+from superarm.service.console.routes import Console
+from superarm.service.http.auth import permit
+from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate
+from superarm.service.http.openapi import document
+from superarm.service.http.operations import OPERATIONS
+from superarm.service.http.router import Router
+from superarm.service.http.service import Service, ServiceLimits
+from superarm.service.personalizer.routes import personalizer_routes
+from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.feedback import expire
+from superarm.service.schemas import ErrorBody, ErrorReply
+from superarm.service.storage.base import Store
+
+log = logging.getLogger("superarm.app")
+
+FOLLOW_SECONDS = 0.05
+"""How often a worker reads what other workers wrote."""
+
+
+class ServiceApp:
+    """The ASGI application: operations are found by the index, everything else by Starlette."""
+
+    def __init__(self, service: Service, operations: Router, rest: Starlette) -> None:
+        self.service = service
+        self._operations, self._rest = operations, rest
+
+    def end_streams(self) -> None:
+        """End the console's streams within a second: a server that stops waits for them before it ends the lifespan."""
+        self.service.stopping = True
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            found = self._operations.find(scope["method"], scope["path"])
+            if found is not None:
+                scope["path_params"] = found.parameters
+                await found.endpoint(scope, receive, send)
+                return
+        await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
+
+    def _report_failure(self, send: Any) -> Any:
+        """Tell the server why the service could not start, without a traceback where superarm knows the reason."""
+
+        async def send_lifespan(message: Any) -> None:
+            if message["type"] == "lifespan.startup.failed" and self.service.failure:
+                message = {**message, "message": self.service.failure}
+            await send(message)
+
+        return send_lifespan
+
+
+def application(
+    store: Store,
+    limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
+    on_ready: Callable[[], None] = lambda: None,
+) -> ServiceApp:
+    """The service on a store, as an ASGI application that can run beside others in a process.
+
+    It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
+    ``end_streams`` when the process is told to stop. ``on_ready`` is called when the state has been read.
+    """
+    service = Service(store, limits)
+    operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
+    routes = [*operations, *_pages(service), *Console(service).routes()]
+    if limits.compat == "personalizer":
+        routes += personalizer_routes(service)
+    rest = Starlette(routes=routes, lifespan=lambda _: _lifespan(service, on_ready), exception_handlers=_NO_ROUTE)
+    return ServiceApp(service, Router(operations), rest)
+
+
+def _pages(service: Service) -> list[Route]:
+    openapi = msgspec.json.encode(document(OPERATIONS))
+
+    def metrics(headers: Headers) -> tuple[int, bytes]:
+        permit(authenticate(service, headers), "read")
+        return 200, service.metrics.text()
+
+    return [
+        Route("/health", Page(lambda _: health(service)), methods=["GET"]),
+        Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
+        Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
+    ]
+
+
+def health(service: Service) -> tuple[int, bytes]:
+    """200 while decisions can be made, 503 before and after."""
+    ready = service.coordinator.ready
+    state = {"status": "ok" if ready else "starting", "worker": service.store.worker}
+    return (200 if ready else 503), msgspec.json.encode(state)
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(service: Service, on_ready: Callable[[], None]) -> AsyncIterator[None]:
+    try:
+        await service.coordinator.start()
+    except SuperarmError as error:
+        service.failure = str(error)
+        service.store.close()
+        raise
+    on_ready()
+    tasks = [asyncio.create_task(expire(service.coordinator)), asyncio.create_task(_follow(service.coordinator))]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await service.coordinator.stop()
+
+
+async def _follow(coordinator: Coordinator) -> None:
+    """Apply what other workers write, as long as the process runs."""
+    while coordinator.store.shared:
+        try:
+            await coordinator.catch_up()
+        except Exception:
+            log.exception("the events of other workers cannot be read")
+            await asyncio.sleep(1.0)
+        await asyncio.sleep(FOLLOW_SECONDS)
+
+
+async def _no_route(request: Any, error: Any) -> Response:
+    texts = {404: ("unknown", "there is nothing here; see /openapi.json"), 405: ("method", "not with this method")}
+    code, message = texts[error.status_code]
+    body = msgspec.json.encode(ErrorReply(ErrorBody(code, message)))
+    headers = {"allow": ", ".join(sorted(_methods(request)))} if error.status_code == 405 else None
+    return Response(body, error.status_code, headers, "application/json")
+
+
+def _methods(request: Any) -> set[str]:
+    """All methods that the routes of a path take: each of them knows only its own."""
+    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in fitting for method in route.methods}
+
+
+_NO_ROUTE: Any = {404: _no_route, 405: _no_route}

@@ -1,0 +1,201 @@
+"""From an HTTP request to a reply: authentication, body, decoding, the handler, encoding and errors.
+
+These are plain ASGI applications, without Starlette's request and response objects, which cost more than a decision.
+"""
+
+import functools
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, get_args
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from superarm.errors import InvalidArgument
+from superarm.service.domain.spec import Late, Mode, PolicyName, RewardName
+from superarm.service.errors import RequestError
+from superarm.service.http.auth import Principal, permit
+from superarm.service.http.handlers import Call
+from superarm.service.http.operations import Operation
+from superarm.service.http.service import Service
+from superarm.service.schemas import ErrorBody, ErrorReply
+
+log = logging.getLogger("superarm.app")
+
+LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
+
+Headers = dict[bytes, bytes]
+
+
+class Reply(NamedTuple):
+    """A response: status, body, media type and further headers."""
+
+    status: int
+    body: bytes
+    media: bytes = b"application/json"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Endpoint:
+    """One operation as an ASGI application."""
+
+    def __init__(self, service: Service, operation: Operation) -> None:
+        self._service, self._operation = service, operation
+        self._raw = operation.body is bytes
+        self._decoder = None if operation.body in (None, bytes) else msgspec.json.Decoder(operation.body)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        started = time.perf_counter()
+        reply = await reply_or_error(self._reply(scope, dict(scope["headers"]), receive))
+        await send_reply(send, reply)
+        self._service.metrics.observe(self._operation, reply.status, time.perf_counter() - started)
+
+    async def _reply(self, scope: Any, headers: Headers, receive: Any) -> Reply:
+        service, operation = self._service, self._operation
+        who = authenticate(service, headers)
+        permit(who, operation.scope)
+        body: Any = await read_body(receive, headers, service.limits.body_bytes)
+        if self._decoder is not None:
+            require_json(headers)
+            body = self._decoder.decode(body)
+        elif self._raw:
+            require_json(headers)
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+        call = Call(service.coordinator, who, scope["path_params"], query, body, service.limits.problems)
+        status, answer = await operation.handler(call)
+        if self._raw:
+            return Reply(status, answer, b"application/x-ndjson")
+        return Reply(status, msgspec.json.encode(answer))
+
+
+class Page:
+    """Something to read that is not an operation: health, metrics, the OpenAPI document.
+
+    ``read`` takes the headers of the request and returns a status and a body.
+    """
+
+    def __init__(self, read: Callable[[Headers], tuple[int, bytes]], media: bytes = b"application/json") -> None:
+        self._read, self._media = read, media
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send_reply(send, await reply_or_error(self._reply(dict(scope["headers"]))))
+
+    async def _reply(self, headers: Headers) -> Reply:
+        status, body = self._read(headers)
+        return Reply(status, body, self._media)
+
+
+def authenticate(service: Service, headers: Headers, key: str | None = None) -> Principal:
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit.
+
+    A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
+    send the origin with every request that could change something, other programs send none.
+    """
+    if key is None and b"authorization" in headers:
+        word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
+        key = key if word.lower() == "bearer" else ""
+    who = service.keyring.principal(key)
+    if not service.keyring.required:
+        host = headers.get(b"host", b"localhost")
+        if not _is_loopback(host):
+            name = host.decode("latin-1")
+            raise RequestError(
+                403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != host:
+            name = origin.decode("latin-1")
+            raise RequestError(
+                403, "forbidden", f"origin {name!r}: without keys only the service's own page is answered"
+            )
+    service.rates.take(who.key)
+    return who
+
+
+@functools.lru_cache(64)
+def _is_loopback(host: bytes) -> bool:
+    name = host if host.endswith(b"]") else host.rpartition(b":")[0] or host
+    return name in LOOPBACK
+
+
+async def read_body(receive: Any, headers: Headers, limit: int) -> bytes:
+    """The body of a request; 413 if it is larger than ``limit`` bytes."""
+    announced = headers.get(b"content-length", b"0")
+    if not announced.isdigit() or int(announced) > limit:
+        raise RequestError(413, "too_large", f"the body is above {limit} bytes")
+    chunks, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RequestError(400, "gone", "the client closed the connection")
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise RequestError(413, "too_large", f"the body is above {limit} bytes")
+        chunks.append(chunk)
+        more = message.get("more_body", False)
+    return b"".join(chunks) if len(chunks) > 1 else chunks[0]
+
+
+def require_json(headers: Headers) -> None:
+    """Refuse with 415 a body that is not declared as JSON."""
+    media = headers.get(b"content-type", b"")
+    if media == b"application/json":
+        return
+    media = media.partition(b";")[0].strip().lower()
+    if media not in (b"application/json", b"application/x-ndjson"):
+        raise RequestError(415, "media_type", "send Content-Type: application/json (curl: use --json)")
+
+
+async def reply_or_error(reply: Awaitable[Reply]) -> Reply:
+    """The awaited reply, or the reply that reports the exception it raised."""
+    try:
+        return await reply
+    except RequestError as error:
+        return error_reply(error)
+    except msgspec.ValidationError as error:
+        return error_reply(RequestError(422, "invalid", explain(str(error))))
+    except InvalidArgument as error:
+        return error_reply(RequestError(422, "invalid", str(error)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return error_reply(RequestError(400, "malformed", f"the body is not JSON: {error}"))
+    except Exception:
+        log.exception("a request failed")
+        return error_reply(RequestError(500, "internal", "the service failed; its log has the details"))
+
+
+_CHOICES: dict[str, Any] = {"policy.name": PolicyName, "reward.name": RewardName, "mode": Mode, "late": Late}
+_UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
+
+
+def explain(message: str) -> str:
+    """The decoder's message; if it is about a choice that does not exist, with the choices that do.
+
+    >>> explain("Invalid enum value 'soon' - at `$.settings.late`")
+    "settings.late: unknown 'soon'; give one of ignore, learn"
+    """
+    found = _UNKNOWN_CHOICE.fullmatch(message)
+    for field, choices in _CHOICES.items():
+        if found is not None and f".{found[2]}".endswith(f".{field}"):
+            return f"{found[2]}: unknown {found[1]}; give one of {', '.join(get_args(choices))}"
+    return message
+
+
+def error_reply(error: RequestError) -> Reply:
+    """The reply that reports an error."""
+    headers = list[tuple[bytes, bytes]]()
+    if error.retry_after is not None:
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    if error.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    body = msgspec.json.encode(ErrorReply(ErrorBody(error.code, error.message)))
+    return Reply(error.status, body, headers=tuple(headers))
+
+
+async def send_reply(send: Any, reply: Reply) -> None:
+    """Send a reply as ASGI messages."""
+    headers = [(b"content-type", reply.media), (b"content-length", str(len(reply.body)).encode()), *reply.headers]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

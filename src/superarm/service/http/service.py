@@ -1,0 +1,55 @@
+"""What all endpoints of one process share."""
+
+from typing import NamedTuple
+
+from superarm.service.http.auth import Keyring, RateLimits
+from superarm.service.http.metrics import Metrics
+from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
+from superarm.service.storage.base import Store
+
+
+class ServiceLimits(NamedTuple):
+    """The settings of a process of the service.
+
+    Parameters
+    ----------
+    body_bytes
+        The size of the largest request body.
+    per_second
+        The average number of requests per second that a key may send; None for no limit.
+    problems
+        The number of problems that a tenant may have.
+    queue
+        The number of events that may wait for a commit.
+    compat
+        ``"personalizer"`` to answer Azure Personalizer's calls, too.
+    ignore_features
+        Whether features in Personalizer's calls are ignored instead of refused.
+    snapshot_every
+        The number of events between two snapshots.
+    """
+
+    body_bytes: int = 8 * 1024 * 1024
+    per_second: float | None = None
+    problems: int = 1_000
+    queue: int = 10_000
+    compat: str = ""
+    ignore_features: bool = False
+    snapshot_every: int = SNAPSHOT_EVERY
+
+
+class Service:
+    """The coordinator, the keys, the rate limits and the metrics of one process.
+
+    ``stopping`` is set when the process is told to stop; streams of the console end when they see it. ``failure``
+    says why the service could not start.
+    """
+
+    def __init__(self, store: Store, limits: ServiceLimits) -> None:
+        self.store, self.limits = store, limits
+        self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every)
+        self.keyring = Keyring(store)
+        self.rates = RateLimits(limits.per_second)
+        self.metrics = Metrics(self.coordinator)
+        self.stopping = False
+        self.failure = ""
