@@ -1,7 +1,8 @@
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from superarm._jit import component, interpreted, kernel
 from superarm.actions.base import all_eligible, heaviest, total_weight, whole_or_nothing
@@ -50,7 +51,7 @@ class Explicit(_Table):
 
     def __new__(cls, actions: Iterable[Iterable[int]]) -> "Explicit":
         try:
-            batches = [np.asarray(list(action)) for action in actions]
+            batches: list[NDArray[Any]] = [np.asarray(list(action)) for action in actions]
         except TypeError:
             raise InvalidArgument("actions", "not a list of batches", "give a list of lists of arms") from None
         if not batches or any(len(batch) == 0 for batch in batches):

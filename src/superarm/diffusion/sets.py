@@ -128,7 +128,7 @@ def select(sets: Sets, home: Ints, candidates: Candidates, chosen: Ints, size: i
 
     Greedy maximum coverage, [TangShiXiao2015]_ (Algorithm 1). Equals go to the node with fewest pulls, then the lowest.
     """
-    n_nodes, n_sets, n_groups = len(home), len(sets.start) - 1, home.max() + 1
+    n_nodes, n_sets, n_groups = len(home), len(sets.start) - 1, int(home.max()) + 1
     held = by_node(sets, n_groups)
     count, free, hit = np.empty(n_groups, np.int64), candidates.eligible.copy(), np.zeros(n_sets, np.bool_)
     for group in range(n_groups):
