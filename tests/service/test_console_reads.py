@@ -52,9 +52,9 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
 async def unchanged(http: httpx.AsyncClient, learner: ProblemState) -> None:
     """Look at the page, and compare the policy's memory with what it was before."""
     learner.tally  # noqa: B018 - what is not counted yet is counted now
-    before = leaves(learner.memory)
+    before = leaves(learner.learner.memory)
     assert (await http.get("/?problem=p")).status_code == 200
-    for mine, theirs in zip(leaves(learner.memory), before, strict=True):
+    for mine, theirs in zip(leaves(learner.learner.memory), before, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.service.domain import slate as slates
 from superarm.service.domain.events import Created
-from superarm.service.domain.planning import plan_decision
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError
+from superarm.service.runtime.planning import plan_decision
 from superarm.service.schemas import AskBody, SlotBody
 from superarm.streams import Stream
 from superarm.tally import Feedback
@@ -54,7 +54,7 @@ def agent_of(learner, id, actions=None):
 
 def ask(learner, id="d", **wish):
     slots = [SlotBody(name, excluded) for name, excluded in wish.pop("slots", {}).items()] or None
-    return plan_decision(learner, "p", id, AskBody(id=id, slots=slots, **wish), "")
+    return plan_decision(learner, "p", id, AskBody(id=id, slots=slots, **wish), "", 0)
 
 
 def names(action):

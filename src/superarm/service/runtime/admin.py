@@ -13,7 +13,6 @@ from superarm.learner.growth import with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.domain.planning import arm_numbers
 from superarm.service.domain.problem import ProblemState, grown, past
 from superarm.service.domain.spec import (
     MAX_ARMS,
@@ -30,6 +29,7 @@ from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
 from superarm.support import Sparse
 

@@ -12,13 +12,13 @@ import msgspec
 from superarm.actions import Pinned
 from superarm.service.domain.compilation import compile_actions
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.planning import wish_of
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
+from superarm.service.runtime.planning import wish_of
 from superarm.service.schemas import AskBody
 
 

@@ -1,21 +1,19 @@
 """What arrives in one turn of the event loop: asks chosen by one call of the kernel, events written by one commit."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from superarm.service.domain.ledger import LogEntry
-from superarm.service.domain.planning import plan_decision
+from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import certain
-from superarm.service.errors import RequestError, overloaded
+from superarm.service.errors import RequestError
+from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.planning import plan_decision
 from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
 from superarm.service.schemas import AskBody
-
-if TYPE_CHECKING:
-    from superarm.service.runtime.coordinator import Coordinator
 
 MAX_COMMIT_EVENTS = 64
 """As many as are worth a commit of their own."""
@@ -46,10 +44,12 @@ class Batcher:
     """Collects asks and events until the event loop comes round again, or until there are ``MAX_COMMIT_EVENTS``.
 
     So a burst goes to the log in several commits: while one runs, the rest is read, and the first answers are sent.
+    ``submit`` passes events to the writer, or raises ``RequestError``; ``n_pending`` counts the pending decisions of a
+    problem.
     """
 
-    def __init__(self, coordinator: "Coordinator") -> None:
-        self._desk = coordinator
+    def __init__(self, submit: Callable[[list[WriteRequest]], None], n_pending: Callable[[Key], int]) -> None:
+        self._submit, self._n_pending = submit, n_pending
         self._asks: list[QueuedAsk] = []
         self._commands: list[WriteRequest] = []
         self._due = False
@@ -82,9 +82,7 @@ class Batcher:
         if not commands:
             return
         try:
-            if not self._desk.ready:
-                raise overloaded("the service is starting or stopping; try again")
-            self._desk.writer.submit(commands)
+            self._submit(commands)
         except RequestError as refusal:
             fail_all(commands, refusal)
 
@@ -101,7 +99,7 @@ class Batcher:
         for n, ask in enumerate(asks):
             try:
                 slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
-                asked = plan_decision(learner, ask.name, ask.id, ask.body, ask.digest, slate)
+                asked = plan_decision(learner, ask.name, ask.id, ask.body, ask.digest, now_ms(), slate)
             except Exception as error:
                 ask.done.set_exception(error)
                 continue
@@ -112,7 +110,7 @@ class Batcher:
 
     def _room(self, ask: QueuedAsk) -> int:
         """How many more decisions of the problem may wait for feedback."""
-        waiting = self._desk.ledger.n_pending.get((ask.tenant, ask.name), 0) + len(ask.learner.reserved)
+        waiting = self._n_pending((ask.tenant, ask.name)) + len(ask.learner.reserved)
         return max(0, ask.learner.settings.max_pending - waiting)
 
 

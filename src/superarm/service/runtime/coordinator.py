@@ -48,7 +48,7 @@ class Coordinator:
         self.locks = StreamLocks()
         self._since_snapshot = 0
         self._catching = asyncio.Lock()
-        self.batcher = Batcher(self)
+        self.batcher = Batcher(self._submit, self._n_pending)
         self.ready = False
 
     async def start(self) -> None:
@@ -86,6 +86,14 @@ class Coordinator:
         self.batcher.post(make_write(LogEntry(tenant, kind, stream, step, event), done))
         if not await done:
             raise StepTaken
+
+    def _submit(self, writes: list[WriteRequest]) -> None:
+        if not self.ready:
+            raise overloaded("the service is starting or stopping; try again")
+        self.writer.submit(writes)
+
+    def _n_pending(self, problem: Key) -> int:
+        return self.ledger.n_pending.get(problem, 0)
 
     def committed(self, batch: list[WriteRequest], kept: list[int]) -> None:
         """The writer's report: let what is in the log count, then answer."""

@@ -9,11 +9,11 @@ from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ALL, UNSEEN, Told, Unit
 from superarm.service.domain.ledger import Key
-from superarm.service.domain.planning import arm_numbers
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ActivateBody, AppliedReply, TellBody, UnitBody
 
 log = logging.getLogger("superarm.telling")

@@ -10,14 +10,16 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, slot_table
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
-from superarm.service.runtime.clock import now_ms
 from superarm.service.schemas import AskBody
 
 
 def plan_decision(
-    learner: ProblemState, name: str, id: str, body: AskBody, digest: str, slate: Slate | None = None
+    learner: ProblemState, name: str, id: str, body: AskBody, digest: str, now: int, slate: Slate | None = None
 ) -> Asked:
-    """The event of a decision: the slate of the policy (``slate``, if it is known), or the baseline's."""
+    """The event of a decision: the slate of the policy (``slate``, if it is known), or the baseline's.
+
+    ``now`` is the time in wall-clock milliseconds, for people who read the log.
+    """
     settings = learner.settings
     wish = None if slate is not None else wish_of(learner, body)
     slate = choose_slate(learner, id, wish) if wish is not None else slate
@@ -31,7 +33,7 @@ def plan_decision(
     table = None if baseline is not None or wish is None else wish.slots
     table = learner.problem.actions.allowed if isinstance(learner.problem.actions, Slots) else table
     return Asked(
-        at=now_ms(),
+        at=now,
         problem=name,
         id=id,
         body=digest,
