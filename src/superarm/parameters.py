@@ -34,3 +34,8 @@ def fraction(component: Any, *fields: str) -> None:
             raise InvalidArgument(
                 field, f"{value} is outside [0, 1]", "give a share in [0, 1]", type(component).__name__
             )
+
+
+def has_method(value: Any, name: str) -> bool:
+    """Whether ``value``, an object and not a class, has a method of this name."""
+    return not isinstance(value, type) and callable(getattr(value, name, None))

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.actions import Actions
+from superarm.actions.traits import is_action_set, uniform
 from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
+from superarm.rewards.traits import is_reward
 from superarm.support import Dense, Sparse, Support, size
 from superarm.tally import Tally, from_data, from_prior
 
@@ -63,10 +65,10 @@ class Problem(_Fields):
     ) -> "Problem":
         for name, value in (("n_arms", n_arms), ("n_items", n_items)):
             if count(value, name, 1) >= MAX_DIMENSION:
-                raise InvalidArgument(name, f"{value!r} is too large", f"give an int below {MAX_DIMENSION}")
-        if not callable(getattr(reward, "join", None)) or isinstance(reward, type):
+                raise InvalidArgument(name, f"{value!r} is not small enough", f"give an int below {MAX_DIMENSION}")
+        if not is_reward(reward):
             raise InvalidArgument("reward", f"{reward!r} is not a reward", "give e.g. Coverage()")
-        if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):
+        if not is_action_set(actions):
             raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)")
         actions.validate(int(n_arms))
         terms = Terms(_weights(weights, int(n_items)), _support(support, int(n_arms), int(n_items)))
@@ -74,6 +76,11 @@ class Problem(_Fields):
 
     def __reduce__(self) -> Any:
         return type(self)._make, (tuple(self),)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether any k arms may be played."""
+        return uniform(self.actions)
 
     @property
     def k(self) -> int:

@@ -19,10 +19,12 @@ from superarm.environments import AnswerBuffer, Environment, draw
 from superarm.errors import SuperarmError
 from superarm.indices import Index, unclipped
 from superarm.oracles import Oracle, maximize
+from superarm.parameters import has_method
 from superarm.policies import Policy, learn
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.rewards.base import derivative, item_gain, join, start, worth
+from superarm.rewards.traits import monotone
 from superarm.simulation.engine import rounds
 from superarm.streams import Stream, new_stream, run_streams, seek, uniform
 from superarm.support import Support, length
@@ -55,7 +57,7 @@ def check(component: Any) -> None:
         "choose": check_policy,
         "draw": check_environment,
     }
-    found = [run for method, run in families.items() if callable(getattr(component, method, None))]
+    found = [run for method, run in families.items() if has_method(component, method)]
     _require(found, "a component has the methods of a family", component=component)
     for run in found:
         run(component)
@@ -101,7 +103,7 @@ def check_reward(reward: Reward, k: int = 5) -> None:
         difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
         gain = item_gain(reward, weight, state, q)
         _require(abs(gain - difference) <= 1e-9 * weight, "lift is a difference of worth", state=state, q=q)
-        harmless = gain >= 0.0 or not getattr(reward, "monotone", True)
+        harmless = gain >= 0.0 or not monotone(reward)
         _require(harmless, "an arm never takes worth away", state=state, q=q)
         early = item_gain(reward, weight, start(reward, weight), q)
         if reward.submodular:

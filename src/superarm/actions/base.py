@@ -49,8 +49,31 @@ class Actions(Protocol):
         ...
 
 
-class Optional(Protocol):
-    """What an action set may define if it can do better than joining arms one by one."""
+class ActionHooks(Protocol):
+    """Methods that an action set may define beyond :class:`Actions`; ``traits`` and the verbs below have the defaults.
+
+    They are for sets that can do better than letting arms join one by one.
+    """
+
+    @property
+    def tractable(self) -> bool:
+        """Whether ``heaviest`` is exact; by default, whether the set is a matroid."""
+        ...
+
+    @property
+    def exchange(self) -> float:
+        """The p of a p-system: 1 for a matroid, infinite by default."""
+        ...
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether batches are what a budget buys, with ``cost`` and ``budget``; False by default."""
+        ...
+
+    @property
+    def uniform(self) -> bool:
+        """Whether any k arms, or any k with some pinned, may be played; False by default."""
+        ...
 
     def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
         """``admits`` when only eligible arms may complete the batch; the same unless batches must be complete."""
@@ -262,12 +285,12 @@ def all_eligible(action: Ints, candidates: Candidates) -> bool:
 
 admits = verb(Actions.admits)
 capacity = verb(Actions.capacity)
-joins: verb[..., bool] = verb(Optional.joins, default=_admits)
-pins: verb[..., int] = verb(Optional.pins, default=_no_pins)
-remnant: verb[..., Ints] = verb(Optional.remnant, default=_eligible_part)
-heaviest: verb[..., Ints] = verb(Optional.heaviest, default=greedy_heaviest)
-ceiling: verb[..., float] = verb(Optional.ceiling, default=_top)
-cost: verb[..., float] = verb(Optional.cost)
-budget: verb[..., float] = verb(Optional.budget)
-cover: verb[..., Ints] = verb(Optional.cover, default=_cover)
-sample: verb[..., Ints] = verb(Optional.sample, default=_sample)
+joins: verb[..., bool] = verb(ActionHooks.joins, default=_admits)
+pins: verb[..., int] = verb(ActionHooks.pins, default=_no_pins)
+remnant: verb[..., Ints] = verb(ActionHooks.remnant, default=_eligible_part)
+heaviest: verb[..., Ints] = verb(ActionHooks.heaviest, default=greedy_heaviest)
+ceiling: verb[..., float] = verb(ActionHooks.ceiling, default=_top)
+cost: verb[..., float] = verb(ActionHooks.cost)
+budget: verb[..., float] = verb(ActionHooks.budget)
+cover: verb[..., Ints] = verb(ActionHooks.cover, default=_cover)
+sample: verb[..., Ints] = verb(ActionHooks.sample, default=_sample)

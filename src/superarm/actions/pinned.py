@@ -55,7 +55,7 @@ class Pinned(_Pins):
     __slots__ = ()
 
     def __new__(cls, actions: Actions, arms: Iterable[int]) -> "Pinned":
-        if not callable(getattr(actions, "admits", None)) or isinstance(actions, type):
+        if not traits.is_action_set(actions):
             raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)", "Pinned")
         if isinstance(actions, Pinned):
             raise InvalidArgument("actions", "they are pinned already", "pin all arms at once", "Pinned")

@@ -1,8 +1,16 @@
-"""Optional properties of action sets; where a set does not define one, the weakest value is assumed."""
+"""Optional properties of action sets, with one accessor each; where a set does not define one, the weakest value is
+assumed. ``ActionHooks`` declares them."""
 
 import math
+from typing import Any
 
 from superarm.actions.base import Actions
+from superarm.parameters import has_method
+
+
+def is_action_set(value: Any) -> bool:
+    """Whether ``value`` is an action set, rather than a class of them or something else."""
+    return has_method(value, "admits")
 
 
 def tractable(actions: Actions) -> bool:

@@ -7,7 +7,6 @@ from superarm.environments.base import (
     answer,
     draw,
     expected_reward,
-    has_own_reward,
     max_answer_entries,
     means,
     respond,
@@ -22,6 +21,7 @@ from superarm.environments.positions import DependentClick, PositionBased
 from superarm.environments.replay import Replay
 from superarm.environments.swinging import Swinging
 from superarm.environments.switching import Switching
+from superarm.environments.traits import has_own_reward
 
 __all__ = [
     "AnswerBuffer",

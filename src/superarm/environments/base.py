@@ -21,8 +21,7 @@ class Environment(Protocol):
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         """Write the outcome of round ``t``, row after row in the order of ``action``.
 
-        ``seen`` comes filled with True; an environment that hides entries sets them False, and has a class
-        attribute ``partial = True``.
+        ``seen`` comes filled with True; an environment that hides entries sets them False, and is ``partial``.
         """
         ...
 
@@ -39,9 +38,27 @@ class AnswerBuffer(NamedTuple):
     observed: Ints
 
 
-class Optional(Protocol):
-    """What an environment may define if a batch shows other arms than its own, is worth more than its items, or if its
-    means change."""
+class EnvironmentHooks(Protocol):
+    """Methods that an environment may define beyond :class:`Environment`; ``traits`` and the verbs have the defaults.
+
+    They are for environments that hide entries, whose batches show other arms than their own or are worth more than
+    their items, or whose means change.
+    """
+
+    @property
+    def partial(self) -> bool:
+        """Whether some entries of an answer may not be seen; False by default."""
+        ...
+
+    @property
+    def free_samples(self) -> int:
+        """How often every arm is shown before the first round; 0 by default."""
+        ...
+
+    @property
+    def has_own_reward(self) -> bool:
+        """Whether ``expected_reward`` says more than the reward; by default, whether the method is defined."""
+        ...
 
     def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
         """Fill in ``sheet`` for round ``t``; how many arms were observed, or -1 if they are those of ``action``."""
@@ -53,6 +70,10 @@ class Optional(Protocol):
 
     def expected_reward(self, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
         """The true expected reward of ``action``, where it is not ``default``: what the reward says at the means."""
+        ...
+
+    def best(self, problem: Any) -> tuple[float, float] | None:
+        """What the best batch of ``problem`` is worth, at least and at most; plain Python."""
         ...
 
     def changes(self, horizon: int) -> Ints:
@@ -101,14 +122,9 @@ def flip(support: Support, p: Floats, action: Ints, t: int, stream: Stream, outc
 
 draw = verb(Environment.draw)
 means = verb(Environment.means)
-answer: verb[..., int] = verb(Optional.answer, default=_draw_batch)
-max_answer_entries: verb[..., int] = verb(Optional.max_answer_entries, default=_widest_batch)
-expected_reward: verb[..., float] = verb(Optional.expected_reward, default=_as_told)
-
-
-def has_own_reward(environment: Any) -> bool:
-    """Whether the world says itself what a batch earns, or the one inside it does."""
-    return hasattr(getattr(environment, "environment", environment), "expected_reward")
+answer: verb[..., int] = verb(EnvironmentHooks.answer, default=_draw_batch)
+max_answer_entries: verb[..., int] = verb(EnvironmentHooks.max_answer_entries, default=_widest_batch)
+expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_as_told)
 
 
 def respond(environment: Environment, support: Support, action: Ints, t: int, stream: Stream) -> Feedback:

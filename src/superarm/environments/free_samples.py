@@ -2,6 +2,7 @@ from typing import Any, NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.arrays import Bools, Floats, Ints
+from superarm.environments import traits
 from superarm.environments.base import (
     AnswerBuffer,
     Environment,
@@ -33,7 +34,15 @@ class FreeSamples(NamedTuple):
 
     @property
     def partial(self) -> bool:
-        return bool(getattr(self.environment, "partial", False))
+        return traits.partial(self.environment)
+
+    @property
+    def free_samples(self) -> int:
+        return self.n
+
+    @property
+    def has_own_reward(self) -> bool:
+        return traits.has_own_reward(self.environment)
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         draw(self.environment, support, action, t, stream, outcome, seen)
@@ -53,4 +62,4 @@ class FreeSamples(NamedTuple):
     @interpreted
     def best(self, problem: Any) -> tuple[float, float] | None:
         """What the best batch is worth, if the world itself tells."""
-        return self.environment.best(problem) if hasattr(self.environment, "best") else None
+        return traits.known_best(self.environment, problem)

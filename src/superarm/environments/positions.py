@@ -148,7 +148,7 @@ class PositionBased(NamedTuple):
 
 def _table(p: Floats, problem: Any) -> Floats:
     """The parameters as (n_arms, n_items), where any k arms make a list."""
-    if not getattr(problem.actions, "uniform", False):
+    if not problem.uniform:
         raise InvalidArgument("target", "the best list is not known here", 'measure against "oracle", or take Subsets')
     table = np.zeros((problem.n_arms, problem.n_items))
     for j in range(problem.n_arms):

@@ -70,7 +70,7 @@ class Learner:
         arms: Sequence[str] | None = None,
         items: Sequence[str] | None = None,
     ) -> None:
-        if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
+        if not traits.is_policy(policy):
             raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
         self.policy = policy
         self.arms = names_for(arms, problem.n_arms, "arms")

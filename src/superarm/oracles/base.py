@@ -42,6 +42,15 @@ class Oracle(Protocol):
         ...
 
 
+class OracleHooks(Protocol):
+    """What an oracle may define beyond :class:`Oracle`; ``traits`` has the default."""
+
+    @property
+    def ranking(self) -> bool:
+        """Whether it only ranks arms, so that parameters may be any numbers, as of an index that is not clipped."""
+        ...
+
+
 maximize = verb(Oracle.maximize)
 
 

@@ -14,6 +14,7 @@ from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.oracles.gains import batch_states, gains
 from superarm.problem import Problem
 from superarm.rewards import initial_states, join_arm, value_of_states
+from superarm.rewards.traits import additive, monotone
 from superarm.streams import new_stream
 
 STAGES = 8
@@ -92,11 +93,11 @@ def upper_bound(problem: Problem, p: Any, action: Any) -> float:
 
 
 def _certificate(problem: Problem, q: Floats, candidates: Candidates, action: Ints) -> Certificate:
-    if hasattr(problem.reward, "value"):
+    if not additive(problem.reward):
         raise InvalidArgument("problem", "its reward is not a sum over items", "certificates are for those that are")
     value = value_of_states(problem.reward, problem.terms, batch_states(problem, q, action))
     high = everything(problem, q, candidates)
-    if not getattr(problem.reward, "monotone", True):  # every arm takes worth away: nothing is the most
+    if not monotone(problem.reward):  # every arm takes worth away: nothing is the most
         high = value_of_states(problem.reward, problem.terms, initial_states(problem.reward, problem.terms))
     if problem.reward.submodular:
         high = min(high, bound(problem, q, candidates, action, 0))

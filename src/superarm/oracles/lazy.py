@@ -13,6 +13,7 @@ from superarm.oracles.greedy import greedy_guarantee
 from superarm.parameters import positive
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
+from superarm.rewards.traits import gains_shrink
 from superarm.streams import Stream
 
 _LEAST = -1e300
@@ -87,7 +88,7 @@ class LazyGreedy(NamedTuple):
     def fit(self, problem: Problem) -> "LazyGreedy":
         if not problem.reward.submodular:
             raise InvalidArgument("oracle", "LazyGreedy needs a submodular reward", "take Greedy() or Exhaustive()")
-        return self._replace(slack=1.0) if getattr(problem.reward, "gains_shrink", False) else self
+        return self._replace(slack=1.0) if gains_shrink(problem.reward) else self
 
 
 @kernel

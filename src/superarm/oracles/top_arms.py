@@ -5,6 +5,7 @@ from superarm.actions import heaviest
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
+from superarm.oracles import traits
 from superarm.oracles.base import Guarantee, Oracle, maximize
 from superarm.problem import Problem
 from superarm.streams import Stream
@@ -62,7 +63,7 @@ class Reversed(NamedTuple):
 
     @property
     def ranking(self) -> bool:
-        return bool(getattr(self.oracle, "ranking", False))
+        return traits.ranking(self.oracle)
 
     def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         return maximize(self.oracle, problem, q, candidates, stream)[::-1].copy()

@@ -54,8 +54,29 @@ class Policy(Protocol):
         ...
 
 
-class Optional(Protocol):
-    """What a policy may tell of itself."""
+class PolicyHooks(Protocol):
+    """What a policy may define beyond :class:`Policy`; ``traits`` and ``policy_state`` have the defaults."""
+
+    @property
+    def intake(self) -> Any:
+        """How outcomes are recorded, an ``Intake``: as they are, by default."""
+        ...
+
+    def plain(self, problem: Problem) -> Policy:
+        """``fit`` without devices for speed; ``fit`` itself by default."""
+        ...
+
+    def save_state(self, memory: Any) -> Any:
+        """What cannot be computed anew from the tally, a ``PolicyState``; nothing by default."""
+        ...
+
+    def restore_state(self, memory: Any, held: Any) -> None:
+        """Put what was saved into a memory just prepared."""
+        ...
+
+    def age(self, memory: Any, t: int) -> int:
+        """How many blocks of rounds ago round ``t`` was, for policies that forget."""
+        ...
 
     @property
     def caveat(self) -> str:

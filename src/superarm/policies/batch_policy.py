@@ -9,6 +9,7 @@ from superarm.candidates import Candidates
 from superarm.intake import Exact
 from superarm.oracles import Guarantee
 from superarm.oracles.gains import before
+from superarm.policies import traits
 from superarm.policies.base import Round, any_unsampled, first_batch
 from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
 from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
@@ -35,7 +36,7 @@ class BatchPolicy(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return str(getattr(self.hope, "caveat", ""))
+        return traits.caveat(self.hope)
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         memory = estimate_arms(problem, tally)

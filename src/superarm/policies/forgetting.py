@@ -64,7 +64,7 @@ class Forgetting(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return str(getattr(self.policy, "caveat", ""))
+        return traits.caveat(self.policy)
 
     def prepare(self, problem: Problem, tally: Tally) -> RoundBlocks:
         n, arms, entries = len(self.weights), problem.n_arms, len(tally.total)

@@ -3,9 +3,11 @@ from typing import NamedTuple
 from superarm._jit import component, interpreted, lean
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import Index, traits, unclipped
+from superarm.indices import Index, unclipped
+from superarm.indices.traits import caveat
 from superarm.intake import Exact, Intake
 from superarm.oracles import Default, Exhaustive, Guarantee, Oracle, maximize
+from superarm.oracles.traits import ranking
 from superarm.policies.base import Policy, Round, first_batch
 from superarm.policies.fast.listed import Screened
 from superarm.policies.fast.sieve import Sieve, sieves
@@ -38,7 +40,7 @@ class IndexPolicy(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return traits.caveat(self.confidence)
+        return caveat(self.confidence)
 
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimate_arms(problem, tally)
@@ -70,7 +72,7 @@ class IndexPolicy(NamedTuple):
     def plain(self, problem: Problem) -> "IndexPolicy":
         """The policy made ready for this problem without any device for speed: the reference of all of them."""
         oracle = self.oracle.fit(problem)
-        if unclipped(self.confidence) and not getattr(oracle, "ranking", False):
+        if unclipped(self.confidence) and not ranking(oracle):
             raise InvalidArgument(
                 "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
             )

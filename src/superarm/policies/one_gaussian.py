@@ -6,6 +6,7 @@ from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
 from superarm.oracles import Guarantee, Oracle, TopArms, maximize
+from superarm.oracles.traits import ranking
 from superarm.policies.base import Round
 from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
@@ -44,7 +45,7 @@ class OneGaussian(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "OneGaussian":
-        if not getattr(self.oracle, "ranking", False):
+        if not ranking(self.oracle):
             raise InvalidArgument(
                 "oracle", "samples lie outside [0, 1]", "take one that only ranks arms, as TopArms() does"
             )

@@ -7,6 +7,7 @@ grows a tally takes it along. Blocks are those of [GarivierMoulines2011]_, kept 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from superarm.parameters import has_method
 from superarm.policies.base import Policy, prepare
 from superarm.problem import Problem
 from superarm.tally import Tally
@@ -25,22 +26,22 @@ class PolicyState(NamedTuple):
 
 def save_state(policy: Policy, memory: Any) -> PolicyState | None:
     """What ``policy`` keeps in ``memory`` beside the tally; None for most policies."""
-    keep: Callable[[Any], PolicyState] | None = getattr(policy, "save_state", None)
-    return None if keep is None else keep(memory)
+    hooks: Any = policy
+    return hooks.save_state(memory) if has_method(policy, "save_state") else None
 
 
 def restore_memory(policy: Policy, problem: Problem, tally: Tally, held: PolicyState | None) -> Any:
     """The memory of ``tally``, and of what was kept beside it."""
     memory = prepare(policy, problem, tally)
-    recall: Callable[[Any, PolicyState], None] | None = getattr(policy, "restore_state", None)
-    if held is not None and recall is not None:
-        recall(memory, held)
+    hooks: Any = policy
+    if held is not None and has_method(policy, "restore_state"):
+        hooks.restore_state(memory, held)
     return memory
 
 
 def forgets(policy: Policy) -> bool:
     """Whether ``policy`` weighs what was observed by its age, so that the round of feedback matters."""
-    return hasattr(policy, "age")
+    return has_method(policy, "age")
 
 
 def block_age(policy: Policy, memory: Any, t: int) -> int:
@@ -48,8 +49,8 @@ def block_age(policy: Policy, memory: Any, t: int) -> int:
 
     0 where the policy does not forget: then all rounds are alike.
     """
-    age: Callable[[Any, int], int] | None = getattr(policy, "age", None)
-    return 0 if age is None else age(memory, t)
+    hooks: Any = policy
+    return hooks.age(memory, t) if forgets(policy) else 0
 
 
 def forget_alike(one: Any, other: Any) -> bool:

@@ -1,11 +1,21 @@
-"""What a policy says of itself beyond the protocol, with one accessor for each; a policy that says nothing has the
-default."""
+"""What a policy says of itself beyond the protocol, with one accessor for each: see ``PolicyHooks``."""
 
 from typing import Any
 
 from superarm.intake import Exact, Intake
+from superarm.parameters import has_method
 from superarm.policies.base import Policy
 from superarm.problem import Problem
+
+
+def is_policy(value: Any) -> bool:
+    """Whether ``value`` is a policy, rather than a class, a catalogue function or something else."""
+    return has_method(value, "choose")
+
+
+def caveat(component: Any) -> str:
+    """What a policy, or the bonus of one, assumes that may not hold; empty unless it says so."""
+    return str(getattr(component, "caveat", ""))
 
 
 def intake(policy: Any) -> Intake:
@@ -21,6 +31,6 @@ def intake(policy: Any) -> Intake:
 
 def plain(policy: Policy, problem: Problem) -> Policy:
     """``policy`` made ready for ``problem`` without the devices for speed that its ``fit`` may add."""
-    fit: Any = getattr(policy, "plain", policy.fit)
-    fitted: Policy = fit(problem)
+    hooks: Any = policy
+    fitted: Policy = hooks.plain(problem) if has_method(policy, "plain") else policy.fit(problem)
     return fitted

@@ -62,12 +62,17 @@ class Reward(Protocol):
         ...
 
 
-class Optional(Protocol):
-    """What a reward may define if it can do better than subtracting worths."""
+class RewardHooks(Protocol):
+    """Methods that a reward may define beyond :class:`Reward`; ``traits`` and the verbs below have the defaults."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether an arm never takes worth away; True by default."""
+        ...
 
     @property
     def gains_shrink(self) -> bool:
-        """Whether lifts, rounded as they are, never grow as a batch grows; False by default."""
+        """Whether gains, rounded as they are, never grow as a batch grows; False by default."""
         ...
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
@@ -103,9 +108,9 @@ def _as_it_is(reward: Any, q: float) -> float:
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
-item_gain: verb[..., float] = verb(Optional.item_gain, default=_lift_by_difference)
-bound_argument: verb[..., float] = verb(Optional.bound_argument, default=_as_it_is)
-bound_slope = verb(Optional.bound_slope)
+item_gain: verb[..., float] = verb(RewardHooks.item_gain, default=_lift_by_difference)
+bound_argument: verb[..., float] = verb(RewardHooks.bound_argument, default=_as_it_is)
+bound_slope = verb(RewardHooks.bound_slope)
 derivative = verb(Reward.derivative)
 
 
@@ -192,7 +197,7 @@ def value_by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
     return value_of_states(reward, terms, states) + join_batch(reward, terms, states, q, action)
 
 
-value: verb[..., float] = verb(Optional.value, default=value_by_items)
+value: verb[..., float] = verb(RewardHooks.value, default=value_by_items)
 
 
 @lean

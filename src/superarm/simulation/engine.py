@@ -12,7 +12,6 @@ from superarm.candidates import Candidates
 from superarm.environments import (
     AnswerBuffer,
     Environment,
-    FreeSamples,
     answer,
     draw,
     expected_reward,
@@ -20,6 +19,7 @@ from superarm.environments import (
     means,
     respond,
 )
+from superarm.environments.traits import free_samples, partial
 from superarm.intake import Exact
 from superarm.policies import Policy, Round, choose, learn, prepare
 from superarm.problem import Problem
@@ -56,19 +56,19 @@ class PlayedRound(NamedTuple):
 def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> RunState:
     """The state of a run before its first round."""
     tally = empty(problem.support)
-    if getattr(environment, "partial", False):
+    if partial(environment):
         tally = allow_missing(tally)
     chance = run_streams(seed)
-    if isinstance(environment, FreeSamples):
+    if free_samples(environment) > 0:
         _give_free_samples(problem, environment, tally, chance)
     return RunState(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
 
 
-def _give_free_samples(problem: Problem, environment: FreeSamples, tally: Tally, chance: RunStreams) -> None:
+def _give_free_samples(problem: Problem, environment: Environment, tally: Tally, chance: RunStreams) -> None:
     """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
     support = problem.support
     room = max_answer_entries(environment, support, problem.n_arms, 1)
-    for n in range(environment.n):
+    for n in range(free_samples(environment)):
         t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
         for j in range(problem.n_arms):
             arm, outcome, seen = np.array([j]), np.zeros(room), np.ones(room, np.bool_)

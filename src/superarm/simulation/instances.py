@@ -16,10 +16,12 @@ from superarm.environments import (
     expected_reward,
     has_own_reward,
 )
+from superarm.environments.traits import is_environment
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.rewards.base import value_by_items
+from superarm.rewards.traits import additive
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class Instance:
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
             raise InvalidArgument("problem", f"{self.problem!r} is not a Problem", "give superarm.Problem(...)")
-        if not callable(getattr(self.environment, "draw", None)):
+        if not is_environment(self.environment):
             raise InvalidArgument(
                 "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
             )
-        if hasattr(self.problem.reward, "value") and not has_own_reward(self.environment):
+        if not additive(self.problem.reward) and not has_own_reward(self.environment):
             raise InvalidArgument(
                 "environment", "it does not define the value of influence", "give environments.IndependentCascade(p)"
             )

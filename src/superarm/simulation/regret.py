@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from superarm.arrays import Floats, Ints
-from superarm.environments import has_own_reward
+from superarm.environments.traits import changes, has_own_reward, known_best
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
@@ -81,10 +81,10 @@ def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> 
     """The target for ``policy`` on ``instance``, up to round ``horizon``."""
     if kind not in KINDS:
         raise InvalidArgument("target", f"{kind!r} is unknown", f"give one of {', '.join(KINDS)}")
-    changes = getattr(instance.environment, "changes", None)
-    if changes is None:
+    starts = changes(instance.environment, horizon)
+    if starts is None:
         return _find_target(instance, instance.p, policy, kind)
-    since = [int(t) for t in changes(horizon)]
+    since = [int(t) for t in starts]
     found = [
         _find_target(instance, instance.problem.entries(instance.environment.means(t)), policy, kind) for t in since
     ]
@@ -111,9 +111,7 @@ def _find_target(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> T
 
 def _known_optimum(instance: Instance) -> Bracket | None:
     """What the best batch is worth, where the world says so itself."""
-    if not hasattr(instance.environment, "best"):
-        return None
-    found = instance.environment.best(instance.problem)
+    found = known_best(instance.environment, instance.problem)
     return None if found is None else Bracket(*found)
 
 

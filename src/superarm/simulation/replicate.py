@@ -11,6 +11,7 @@ import numpy as np
 from superarm.arrays import Ints, count
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
+from superarm.policies.traits import is_policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Kind, Target, regret
@@ -101,7 +102,7 @@ def _check_arguments(
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidArgument("policies", "not a mapping of names to policies", 'give e.g. {"BC-UCB": bc_ucb()}')
     for name, policy in policies.items():
-        if not callable(getattr(policy, "choose", None)) or isinstance(policy, type):
+        if not is_policy(policy):
             raise InvalidArgument("policies", f"{name!r} is not a policy", "give e.g. bc_ucb(), with the parentheses")
     for argument, number in (("horizon", horizon), ("replications", replications), ("threads", threads or 1)):
         count(number, argument, 1)

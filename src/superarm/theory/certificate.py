@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from superarm.arrays import Floats
+from superarm.parameters import has_method
 from superarm.rewards import Reward
 from superarm.theory.intervals import Interval, interval, on_intervals
 
@@ -34,7 +35,7 @@ def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
     >>> slopes(sa.Coverage(), 2)(np.array([0.5, 0.25]))
     array([0.75, 0.5 ])
     """
-    if hasattr(reward, "derivative"):
+    if has_method(reward, "derivative"):
         return lambda x: np.array([_slope(reward, x, i) for i in range(k)])
 
     def differences(x: Floats) -> Floats:

@@ -17,6 +17,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.environments import has_own_reward
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default
+from superarm.rewards.traits import monotone
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
 from superarm.theory.batch_table import arm_extremes, batch_values, tabulate
@@ -112,7 +113,7 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
     array([  nan, 0.25 , 0.375])
     """
     problem, p = instance.problem, instance.p
-    if has_own_reward(instance.environment) or not getattr(problem.reward, "monotone", True):
+    if has_own_reward(instance.environment) or not monotone(problem.reward):
         raise InvalidArgument(
             "instance", "its reward is not a monotone sum over items", "gaps are defined for such rewards only"
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.catalog import bc_ucb
+from superarm.environments.traits import partial
 from superarm.errors import InvalidArgument
 from superarm.policies import IndexPolicy
 from superarm.simulation.engine import rounds
@@ -119,7 +120,7 @@ def follow(
     >>> trace.contradictions, bool(trace.bad_mean.any())
     (0, False)
     """
-    if not isinstance(instance.problem.support, Dense) or getattr(instance.environment, "partial", False):
+    if not isinstance(instance.problem.support, Dense) or partial(instance.environment):
         raise InvalidArgument(
             "instance", "it is sparse, or shows only part of the feedback", "give a dense instance with full feedback"
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from superarm.arrays import Floats, count
 from superarm.errors import InvalidArgument
+from superarm.parameters import has_method
 from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, plain_method, slopes
 
 Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
@@ -89,7 +90,7 @@ def smoothness(
     superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
     """
     count(k, "k", 1)
-    own = reward.smoothness(k) if hasattr(reward, "smoothness") else None
+    own = reward.smoothness(k) if has_method(reward, "smoothness") else None
     if own is not None and type(reward).__module__.startswith("superarm.rewards."):
         top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
         _check_claim(claim, top, at, gini, at_gini)
@@ -97,7 +98,7 @@ def smoothness(
     top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k)
     claims = claim if claim is not None or own is None else (own[0], own[1])
     _check_claim(claims, top, at, gini, at_gini)
-    above = bound_slopes(reward, int(k), boxes) if hasattr(reward, "derivative") else None
+    above = bound_slopes(reward, int(k), boxes) if has_method(reward, "derivative") else None
     if above is not None and _differentiates(reward, int(k)):
         return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, at_gini)
     if claims is not None:

@@ -28,6 +28,7 @@ from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_a
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, gain, initial_states, join_arm
 from superarm.rewards.base import has_bound_slope
+from superarm.rewards.traits import gains_shrink
 from superarm.streams import Stream
 from superarm.support import Sparse, span
 from superarm.tally import Feedback, Tally, estimate, record
@@ -128,7 +129,7 @@ class SparseSieve(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "SparseSieve":
-        return self._replace(slack=1.0) if getattr(problem.reward, "gains_shrink", False) else self
+        return self._replace(slack=1.0) if gains_shrink(problem.reward) else self
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -11,7 +11,7 @@ from superarm._jit import inlined, kernel
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.arrays import Bools, Floats
 from superarm.rewards import Reward, Terms
-from superarm.rewards.base import Optional, bound_argument, bound_slope
+from superarm.rewards.base import RewardHooks, bound_argument, bound_slope
 
 _UP = 1.0 + 1.2e-7
 """A number times this, rounded to single precision, is above the number, and above any rounding error of it."""
@@ -70,7 +70,7 @@ def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
 
 
 @inlined
-def reach(screen: Tiles, reward: Optional, terms: Terms, states: Floats) -> float:
+def reach(screen: Tiles, reward: RewardHooks, terms: Terms, states: Floats) -> float:
     """Bound the gain of every arm that may join: ``reach[j]`` times the number returned."""
     n = len(states)
     most = 0.0

@@ -1,0 +1,8 @@
+"""What an oracle says of itself beyond the protocol: see ``OracleHooks``."""
+
+from superarm.oracles.base import Oracle
+
+
+def ranking(oracle: Oracle) -> bool:
+    """Whether the oracle only ranks arms, so that parameters may be any numbers; False unless it says so."""
+    return bool(getattr(oracle, "ranking", False))
