@@ -12,7 +12,7 @@ from superarm.errors import InvalidArgument
 from superarm.learner.batch import choose_each
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
-from superarm.learner.rounds import Forgetting, stream_as_of
+from superarm.learner.rounds import CountedRounds, stream_as_of
 from superarm.policies import (
     Policy,
     PolicyState,
@@ -80,7 +80,7 @@ class Learner:
         self.pending: Floats = np.zeros(problem.n_arms)
         self.asked = 0
         self.roundings = [traits.intake(policy)]
-        self.forgetting = Forgetting()
+        self.forgetting = CountedRounds()
         self._settle(problem, empty(problem.support))
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
@@ -210,7 +210,7 @@ class Learner:
         self.policy = policy
         self.roundings.append(traits.intake(policy))
         if not same:
-            self.forgetting = Forgetting(self.version, self.t if t is None else t)
+            self.forgetting = CountedRounds(self.version, self.t if t is None else t)
         self._settle(self.problem, self.tally, state if same else None)
         self.forgetting.advance(self, self.forgetting.since)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _NOBODY = new_stream(np.random.SeedSequence(0))
 
 
-class Forgetting(NamedTuple):
-    """Since when rounds count for themselves: decisions of versions before ``first`` count for round ``since``.
+class CountedRounds(NamedTuple):
+    """The round that feedback counts for, under a policy that forgets: decisions of versions before ``first`` count for round ``since``.
 
     So the state of a policy that forgets depends on which feedback there is and not on the order in which it came: what
     was observed before the policy was taken on, and what comes later of decisions made before, count for one round.

@@ -8,7 +8,7 @@ import numpy as np
 from superarm.arrays import Ints
 from superarm.describe import build, describe
 from superarm.learner.learner import Learner
-from superarm.learner.rounds import Forgetting
+from superarm.learner.rounds import CountedRounds
 from superarm.policies import PolicyState
 from superarm.tally import Tally
 
@@ -62,7 +62,7 @@ def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learne
     learner.retired_items = set(plain.get("retired_items", ()))
     if "roundings" in plain:
         learner.roundings = [build(rounding) for rounding in plain["roundings"]]
-        learner.forgetting = Forgetting(*plain["forgetting"])
+        learner.forgetting = CountedRounds(*plain["forgetting"])
     counts = np.zeros(learner.problem.n_arms)
     for action in pending:
         counts[action] += 1.0

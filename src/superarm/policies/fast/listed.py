@@ -23,7 +23,7 @@ _LONGEST = 8
 """A bound is carried over at most t / 8 rounds: the logarithm hardly moves meanwhile."""
 
 
-class Carried(NamedTuple):
+class ListedMemory(NamedTuple):
     """Estimates as in an index policy, and for each batch a value that it cannot exceed until a later round.
 
     ``bound``, ``until`` and ``stride`` are (n_batches,); ``version`` (n_arms,) counts what was learnt of an arm, and
@@ -58,9 +58,9 @@ class Screened(NamedTuple):
     sizes: Ints = np.zeros(0, np.int64)
     intake: Intake = Exact()
 
-    def prepare(self, problem: Problem, tally: Tally) -> Carried:
+    def prepare(self, problem: Problem, tally: Tally) -> ListedMemory:
         entries, n = len(tally.total), len(self.sizes)
-        memory = Carried(
+        memory = ListedMemory(
             np.zeros(entries), np.zeros(entries), np.zeros(entries), np.zeros(n), np.zeros(n, np.int64),
             np.ones(n, np.int64), np.zeros(problem.n_arms), np.zeros((2, n, self.table.shape[1])),
             np.zeros(1, np.int64),
@@ -68,7 +68,7 @@ class Screened(NamedTuple):
         estimate_all(tally, problem.terms.support, memory)
         return memory
 
-    def choose(self, problem: Problem, current: Round, memory: Carried, stream: Stream) -> Ints:
+    def choose(self, problem: Problem, current: Round, memory: ListedMemory, stream: Stream) -> Ints:
         if any_unsampled(current.candidates):
             action = first_batch(problem.actions, current.candidates)
             if len(action) > 0:
@@ -98,7 +98,7 @@ class Screened(NamedTuple):
         return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: Carried, feedback: Feedback, stream: Stream, sign: float
+        self, problem: Problem, tally: Tally, memory: ListedMemory, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
         update_estimates(tally, problem.terms.support, feedback, self.intake, stream, sign, memory)
         for j in feedback.action:
@@ -132,7 +132,7 @@ def _holds(table: Ints, version: Floats, noted: Floats, pulls: Floats, row: int)
 
 @kernel
 def _worth(
-    confidence: Index, problem: Problem, current: Round, memory: Carried, action: Ints, t: int, stream: Stream
+    confidence: Index, problem: Problem, current: Round, memory: ListedMemory, action: Ints, t: int, stream: Stream
 ) -> float:
     """The value of ``action`` as if it were round ``t``, exactly as an index policy computes it."""
     for j in action:
@@ -142,7 +142,7 @@ def _worth(
 
 @kernel
 def _carry(
-    confidence: Index, problem: Problem, current: Round, memory: Carried, row: int, action: Ints, most: float,
+    confidence: Index, problem: Problem, current: Round, memory: ListedMemory, row: int, action: Ints, most: float,
     stream: Stream,
 ) -> None:  # fmt: skip
     """Note how much the losing batch ``row`` can be worth until a later round; look further while that succeeds."""
