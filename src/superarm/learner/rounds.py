@@ -15,10 +15,11 @@ _NOBODY = new_stream(np.random.SeedSequence(0))
 
 
 class CountedRounds(NamedTuple):
-    """The round that feedback counts for, under a policy that forgets: decisions of versions before ``first`` count for round ``since``.
+    """The round that feedback counts for, under a policy that forgets.
 
-    So the state of a policy that forgets depends on which feedback there is and not on the order in which it came: what
-    was observed before the policy was taken on, and what comes later of decisions made before, count for one round.
+    Decisions of versions before ``first`` count for round ``since``, later ones for the round they were made in. So the
+    state of the policy depends on which feedback there is, and not on the order in which it came: what was observed
+    before the policy was taken on, and what comes later of decisions made before, count for one round.
     """
 
     first: int = 0

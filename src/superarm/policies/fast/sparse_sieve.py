@@ -40,7 +40,7 @@ _SHORTEST = 16
 """The fewest rounds that bounds are made for."""
 
 
-class SparseSieveMemory(NamedTuple):
+class SparseMemory(NamedTuple):
     """What a sparse sieve carries over rounds; all of it follows from the tally.
 
     ``hope`` (n_entries,) is room for the scores of round ``until`` (1,); ``rows`` bounds what arms add with them,
@@ -92,9 +92,9 @@ class SparseSieve(NamedTuple):
     intake: Intake
     slack: float = SLACK
 
-    def prepare(self, problem: Problem, tally: Tally) -> SparseSieveMemory:
+    def prepare(self, problem: Problem, tally: Tally) -> SparseMemory:
         one, rows = np.zeros(1, np.int64), blocks(problem.n_arms)
-        return SparseSieveMemory(
+        return SparseMemory(
             estimate_arms(problem, tally),
             np.ones(len(tally.total)),
             popular(problem),
@@ -115,14 +115,14 @@ class SparseSieve(NamedTuple):
             np.zeros(1, np.bool_),
         )
 
-    def choose(self, problem: Problem, current: Round, memory: SparseSieveMemory, stream: Stream) -> Ints:
+    def choose(self, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> Ints:
         if _sampled(memory, current) and (current.t > memory.until[0] or 2 * memory.wasted[0] > problem.n_arms):
             _look_ahead(self.confidence, problem, current, memory, stream)
         return memory.chosen[: _assemble(self, problem, current, memory, stream)].copy()
 
     @lean
     def learn(
-        self, problem: Problem, tally: Tally, memory: SparseSieveMemory, feedback: Feedback, stream: Stream, sign: float
+        self, problem: Problem, tally: Tally, memory: SparseMemory, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
         record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         _revise(self.confidence, problem, tally, memory, feedback.action, stream)
@@ -152,7 +152,7 @@ def _ceiling(problem: Problem, n_entries: int) -> Floats:
 
 @lean
 def _revise(
-    confidence: Index, problem: Problem, tally: Tally, memory: SparseSieveMemory, action: Ints, stream: Stream
+    confidence: Index, problem: Problem, tally: Tally, memory: SparseMemory, action: Ints, stream: Stream
 ) -> None:
     """Bring estimates and bounds of the arms of ``action`` up to date."""
     for j in action:
@@ -165,7 +165,7 @@ def _revise(
 
 
 @lean
-def _sampled(memory: SparseSieveMemory, current: Round) -> bool:
+def _sampled(memory: SparseMemory, current: Round) -> bool:
     """Let the line be that of ``current.candidates``; whether all arms in it have been played."""
     candidates, line = current.candidates, memory.line
     odd = candidates.counts is not current.tally.pulls
@@ -185,7 +185,7 @@ def _sampled(memory: SparseSieveMemory, current: Round) -> bool:
 
 
 @lean
-def _assemble(policy: SparseSieve, problem: Problem, current: Round, memory: SparseSieveMemory, stream: Stream) -> int:
+def _assemble(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
     """Write the batch to play into ``memory.chosen``; its size."""
     line, chosen, rows, shared = memory.line, memory.chosen, memory.rows, memory.shared
     size = 0
@@ -215,7 +215,7 @@ def _assemble(policy: SparseSieve, problem: Problem, current: Round, memory: Spa
 
 
 @kernel
-def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: SparseSieveMemory, stream: Stream) -> None:
+def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> None:
     """Bound what every arm can add for some rounds to come."""
     t, stride = current.t, memory.stride
     if memory.until[0] == 0:
@@ -234,9 +234,7 @@ def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: Spa
 
 
 @inlined
-def _bound(
-    confidence: Index, problem: Problem, tally: Tally, memory: SparseSieveMemory, arm: int, stream: Stream
-) -> None:
+def _bound(confidence: Index, problem: Problem, tally: Tally, memory: SparseMemory, arm: int, stream: Stream) -> None:
     """What ``arm`` can add until ``memory.until``; to the last bit if all its scores are 1, else a little more."""
     hope, clipped, rows = memory.hope, memory.clipped, memory.rows
     later = Estimates(memory.estimates.mean, memory.estimates.deviation, hope)
@@ -252,7 +250,7 @@ def _bound(
 
 
 @lean
-def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseSieveMemory, stream: Stream) -> int:
+def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
     """The open arm with the largest gain, first in line among equals, or -1 if all gains are 0."""
     rows, tried, pulls = memory.rows, memory.tried, current.candidates.counts
     podium, best, most, n = rows.podium, -1, 0.0, 0
@@ -276,7 +274,7 @@ def _visit(
     policy: SparseSieve,
     problem: Problem,
     current: Round,
-    memory: SparseSieveMemory,
+    memory: SparseMemory,
     stream: Stream,
     block: int,
     best: int,
@@ -309,9 +307,7 @@ def _wins(pulls: Floats, arm: int, g: float, best: int, most: float) -> bool:
 
 
 @inlined
-def _gain(
-    confidence: Index, problem: Problem, current: Round, memory: SparseSieveMemory, arm: int, stream: Stream
-) -> float:
+def _gain(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, arm: int, stream: Stream) -> float:
     """The exact gain, from exact scores that are computed once a call."""
     estimates, stamp, closely = memory.estimates, memory.stamp, memory.closely
     if stamp[arm] != memory.calls[0]:
