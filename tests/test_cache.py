@@ -177,18 +177,22 @@ def test_what_is_apart_holds_neither_components_nor_verbs():
 
 def test_numbas_own_cache_is_never_stale_either(sandbox):
     """The fallback, with components that are defined after the library's kernels."""
-    plain = {"SUPERARM_PLAIN_NUMBA": "1"}
-    first = sandbox.run(**plain)
-    second = sandbox.run(**plain)
+    program = "import superarm.rewards\nfrom mine import Mine\n" + dedent(PROBE)
+
+    def run():
+        return sandbox.run(program, SUPERARM_PLAIN_NUMBA="1")
+
+    first = run()
+    second = run()
     assert first["misses"] > 0
     assert second == first | {"hits": second["hits"], "misses": 0}
     assert second["hits"] > 0
     sandbox.edit("settings.py", "1.0", "0.5")
-    assert sandbox.run(**plain)["found"] != first["found"]
+    assert run()["found"] != first["found"]
     sandbox.edit("mine.py", "return weight - state", "return 2.0 * weight - state")
-    last = sandbox.run(**plain)
+    last = run()
     assert last["found"] > first["found"] + 1.0
-    assert sandbox.run(**plain) == last | {"hits": second["hits"], "misses": 0}
+    assert run() == last | {"hits": second["hits"], "misses": 0}
 
 
 def test_components_typed_at_the_prompt_are_never_stale(sandbox):

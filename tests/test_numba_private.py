@@ -68,6 +68,16 @@ def test_decisions_are_the_same_without_private_interfaces():
     assert len({tuple(action) for action in actions[30:]}) > 5
 
 
+def test_machine_code_with_and_without_them_is_kept_apart():
+    program = """
+        import json
+        import superarm._numba_private
+        from superarm._cache import fingerprint
+        print(json.dumps(fingerprint()))
+    """
+    assert run(program, SUPERARM_PLAIN_NUMBA="1") != run(program, SUPERARM_PLAIN_NUMBA="0")
+
+
 def test_the_installed_numba_has_all_of_them():
     """Otherwise the other tests of compiled code would test the fallbacks only."""
     if not _numba_private._wanted:
