@@ -41,6 +41,14 @@ def downloaded_chromium() -> str | None:
     return path if Path(path).exists() else None
 
 
+def curl() -> str | None:
+    """A curl that knows ``--json``, as the README's commands ask: 7.82 or newer."""
+    path = shutil.which("curl")
+    if path and "--json" in subprocess.run([path, "--help", "all"], check=False, capture_output=True, text=True).stdout:
+        return path
+    return None
+
+
 def playwright_install() -> list[str]:
     """The command by which Playwright downloads its own Chromium; Ubuntu's package of it is a snap."""
     with_libraries = ["--with-deps"] if shutil.which("apt-get") else []
@@ -58,7 +66,7 @@ class Need(NamedTuple):
 NEEDS = {
     "chromium": Need("Chromium", chromium, ("chromium", "libatomic1")),
     "cc": Need("a C compiler", lambda: shutil.which("cc"), ("gcc", "libc6-dev")),
-    "curl": Need("curl", lambda: shutil.which("curl"), ("curl",)),
+    "curl": Need("curl 7.82 or newer", curl, ("curl",)),
 }
 
 

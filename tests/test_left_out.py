@@ -112,9 +112,9 @@ def bare_debian(tmp_path, monkeypatch):
 
 
 def fake_apt(directory, provides=""):
-    """An ``apt-get`` that notes its arguments and provides these programs."""
+    """An ``apt-get`` that notes its arguments and provides copies of itself as these programs."""
     program = directory / "apt-get"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {directory}/calls\n')
+    program.write_text(f'#!/bin/sh\necho "$@" >> {directory}/calls\necho --json\n')
     program.chmod(0o755)
     for name in provides.split():
         with program.open("a") as script:
@@ -124,7 +124,9 @@ def fake_apt(directory, provides=""):
 def test_root_on_debian_gets_what_is_missing(bare_debian, capsys):
     fake_apt(bare_debian, provides="cc curl chromium")
     assert system_packages.main(optional=False) == 0
-    assert capsys.readouterr().out.splitlines() == ["Installing for the tests: Chromium, a C compiler, curl"]
+    assert capsys.readouterr().out.splitlines() == [
+        "Installing for the tests: Chromium, a C compiler, curl 7.82 or newer"
+    ]
     assert "chromium curl gcc libatomic1 libc6-dev" in (bare_debian / "calls").read_text()
 
 
@@ -135,7 +137,9 @@ def test_a_failed_installation_ends_well_only_where_it_is_optional(bare_debian, 
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
     assert system_packages.main(optional=True) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "Missing for some of the tests: Chromium, a C compiler, curl. To install it: make system"
+    assert (
+        last == "Missing for some of the tests: Chromium, a C compiler, curl 7.82 or newer. To install it: make system"
+    )
 
 
 def test_others_than_root_install_nothing(bare_debian, monkeypatch, capsys):

@@ -39,11 +39,21 @@ def output(*words: str | Path) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def run(*words: str | Path) -> None:
+def run(*words: str | Path, env: dict[str, str] | None = None) -> None:
     """Run a command quietly; if it fails, show what it printed and end."""
-    done = subprocess.run(words, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(words, check=False, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit(f"{shlex.join(map(str, words))} failed:\n{done.stdout[-3000:]}")
+
+
+def run_inside(root: Path, *words: str | Path) -> None:
+    run("chroot", root, *words, env=environment(Path("/root")))
+
+
+def environment(home: Path) -> dict[str, str]:
+    """All variables that commands inside see."""
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", **taken_over()}
 
 
 def setting(name: str, default: str) -> str:
@@ -98,7 +108,7 @@ def copy_settings(root: Path) -> None:
     authorities = Path("/usr/local/share/ca-certificates")
     if authorities.exists():
         shutil.copytree(authorities, root / authorities.relative_to("/"), dirs_exist_ok=True)
-        run("chroot", root, "update-ca-certificates")
+        run_inside(root, "update-ca-certificates")
     dumped = output("apt-config", "dump").splitlines()
     acquire = [line for line in dumped if re.match(r"Acquire::(?!IndexTargets|CompressionTypes|Changelogs)", line)]
     (root / "etc/apt/apt.conf.d/90host").write_text("\n".join([*acquire, ""]))
@@ -137,36 +147,32 @@ def mount_directory(path: Path, root: Path) -> None:
 def clone(root: Path, user: str) -> Path:
     """A clone of the committed HEAD in the user's home; where it is, seen from inside."""
     if user != "root":
-        run("chroot", root, "useradd", "--create-home", user)
+        run_inside(root, "useradd", "--create-home", user)
     home = Path("/root" if user == "root" else f"/home/{user}")
     head = output("git", "-C", REPOSITORY, "rev-parse", "HEAD").strip()
     outside = root / home.relative_to("/") / "superarm"
     run("git", "clone", "--quiet", "--no-hardlinks", REPOSITORY, outside)
     run("git", "-C", outside, "checkout", "--quiet", "--detach", head)
-    run("chroot", root, "chown", "--recursive", f"{user}:", home)
+    run_inside(root, "chown", "--recursive", f"{user}:", home)
     say(f"testing commit {head[:12]}; changes that are not committed are not in it")
     return home / "superarm"
 
 
 def run_targets(root: Path) -> int:
     """Inside the namespaces: mount, clone, run every target, and say how each ended."""
-    user, words = setting("USER", "root"), shlex.split(setting("TARGETS", "demo test"))
+    user, targets = setting("USER", "root"), shlex.split(setting("TARGETS", "demo test"))
     run("mount", "-t", "proc", "proc", root / "proc")
     run("mount", "-t", "tmpfs", "tmpfs", root / "dev/shm")
     copy_settings(root)
     provide_named(root)
     directory = clone(root, user)
-    environment = {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": str(directory.parent),
-    }
-    environment |= {"LANG": "C.UTF-8", **taken_over()}
     failed = 0
-    for target in (word for word in words if "=" not in word):
-        line = ["make", "-C", str(directory), target, *(word for word in words if "=" in word)]
+    for target in (word for word in targets if "=" not in word):
+        line = ["make", "-C", str(directory), target, *(word for word in targets if "=" in word)]
         say(f"as {user}: {shlex.join(line)}")
         began = time.monotonic()
-        code = subprocess.run(["chroot", f"--userspec={user}:", root, *line], check=False, env=environment).returncode
+        words = ["chroot", f"--userspec={user}:", root, *line]
+        code = subprocess.run(words, check=False, env=environment(directory.parent)).returncode
         say(f"make {target} {'failed' if code else 'passed'} after {time.monotonic() - began:.0f} seconds")
         failed += code != 0
     return 1 if failed else 0
