@@ -80,12 +80,13 @@ def test_machine_code_with_and_without_them_is_kept_apart():
 
 def test_the_installed_numba_has_all_of_them():
     """Otherwise the other tests of compiled code would test the fallbacks only."""
-    if not _numba_private._wanted:
-        pytest.skip("SUPERARM_PLAIN_NUMBA is set")
-    assert _numba_private.LEAN
-    assert _numba_private.VECTORISED
-    assert _numba_private.HAS_LANES
-    assert _numba_private._KernelCache is not None
+    program = """
+        import json
+        from superarm import _numba_private as private
+        found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache
+        print(json.dumps([bool(feature) for feature in found]))
+    """
+    assert run(program, SUPERARM_PLAIN_NUMBA="0", NUMBA_DISABLE_JIT="0") == [True, True, True, True]
 
 
 @pytest.mark.parametrize("names", [("Missing",), ("FunctionCache._gone",)])
