@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import numba
 import pytest
-from numba.extending import overload
+from numba.core.codegen import CPUCodegen
 
 from superarm import _numba_private
 from superarm._jit import kernel
@@ -102,21 +102,26 @@ def test_importing_changes_no_setting():
     assert unchanged
 
 
-def flag():
-    """The SLP vectoriser's setting while the caller is compiled."""
-
-
-@overload(flag)
-def _flag():
-    found = int(numba.config.SLP_VECTORIZE)
-    return lambda: found
+def without_source():
+    """A function that no cache on disk can hold, so that it is compiled every time."""
+    names = {"__name__": "nowhere"}
+    exec("def add(x, y):\n    return x + y", names)
+    return names["add"]
 
 
 @compiled_only
-def test_the_vectoriser_is_on_for_our_kernels_only():
-    before = numba.config.SLP_VECTORIZE
-    assert kernel(lambda: flag() + 0)() == 1
-    assert numba.njit(lambda: flag() + 0)() == before
+def test_the_vectoriser_is_on_for_our_kernels_only(monkeypatch):
+    used, original = [], CPUCodegen._module_pass_manager
+
+    def spy(self, **options):
+        used.append(options.get("slp_vectorize", numba.config.SLP_VECTORIZE))
+        return original(self, **options)
+
+    monkeypatch.setattr(CPUCodegen, "_module_pass_manager", spy)
+    numba.njit(without_source())(1.0, 2.0)
+    assert not any(used)
+    kernel(without_source())(1.0, 2.0)
+    assert used[-1] == 1
     with pytest.raises(numba.core.errors.TypingError):
-        kernel(lambda: flag() + "one")()
-    assert numba.config.SLP_VECTORIZE == before == 0
+        kernel(without_source())(1.0, "two")
+    assert numba.config.SLP_VECTORIZE == 0
