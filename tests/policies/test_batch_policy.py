@@ -26,13 +26,13 @@ def current(problem, rng):
     return hits, Round(T, tally, Candidates(PULLS.copy(), np.ones(5, bool)))
 
 
-def grown(hope, problem, now, mean, action):
+def grown(optimistic, problem, now, mean, action):
     """The bonus of a batch, arm by arm as the policy computes it."""
-    states, room = initial_states(problem.reward, problem.terms), hope.spare(problem)
+    states, room = initial_states(problem.reward, problem.terms), optimistic.spare(problem)
     for j in action[:-1]:
-        hope.extend(problem, now, mean, states, room, j)
+        optimistic.extend(problem, now, mean, states, room, j)
         join_arm(problem.reward, problem.terms, states, mean, j)
-    return hope.bonus(problem, now, mean, states, room, action[-1])
+    return optimistic.bonus(problem, now, mean, states, room, action[-1])
 
 
 @pytest.mark.parametrize("reward", [sa.Coverage(), sa.Logistic(0.8)], ids=["coverage", "logistic"])
@@ -51,18 +51,18 @@ def test_the_bonus_of_the_least_played_arm_is_its_formula_and_the_batch_is_grown
     problem = sa.Problem(5, 4, sa.Coverage(), sa.Subsets(3), weights=[1.0, 0.5, 2.0, 1.5])
     mean, now = current(problem, np.random.default_rng(1))
     policy = sa.least_played(c=0.1).fit(problem)
-    assert policy.hope.scale == pytest.approx(math.sqrt(1.0 + 0.25 + 4.0 + 2.25))  # 2 gamma_g is 1
+    assert policy.optimistic.scale == pytest.approx(math.sqrt(1.0 + 0.25 + 4.0 + 2.25))  # 2 gamma_g is 1
     f = math.log(T) + 0.1 * 3 * 4 * math.log(math.log(T))
 
-    def hope(action):
-        return problem.value(mean, list(action)) + policy.hope.scale * math.sqrt(f / PULLS[list(action)].min())
+    def optimistic(action):
+        return problem.value(mean, list(action)) + policy.optimistic.scale * math.sqrt(f / PULLS[list(action)].min())
 
     for action in itertools.permutations(range(5), 3):
-        value = problem.value(mean, list(action)) + grown(policy.hope, problem, now, mean.reshape(-1), action)
-        assert value == pytest.approx(hope(action), rel=1e-12)
+        value = problem.value(mean, list(action)) + grown(policy.optimistic, problem, now, mean.reshape(-1), action)
+        assert value == pytest.approx(optimistic(action), rel=1e-12)
     chosen = []
     for _ in range(3):
-        chosen.append(max(set(range(5)) - set(chosen), key=lambda j: hope([*chosen, j])))
+        chosen.append(max(set(range(5)) - set(chosen), key=lambda j: optimistic([*chosen, j])))
     memory = prepare(policy, problem, now.tally)
     assert choose(policy, problem, now, memory, new_stream(np.random.SeedSequence(0))).tolist() == chosen
 

@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.policies.fast.arm_blocks import KEEN, arrange, blocks, lower, mark, places, raise_limits, restore_all
+from superarm.policies.fast.arm_blocks import (
+    LEADING_ITEMS,
+    block_span,
+    mark_changed,
+    new_blocks,
+    raise_limits,
+    restore_all,
+    sort_into_blocks,
+    tighten_bounds,
+)
 from superarm.policies.fast.arm_blocks import restore_changed as back_to_the_start
-from superarm.policies.fast.popular_items import limit, look, popular, promise
+from superarm.policies.fast.popular_items import bound_gain, find_popular_items, set_parameters, update_slopes
 from superarm.rewards import gain, initial_states, join_arm
 
 pytestmark = pytest.mark.plain_only("test_sieve compiles it; these are its bounds")
@@ -23,10 +32,10 @@ def problem_of(rng):
 
 
 def bounded(problem, q):
-    rows, shared = blocks(L), popular(problem)
+    rows, shared = new_blocks(L), find_popular_items(problem)
     for j in range(L):
-        rows.bound[rows.at[j]] = promise(problem, shared, q, j, rows.at[j])
-    arrange(rows, shared)
+        rows.bound[rows.at[j]] = set_parameters(problem, shared, q, j, rows.at[j])
+    sort_into_blocks(rows, shared)
     return rows, shared
 
 
@@ -42,25 +51,25 @@ def test_bounds_hold_for_every_batch(seed):
     played = int(rng.integers(L))  # its parameters change after it was put in its place
     first, last = problem.support.span(played)
     q[first:last] = rng.uniform(0.0, 1.0, last - first)
-    rows.bound[rows.at[played]] = promise(problem, shared, q, played, rows.at[played])
+    rows.bound[rows.at[played]] = set_parameters(problem, shared, q, played, rows.at[played])
     raise_limits(rows, shared, rows.at[played])
     pulls, eligible = rng.integers(1, 9, L).astype(float), rng.random(L) < 0.9
     restore_all(rows, eligible, pulls)
-    at_first = [part.copy() for part in rows.podium]
+    at_first = [part.copy() for part in rows.block_tournament]
     states = initial_states(problem.reward, problem.terms)
     for j in rng.permutation(L)[:5]:
         join_arm(problem.reward, problem.terms, states, q, j)
-        if 0 <= look(problem, shared, states, rows.at[j]) < KEEN:
-            lower(rows, shared)
+        if 0 <= update_slopes(problem, shared, states, rows.at[j]) < LEADING_ITEMS:
+            tighten_bounds(rows, shared)
         for block in range(len(rows.rest)):
-            for p in range(*places(rows, block)):
+            for p in range(*block_span(rows, block)):
                 g = gain(problem.reward, problem.terms, states, q, rows.arm[p])
-                assert g <= limit(shared, p)
+                assert g <= bound_gain(shared, p)
                 assert g <= rows.bound[p]
-                assert g <= -rows.podium.key[block] or not eligible[rows.arm[p]]
-    mark(rows, 0)
+                assert g <= -rows.block_tournament.key[block] or not eligible[rows.arm[p]]
+    mark_changed(rows, 0)
     back_to_the_start(rows, eligible, pulls)
-    for part, before in zip(rows.podium, at_first, strict=True):
+    for part, before in zip(rows.block_tournament, at_first, strict=True):
         np.testing.assert_array_equal(part, before)
 
 
@@ -69,7 +78,7 @@ def test_neighbours_share_the_most_popular_items(seed):
     rng = np.random.default_rng(seed)
     problem = problem_of(rng)
     rows, shared = bounded(problem, rng.uniform(0.0, 1.0, len(problem.support.items)))
-    keen = shared.items[:KEEN].tolist()
+    keen = shared.items[:LEADING_ITEMS].tolist()
     kinds = []
     for j in rows.arm:
         first, last = problem.support.span(j)

@@ -10,7 +10,7 @@ from superarm.oracles import Default
 from superarm.policies.fast import sparse_sieve
 from superarm.policies.fast.sieve import Sieve
 from superarm.policies.fast.sparse_sieve import SparseSieve
-from superarm.policies.fast.tournament import fill_in_order, order, place
+from superarm.policies.fast.tournament import fill_in_order, new_tournament, update_key
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 
@@ -152,15 +152,15 @@ def test_small_problems_other_rewards_and_sampled_indices_stay_plain():
 def test_the_order_is_that_of_sorting():
     rng = np.random.default_rng(0)
     keys, candidates = rng.integers(0, 4, 37).astype(float), rng.integers(0, 3, 37).astype(float)
-    line = order(keys, candidates)
+    tournament = new_tournament(keys, candidates)
     for _ in range(200):
         j, key, rank = int(rng.integers(37)), float(rng.choice([0.0, 1.0, 2.0, np.inf])), float(rng.integers(3))
-        place(line, j, key, rank)
+        update_key(tournament, j, key, rank)
         keys[j], candidates[j] = key, rank
         standing = [j for j in range(37) if keys[j] < np.inf]
-        assert line.winner[1] == min(standing, key=lambda j: (keys[j], candidates[j], j))
+        assert tournament.winner[1] == min(standing, key=lambda j: (keys[j], candidates[j], j))
     chosen = np.full(40, -1)
-    size = fill_in_order(line, chosen, 0)
+    size = fill_in_order(tournament, chosen, 0)
     assert chosen[:size].tolist() == sorted(standing, key=lambda j: (keys[j], candidates[j], j))
 
 

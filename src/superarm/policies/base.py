@@ -1,7 +1,7 @@
-"""Which batch next.
+"""The contract of policies, which choose the next batch.
 
-A policy sees the problem and the tally, never the environment. ``prepare`` makes its memory, which holds nothing
-that could not be computed anew from the tally; ``choose`` answers with a batch; ``learn`` takes feedback in.
+A policy sees the problem and the tally, never the environment. ``prepare`` derives its memory from the tally,
+``choose`` returns a batch, and ``learn`` records feedback. The memory can always be computed again from the tally.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -17,10 +17,10 @@ from superarm.tally import Feedback, Tally
 
 
 class Round(NamedTuple):
-    """What a policy knows when it chooses: round ``t`` >= 1, the tally, and who may play.
+    """What a policy sees when it chooses: the round ``t`` >= 1, the tally, and the candidates.
 
-    ``candidates.counts`` are the tally's pulls plus those asked for but not told yet: they count in the radius, so that
-    many asks before any feedback spread out, while means rest on what was told.
+    ``candidates.counts`` are the tally's pulls plus the pending ones. They count in the confidence radius, so that many
+    decisions before any feedback differ; means are computed from observed outcomes alone.
     """
 
     t: int
@@ -29,7 +29,7 @@ class Round(NamedTuple):
 
 
 class Policy(Protocol):
-    """Which batch next."""
+    """Chooses the next batch."""
 
     def prepare(self, problem: Problem, tally: Tally) -> Any:
         """The policy's memory of ``tally``: a NamedTuple of arrays."""

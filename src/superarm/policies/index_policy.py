@@ -10,8 +10,8 @@ from superarm.oracles import Default, Exhaustive, Guarantee, Oracle, maximize
 from superarm.oracles.traits import ranking
 from superarm.policies.base import Policy, Round, first_batch
 from superarm.policies.fast.listed import Screened
-from superarm.policies.fast.sieve import Sieve, sieves
-from superarm.policies.fast.sparse_sieve import SparseSieve, sieves_sparse
+from superarm.policies.fast.sieve import Sieve, suits_sieve
+from superarm.policies.fast.sparse_sieve import SparseSieve, suits_sparse_sieve
 from superarm.policies.scoring import Estimates, estimate_arms, score_arms, update_estimates
 from superarm.policies.start import NoStart, Start, TryEveryArm, tries_first
 from superarm.problem import Problem
@@ -64,9 +64,9 @@ class IndexPolicy(NamedTuple):
         plain = self.plain(problem)
         if not isinstance(self.start, TryEveryArm):
             return plain
-        if sieves(*plain[:2], problem):
+        if suits_sieve(*plain[:2], problem):
             return Sieve(*plain[:3])
-        return SparseSieve(*plain[:3]).fit(problem) if sieves_sparse(*plain[:2], problem) else plain
+        return SparseSieve(*plain[:3]).fit(problem) if suits_sparse_sieve(*plain[:2], problem) else plain
 
     @interpreted
     def plain(self, problem: Problem) -> "IndexPolicy":

@@ -106,5 +106,5 @@ def _rate(confidence: Index, problem: Problem, current: Round, memory: Estimates
     """Write the score of every entry of every eligible arm into ``memory.q``, at its scaled level."""
     for j in range(problem.n_arms):
         if current.candidates.eligible[j]:
-            glance = ArmView(j, current.candidates.counts[j], current.t, eta[j])
-            score_arm(confidence, problem, current.tally, memory, glance, stream)
+            view = ArmView(j, current.candidates.counts[j], current.t, eta[j])
+            score_arm(confidence, problem, current.tally, memory, view, stream)

@@ -1,4 +1,4 @@
-"""The hopeful parameters of one arm, or of all: [MerlisMannor2019]_ (Algorithm 1, line 6)."""
+"""The optimistic parameters of one arm, or of all: [MerlisMannor2019]_ (Algorithm 1, line 6)."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from superarm.tally import Feedback, Tally, estimate, record
 
 
 class Estimates(NamedTuple):
-    """Empirical mean and standard deviation of every entry, and room for the scores: (n_entries,) each."""
+    """Empirical mean and standard deviation of every entry, and a buffer for the scores: (n_entries,) each."""
 
     mean: Floats
     deviation: Floats
@@ -78,23 +78,23 @@ def score_arms(confidence: Index, problem: Problem, current: Round, memory: Esti
 
 
 @inlined
-def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, glance: ArmView, stream: Stream) -> None:
-    """Write the scores of one arm's entries into ``memory.q``; one of which nothing was told yet, the most there is."""
+def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, view: ArmView, stream: Stream) -> None:
+    """Write the scores of one arm's entries into ``memory.q``; an entry never observed gets the largest score."""
     share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    first, last = span(problem.terms.support, glance.arm)
+    first, last = span(problem.terms.support, view.arm)
     # No slices, no stores through the tuple, unsigned offsets: each costs reference counts or vectors, 5x in all.
     q, at, n = memory.q, np.uint64(first), np.uint64(last - first)
-    told = tally.pulls[glance.arm]
-    if told == 0.0:
+    observed = tally.pulls[view.arm]
+    if observed == 0.0:
         for o in range(n):
             q[at + o] = unknown(confidence)
     elif tally.missed.size > 0:
         for o in range(n):
             missed = tally.missed[at + o]
-            x = glance.scale * level(confidence, glance.pulls - missed, glance.t, share) if told > missed else 0.0
-            hopeful = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)
-            q[at + o] = hopeful if told > missed else unknown(confidence)
+            x = view.scale * level(confidence, view.pulls - missed, view.t, share) if observed > missed else 0.0
+            optimistic = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)
+            q[at + o] = optimistic if observed > missed else unknown(confidence)
     else:
-        x = glance.scale * level(confidence, glance.pulls, glance.t, share)
+        x = view.scale * level(confidence, view.pulls, view.t, share)
         for o in range(n):
             q[at + o] = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)

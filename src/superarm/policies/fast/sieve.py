@@ -10,8 +10,8 @@ from superarm.indices import Index, monotone
 from superarm.intake import Intake
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
 from superarm.policies.base import Round
-from superarm.policies.fast.tiles import Tiles, lay, reach, tiles
-from superarm.policies.fast.tournament import Order, before, fill_in_order, order, place
+from superarm.policies.fast.tiles import Tiles, bound_gains, new_tiles, write_bounds
+from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, precedes, update_key
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
@@ -20,45 +20,46 @@ from superarm.streams import Stream
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimate, record
 
-_LARGE = 2_000
-"""Entries from which on sieving pays: (20, 10) is faster plain, (100, 50) sieved (``python -m benchmarks.rounds``)."""
+_MIN_ENTRIES = 2_000
+"""The fewest entries for which sieving pays: (100, 50) is faster sieved, (20, 10) is not (``benchmarks.rounds``)."""
 
-_STRIDE, _SHORTEST = 128, 32
-"""Bounds hold for t / 128 rounds, at least 32: log t moves by 1/128 meanwhile, less than arms differ by."""
+_STRIDE_DIVISOR, _MIN_STRIDE = 128, 32
+"""Bounds hold for t / 128 rounds, at least 32: log t grows by about 1/128 in that time, less than arms differ by."""
 
 
 class Sifted(NamedTuple):
-    """What a sieve carries over rounds; all of it follows from the tally.
+    """What a sieve keeps between rounds; all of it follows from the tally.
 
-    ``screen`` bounds every parameter up to round ``until`` (1,), ``line`` orders the arms for ties. ``stamp`` (n_arms,)
-    tells in which call, counted by ``calls`` (1,), an arm's exact scores were last computed; ``states`` (n_items,) and
-    ``chosen`` (k,) are room for the batch under construction, ``ones`` (n_items,) the scores of an unknown arm; ``odd``
-    (1,) tells that the line is not the tally's; ``counted`` (n_arms,) are the pulls that an arm's bounds are made for.
+    ``screen`` bounds every parameter up to round ``until`` (1,), and ``tournament`` orders the arms for ties. ``stamp``
+    (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were last computed. ``states``
+    (n_items,) and ``chosen`` (k,) are buffers for the batch under construction, ``ones`` (n_items,) the scores of an
+    unknown arm. ``overridden`` (1,) says that the last call used counts or eligibility other than the tally's, and
+    ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made.
     """
 
     estimates: Estimates
     screen: Tiles
-    line: Order
+    tournament: Tournament
     until: Ints
     stamp: Ints
     calls: Ints
     states: Floats
     ones: Floats
     chosen: Ints
-    odd: Bools
+    overridden: Bools
     counted: Floats
 
 
 @component
 class Sieve(NamedTuple):
-    r"""An index policy with the greedy oracle that looks closely only at arms that could win: the same decisions.
+    r"""An index policy with the greedy oracle that evaluates only arms that could win, with the same decisions.
 
     While an arm is not played its level grows with t, its score with the level, and gains with the scores. So scores
     computed for a later round :math:`t'` bound all gains until then, and only the arms played in a round change theirs.
     One pass in single precision bounds every gain; arms whose bound reaches the best exact gain found are evaluated
-    exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. An arm first in line whose
-    scores are all 1 wins without a pass. [MerlisMannor2019]_ (Algorithm 1) with the arg max of its oracle taken lazily,
-    after [Minoux1978]_.
+    exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. An arm that is
+    first in the tie-break order and whose scores are all 1 wins without a pass. Implements [MerlisMannor2019]_
+    (Algorithm 1), with the arg max of its oracle taken lazily, after [Minoux1978]_.
     """
 
     confidence: Index
@@ -68,8 +69,8 @@ class Sieve(NamedTuple):
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
         memory = Sifted(
             estimate_arms(problem, tally),
-            tiles(problem.n_arms, problem.n_items),
-            order(tally.pulls, np.zeros(problem.n_arms)),
+            new_tiles(problem.n_arms, problem.n_items),
+            new_tournament(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(1, np.int64),
             np.zeros(problem.n_arms, np.int64),
             np.zeros(1, np.int64),
@@ -82,14 +83,14 @@ class Sieve(NamedTuple):
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> Ints:
-        return memory.chosen[: _assemble(self.confidence, problem, current, memory, stream)].copy()
+        return memory.chosen[: _choose_batch(self.confidence, problem, current, memory, stream)].copy()
 
     @lean
     def learn(
         self, problem: Problem, tally: Tally, memory: Sifted, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
         record(tally, problem.terms.support, feedback, self.intake, stream, sign)
-        _revise(self.confidence, problem, tally, memory, feedback.action, stream)
+        _update_arms(self.confidence, problem, tally, memory, feedback.action, stream)
 
     @interpreted
     def fit(self, problem: Problem) -> "Sieve":
@@ -100,68 +101,71 @@ class Sieve(NamedTuple):
         return self.oracle.guarantee(problem)
 
 
-def sieves(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
-    """Whether a sieve decides as the plain policy does, and pays."""
+def suits_sieve(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
+    """Whether a sieve makes the decisions of the plain policy on this problem, and is faster."""
     same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy) and has_bound_slope(problem.reward)
     return (
         same
         and isinstance(problem.actions, Subsets)
         and isinstance(problem.support, Dense)
         and problem.n_arms >= WIDTH
-        and problem.n_entries >= _LARGE
+        and problem.n_entries >= _MIN_ENTRIES
     )
 
 
 @lean
-def _assemble(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
-    """Write the batch to play into ``memory.chosen``; its size."""
-    line, chosen, closed = memory.line, memory.chosen, memory.screen.start
-    _align(confidence, problem, current, memory, stream)
+def _choose_batch(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
+    """Write the batch to play into ``memory.chosen`` and return its size."""
+    tournament, chosen, closed = memory.tournament, memory.chosen, memory.screen.start
+    _synchronise(confidence, problem, current, memory, stream)
     size = 0
-    if line.key[line.winner[1]] > 0.0:
+    if tournament.key[tournament.winner[1]] > 0.0:
         if current.t > memory.until[0]:
-            _look_ahead(confidence, problem, current, memory, stream)
+            _renew_bounds(confidence, problem, current, memory, stream)
         memory.calls[0] += 1
         reset_states(problem.reward, problem.terms, memory.states)
-        while size < len(chosen) and line.key[line.winner[1]] < np.inf:
+        while size < len(chosen) and tournament.key[tournament.winner[1]] < np.inf:
             best = _pick(confidence, problem, current, memory, stream)
             if best < 0:
                 break
             join_arm(problem.reward, problem.terms, memory.states, memory.estimates.q, best)
             chosen[size] = best
             size += 1
-            place(line, best, np.inf, 0.0)
+            update_key(tournament, best, np.inf, 0.0)
             closed[best] = -np.inf
         for n in range(size):
             closed[chosen[n]] = 0.0
-    size = fill_in_order(line, chosen, size)
+    size = fill_in_order(tournament, chosen, size)
     chosen[size:] = -1
     return size
 
 
 @lean
-def _revise(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, action: Ints, stream: Stream) -> None:
-    """Bring estimates, line and bounds of the arms of ``action`` up to date."""
+def _update_arms(
+    confidence: Index, problem: Problem, tally: Tally, memory: Sifted, action: Ints, stream: Stream
+) -> None:
+    """Update estimates, tie-break order and bounds of the arms of ``action``."""
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
-        place(memory.line, j, tally.pulls[j], 0.0)
+        update_key(memory.tournament, j, tally.pulls[j], 0.0)
         _bound(confidence, problem, tally, memory, ArmView(j, tally.pulls[j], memory.until[0], 1.0), stream)
 
 
 @lean
-def _align(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
-    """Let the line be that of ``current.candidates``. If those are the tally's pulls, only the last batch stands aside.
+def _synchronise(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
+    """Synchronise the tie-break tournament with the current counts.
 
-    Pulls under way tighten an arm's bounds, and loosen them again if they are taken back.
+    Usually only the arms of the last batch have changed. Pending pulls tighten an arm's bounds; taking them back
+    loosens the bounds again.
     """
-    line, candidates = memory.line, current.candidates
+    tournament, candidates = memory.tournament, current.candidates
     eligible = 0
     for j in range(len(candidates.eligible)):
         eligible += candidates.eligible[j]
-    odd = eligible < len(candidates.eligible) or candidates.counts is not current.tally.pulls
-    if odd or memory.odd[0]:
+    overridden = eligible < len(candidates.eligible) or candidates.counts is not current.tally.pulls
+    if overridden or memory.overridden[0]:
         for j in range(len(candidates.counts)):
-            place(line, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
+            update_key(tournament, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
             memory.screen.start[j] = np.float32(0.0 if candidates.eligible[j] else -np.inf)
             if candidates.counts[j] != memory.counted[j]:
                 _bound(
@@ -175,14 +179,14 @@ def _align(confidence: Index, problem: Problem, current: Round, memory: Sifted, 
     else:
         for j in memory.chosen:
             if j >= 0:
-                place(line, j, candidates.counts[j], 0.0)
-    memory.odd[0] = odd
+                update_key(tournament, j, candidates.counts[j], 0.0)
+    memory.overridden[0] = overridden
 
 
 @lean
-def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
-    """Bound all parameters for some rounds to come. Bounds of 1 stay."""
-    memory.until[0] = current.t + max(_SHORTEST, current.t // _STRIDE)
+def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
+    """Compute bounds of all parameters for the next rounds. Bounds of 1 stay valid."""
+    memory.until[0] = current.t + max(_MIN_STRIDE, current.t // _STRIDE_DIVISOR)
     for j in range(problem.n_arms):
         if not memory.screen.all_one[j]:
             _bound(
@@ -196,27 +200,27 @@ def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: Sif
 
 
 @inlined
-def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, glance: ArmView, stream: Stream) -> None:
-    """Bound an arm's parameters for all rounds up to ``glance.t``, while it is counted as pulled that often."""
-    glance = ArmView(glance.arm, glance.pulls, max(1, glance.t), glance.scale)
-    score_arm(confidence, problem, tally, memory.estimates, glance, stream)
-    lay(memory.screen, problem.reward, glance.arm, memory.estimates.q)
+def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, view: ArmView, stream: Stream) -> None:
+    """Bound an arm's parameters for all rounds up to ``view.t``, as long as its pull count is ``view.pulls``."""
+    view = ArmView(view.arm, view.pulls, max(1, view.t), view.scale)
+    score_arm(confidence, problem, tally, memory.estimates, view, stream)
+    write_bounds(memory.screen, problem.reward, view.arm, memory.estimates.q)
     counted = memory.counted
-    counted[glance.arm] = glance.pulls
+    counted[view.arm] = view.pulls
 
 
 @lean
 def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
-    """The open arm with the largest gain, first in line among equals; -1 if all gains are 0."""
-    screen, line = memory.screen, memory.line
+    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0."""
+    screen, tournament = memory.screen, memory.tournament
     largest = gain(problem.reward, problem.terms, memory.states, memory.ones, 0)  # no arm can gain more
     if largest == 0.0:
         return -1
-    best = line.winner[1]
+    best = tournament.winner[1]
     if screen.all_one[best] and _gain(confidence, problem, current, memory, best, stream) == largest:
         return best  # type: ignore[no-any-return]
-    scale = reach(screen, problem.reward, problem.terms, memory.states)  # type: ignore[arg-type]
-    best = _highest(screen)
+    scale = bound_gains(screen, problem.reward, problem.terms, memory.states)  # type: ignore[arg-type]
+    best = _arm_with_largest_bound(screen)
     if screen.reach[best] == 0.0:
         return -1
     most = _gain(confidence, problem, current, memory, best, stream)
@@ -227,7 +231,7 @@ def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, s
         for j in range(tile * WIDTH, (tile + 1) * WIDTH):
             if screen.reach[j] >= enough and j != best:
                 g = _gain(confidence, problem, current, memory, j, stream)
-                if g > most or (g == most and before(line, j, best)):
+                if g > most or (g == most and precedes(tournament, j, best)):
                     best, most = j, g
                     enough = np.float32(most / scale * (1.0 - 1.2e-7))
     return best
@@ -235,17 +239,17 @@ def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, s
 
 @inlined
 def _gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, stream: Stream) -> float:
-    """The exact gain, from exact scores that are computed once a call."""
+    """The exact gain, from exact scores that are computed once per call."""
     estimates, stamp = memory.estimates, memory.stamp
     if stamp[arm] != memory.calls[0]:
         stamp[arm] = memory.calls[0]
-        glance = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
-        score_arm(confidence, problem, current.tally, estimates, glance, stream)
+        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
+        score_arm(confidence, problem, current.tally, estimates, view, stream)
     return gain(problem.reward, problem.terms, memory.states, estimates.q, arm)
 
 
 @inlined
-def _highest(screen: Tiles) -> int:
+def _arm_with_largest_bound(screen: Tiles) -> int:
     tile = 0
     for n in range(1, len(screen.top)):
         if screen.top[n] > screen.top[tile]:

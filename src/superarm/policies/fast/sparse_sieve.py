@@ -10,20 +10,27 @@ from superarm.intake import Intake
 from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
 from superarm.policies.base import Round
 from superarm.policies.fast.arm_blocks import (
-    KEEN,
-    Blocks,
-    arrange,
-    blocks,
-    lower,
-    mark,
-    places,
-    position,
+    LEADING_ITEMS,
+    ArmBlocks,
+    block_span,
+    mark_changed,
+    new_blocks,
     raise_limits,
     restore_all,
     restore_changed,
+    sort_into_blocks,
+    tie_rank,
+    tighten_bounds,
 )
-from superarm.policies.fast.popular_items import SLACK, Popular, limit, look, popular, promise
-from superarm.policies.fast.tournament import Order, fill_in_order, order, place
+from superarm.policies.fast.popular_items import (
+    SLACK,
+    PopularItems,
+    bound_gain,
+    find_popular_items,
+    set_parameters,
+    update_slopes,
+)
+from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, update_key
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, gain, initial_states, join_arm
@@ -33,33 +40,34 @@ from superarm.streams import Stream
 from superarm.support import Sparse, span
 from superarm.tally import Feedback, Tally, estimate, record
 
-_MANY = 1_000
-"""Arms from which on carrying bounds pays."""
+_MIN_ARMS = 1_000
+"""The fewest arms for which keeping bounds pays."""
 
-_SHORTEST = 16
+_MIN_STRIDE = 16
 """The fewest rounds that bounds are made for."""
 
 
 class SparseMemory(NamedTuple):
-    """What a sparse sieve carries over rounds; all of it follows from the tally.
+    """What a sparse sieve keeps between rounds; all of it follows from the tally.
 
-    ``hope`` (n_entries,) is room for the scores of round ``until`` (1,); ``rows`` bounds what arms add with them,
-    ``shared`` tells popular items apart. ``ceiling`` (n_arms,) is what an arm adds to the empty batch if all its
-    scores are 1, and ``clipped`` (n_arms,) tells that they are. ``line`` orders the arms by pulls. ``stamp`` (n_arms,)
-    tells in which call, counted by ``calls`` (1,), an arm's exact scores were computed, ``closely`` (1,) how many were
-    in this call. ``states`` (n_items,) is the state of the batch under construction ``chosen`` (k,), and that of the
-    empty batch between rounds; ``tried`` and ``peak`` (n_blocks,) are room for the blocks of a pick and for what each
-    promises after it. ``stride`` (1,) is how far bounds look ahead, ``wasted`` (1,) how many evaluations they have cost
-    at first picks; ``odd`` (1,) tells that the line is not the tally's.
+    ``optimistic`` (n_entries,) is a buffer for the scores of round ``until`` (1,); ``rows`` bounds what arms add with
+    these scores, and ``shared`` holds the popular items. ``ceiling`` (n_arms,) is what an arm adds to the empty batch
+    if all its scores are 1, and ``clipped`` (n_arms,) says that they are. ``tournament`` orders the arms by pulls.
+    ``stamp`` (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were computed,
+    ``closely`` (1,) how many were in this call. ``states`` (n_items,) are the item states of the batch under
+    construction, ``chosen`` (k,), and those of the empty batch between rounds. ``tried`` and ``peak`` (n_blocks,) are
+    buffers for the blocks visited by a pick and their bounds after it. ``stride`` (1,) is for how many rounds bounds
+    are made, ``wasted`` (1,) how many evaluations they have cost at first picks. ``overridden`` (1,) says that the last
+    call used counts or eligibility other than the tally's.
     """
 
     estimates: Estimates
-    hope: Floats
-    shared: Popular
-    rows: Blocks
+    optimistic: Floats
+    shared: PopularItems
+    rows: ArmBlocks
     ceiling: Floats
     clipped: Bools
-    line: Order
+    tournament: Tournament
     stamp: Ints
     states: Floats
     chosen: Ints
@@ -70,21 +78,21 @@ class SparseMemory(NamedTuple):
     until: Ints
     stride: Ints
     wasted: Ints
-    odd: Bools
+    overridden: Bools
 
 
 @component
 class SparseSieve(NamedTuple):
-    r"""An index policy with greedy picks that looks only at arms that could win, for sparse supports.
+    r"""An index policy with greedy picks that evaluates only arms that could win, for sparse supports.
 
-    What an arm adds to the empty batch at a later round :math:`t'` bounds what it adds to any batch until then. Arms
-    that are alike stand in blocks, whose bounds also know what the batch has left of the most popular items
-    (``arm_blocks``); a pick visits blocks from the top of a tournament while their bound reaches the best exact gain,
-    and no work depends on the number of items. Bounds are made anew when :math:`t'` has passed, or
-    when evaluations beyond the batch have cost as much as making them (as in the ski-rental problem); :math:`t'` moves
-    away in the first case, unless a quarter of that was spent, and closer in the second. [MerlisMannor2019]_ (Algorithm
-    1) with an oracle after [Minoux1978]_ whose bounds are carried over rounds. A gain times ``slack`` bounds that of a
-    later pick; ``fit`` leaves it out where the reward is ``gains_shrink``.
+    What an arm adds to the empty batch at a later round :math:`t'` bounds what it adds to any batch until then. Similar
+    arms are in blocks, whose bounds follow the current slopes of the most popular items (``arm_blocks``); a pick visits
+    blocks from the top of a tournament while their bound reaches the best exact gain, and no work depends on the number
+    of items. Bounds are made anew when :math:`t'` has passed, or when evaluations beyond the batch have cost as much as
+    making them (as in the ski-rental problem); :math:`t'` moves away in the first case, unless a quarter of that was
+    spent, and closer in the second. [MerlisMannor2019]_ (Algorithm 1) with an oracle after [Minoux1978]_ whose bounds
+    are carried over rounds. A gain times ``slack`` bounds that of a later pick; ``fit`` sets it to 1 if
+    ``gains_shrink`` holds for the reward.
     """
 
     confidence: Index
@@ -93,15 +101,15 @@ class SparseSieve(NamedTuple):
     slack: float = SLACK
 
     def prepare(self, problem: Problem, tally: Tally) -> SparseMemory:
-        one, rows = np.zeros(1, np.int64), blocks(problem.n_arms)
+        one, rows = np.zeros(1, np.int64), new_blocks(problem.n_arms)
         return SparseMemory(
             estimate_arms(problem, tally),
             np.ones(len(tally.total)),
-            popular(problem),
+            find_popular_items(problem),
             rows,
             _ceiling(problem, len(tally.total)),
             np.zeros(problem.n_arms, np.bool_),
-            order(tally.pulls, np.zeros(problem.n_arms)),
+            new_tournament(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(problem.n_arms, np.int64),
             initial_states(problem.reward, problem.terms),
             np.full(capacity(problem.actions, problem.n_arms), -1),
@@ -110,22 +118,22 @@ class SparseSieve(NamedTuple):
             one.copy(),
             one.copy(),
             one.copy(),
-            one + _SHORTEST,
+            one + _MIN_STRIDE,
             one.copy(),
             np.zeros(1, np.bool_),
         )
 
     def choose(self, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> Ints:
-        if _sampled(memory, current) and (current.t > memory.until[0] or 2 * memory.wasted[0] > problem.n_arms):
-            _look_ahead(self.confidence, problem, current, memory, stream)
-        return memory.chosen[: _assemble(self, problem, current, memory, stream)].copy()
+        if _synchronise(memory, current) and (current.t > memory.until[0] or 2 * memory.wasted[0] > problem.n_arms):
+            _renew_bounds(self.confidence, problem, current, memory, stream)
+        return memory.chosen[: _choose_batch(self, problem, current, memory, stream)].copy()
 
     @lean
     def learn(
         self, problem: Problem, tally: Tally, memory: SparseMemory, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
         record(tally, problem.terms.support, feedback, self.intake, stream, sign)
-        _revise(self.confidence, problem, tally, memory, feedback.action, stream)
+        _update_arms(self.confidence, problem, tally, memory, feedback.action, stream)
 
     @interpreted
     def fit(self, problem: Problem) -> "SparseSieve":
@@ -136,11 +144,11 @@ class SparseSieve(NamedTuple):
         return self.oracle.guarantee(problem)
 
 
-def sieves_sparse(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
+def suits_sparse_sieve(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sparse sieve decides as the plain policy does, and pays."""
     same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy)
     fits = isinstance(problem.actions, Subsets) and isinstance(problem.support, Sparse)
-    return bool(same and fits and has_bound_slope(problem.reward) and problem.n_arms >= _MANY)
+    return bool(same and fits and has_bound_slope(problem.reward) and problem.n_arms >= _MIN_ARMS)
 
 
 @kernel
@@ -151,47 +159,47 @@ def _ceiling(problem: Problem, n_entries: int) -> Floats:
 
 
 @lean
-def _revise(
+def _update_arms(
     confidence: Index, problem: Problem, tally: Tally, memory: SparseMemory, action: Ints, stream: Stream
 ) -> None:
     """Bring estimates and bounds of the arms of ``action`` up to date."""
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
-        place(memory.line, j, tally.pulls[j], 0.0)
+        update_key(memory.tournament, j, tally.pulls[j], 0.0)
         if memory.until[0] > 0:
             _bound(confidence, problem, tally, memory, j, stream)
             raise_limits(memory.rows, memory.shared, memory.rows.at[j])
-            mark(memory.rows, memory.rows.at[j])
+            mark_changed(memory.rows, memory.rows.at[j])
 
 
 @lean
-def _sampled(memory: SparseMemory, current: Round) -> bool:
-    """Let the line be that of ``current.candidates``; whether all arms in it have been played."""
-    candidates, line = current.candidates, memory.line
-    odd = candidates.counts is not current.tally.pulls
+def _synchronise(memory: SparseMemory, current: Round) -> bool:
+    """Synchronise the tournament with ``current.candidates``; return whether every arm in it has been pulled."""
+    candidates, tournament = current.candidates, memory.tournament
+    overridden = candidates.counts is not current.tally.pulls
     for j in range(np.uint64(len(candidates.eligible))):
-        odd |= not candidates.eligible[j]
-    if odd or memory.odd[0]:
+        overridden |= not candidates.eligible[j]
+    if overridden or memory.overridden[0]:
         for j in range(len(candidates.counts)):
-            place(line, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
+            update_key(tournament, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
         restore_all(memory.rows, candidates.eligible, candidates.counts)
     else:
         for j in memory.chosen:
             if j >= 0:
-                place(line, j, candidates.counts[j], 0.0)
+                update_key(tournament, j, candidates.counts[j], 0.0)
         restore_changed(memory.rows, candidates.eligible, candidates.counts)
-    memory.odd[0] = odd
-    return line.key[line.winner[1]] > 0.0  # type: ignore[no-any-return]
+    memory.overridden[0] = overridden
+    return tournament.key[tournament.winner[1]] > 0.0  # type: ignore[no-any-return]
 
 
 @lean
-def _assemble(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
+def _choose_batch(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
     """Write the batch to play into ``memory.chosen``; its size."""
-    line, chosen, rows, shared = memory.line, memory.chosen, memory.rows, memory.shared
+    tournament, chosen, rows, shared = memory.tournament, memory.chosen, memory.rows, memory.shared
     size = 0
     memory.calls[0] += 1
     memory.closely[0] = 0
-    if line.key[line.winner[1]] > 0.0:
+    if tournament.key[tournament.winner[1]] > 0.0:
         while size < len(chosen):
             best = _pick(policy, problem, current, memory, stream)
             if size == 0:  # later picks also waste evaluations on overlap, which new bounds would not mend
@@ -201,71 +209,71 @@ def _assemble(policy: SparseSieve, problem: Problem, current: Round, memory: Spa
             join_arm(problem.reward, problem.terms, memory.states, memory.estimates.q, best)
             chosen[size] = best
             size += 1
-            place(line, best, np.inf, 0.0)
+            update_key(tournament, best, np.inf, 0.0)
             rows.now[rows.at[best]] = -1.0
-            first = look(problem, shared, memory.states, rows.at[best])
-            if 0 <= first < KEEN:
-                lower(rows, shared)
+            first = update_slopes(problem, shared, memory.states, rows.at[best])
+            if 0 <= first < LEADING_ITEMS:
+                tighten_bounds(rows, shared)
         clear_batch(problem.reward, problem.terms, memory.states, chosen[:size])
         for j in chosen[:size]:
-            look(problem, shared, memory.states, rows.at[j])
-    size = fill_in_order(line, chosen, size)
+            update_slopes(problem, shared, memory.states, rows.at[j])
+    size = fill_in_order(tournament, chosen, size)
     chosen[size:] = -1
     return size
 
 
 @kernel
-def _look_ahead(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> None:
+def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> None:
     """Bound what every arm can add for some rounds to come."""
     t, stride = current.t, memory.stride
     if memory.until[0] == 0:
-        stride[0] = max(_SHORTEST, t // 2048)
+        stride[0] = max(_MIN_STRIDE, t // 2048)
     elif 2 * memory.wasted[0] > problem.n_arms:
-        stride[0] = max(_SHORTEST, stride[0] // 2)
+        stride[0] = max(_MIN_STRIDE, stride[0] // 2)
     elif 8 * memory.wasted[0] < problem.n_arms:
-        stride[0] = min(max(_SHORTEST, t // 8), 2 * stride[0])
+        stride[0] = min(max(_MIN_STRIDE, t // 8), 2 * stride[0])
     memory.until[0] = t + stride[0]
     memory.wasted[0] = 0
     for j in range(problem.n_arms):
         if not memory.clipped[j]:  # scores that are 1 remain 1 while their arm is not played
             _bound(confidence, problem, current.tally, memory, j, stream)
-    arrange(memory.rows, memory.shared)
+    sort_into_blocks(memory.rows, memory.shared)
     restore_all(memory.rows, current.candidates.eligible, current.candidates.counts)
 
 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: SparseMemory, arm: int, stream: Stream) -> None:
     """What ``arm`` can add until ``memory.until``; to the last bit if all its scores are 1, else a little more."""
-    hope, clipped, rows = memory.hope, memory.clipped, memory.rows
-    later = Estimates(memory.estimates.mean, memory.estimates.deviation, hope)
+    optimistic, clipped, rows = memory.optimistic, memory.clipped, memory.rows
+    later = Estimates(memory.estimates.mean, memory.estimates.deviation, optimistic)
     score_arm(confidence, problem, tally, later, ArmView(arm, tally.pulls[arm], memory.until[0], 1.0), stream)
     first, last = span(problem.terms.support, arm)
     least = 1.0
     for o in range(np.uint64(last - first)):
-        least = min(least, hope[np.uint64(first) + o])
+        least = min(least, optimistic[np.uint64(first) + o])
     clipped[arm] = least >= 1.0
-    place = rows.at[arm]
-    most = promise(problem, memory.shared, hope, arm, place)
-    rows.bound[place] = memory.ceiling[arm] if least >= 1.0 else most
+    position = rows.at[arm]
+    most = set_parameters(problem, memory.shared, optimistic, arm, position)
+    rows.bound[position] = memory.ceiling[arm] if least >= 1.0 else most
 
 
 @lean
 def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
-    """The open arm with the largest gain, first in line among equals, or -1 if all gains are 0."""
+    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0."""
     rows, tried, pulls = memory.rows, memory.tried, current.candidates.counts
-    podium, best, most, n = rows.podium, -1, 0.0, 0
+    block_tournament, best, most, n = rows.block_tournament, -1, 0.0, 0
     while True:
-        block = podium.winner[1]
-        top = -podium.key[block]
-        if top <= 0.0 or top < most or (top == most and podium.rank[block] > position(pulls, best)):
+        block = block_tournament.winner[1]
+        top = -block_tournament.key[block]
+        if top <= 0.0 or top < most or (top == most and block_tournament.rank[block] > tie_rank(pulls, best)):
             break
         best, most = _visit(policy, problem, current, memory, stream, block, best, most)
-        mark(rows, places(rows, block)[0])
-        place(podium, block, np.inf, 0.0)
+        mark_changed(rows, block_span(rows, block)[0])
+        update_key(block_tournament, block, np.inf, 0.0)
         tried[n] = block
         n += 1
     for at in range(n):
-        place(podium, tried[at], -memory.peak[tried[at]], rows.lead[tried[at]])
+        update_key(block_tournament, tried[at], -memory.peak[tried[at]], rows.first_rank[tried[at]])
     return best
 
 
@@ -282,12 +290,12 @@ def _visit(
 ) -> tuple[int, float]:
     """The better of the arms of a block and the best before it, with its gain."""
     arm, now, pulls = memory.rows.arm, memory.rows.now, current.candidates.counts
-    first, last = places(memory.rows, block)
+    first, last = block_span(memory.rows, block)
     peak = -1.0
     for p in range(first, last):
         j = arm[p]
         if now[p] > 0.0 and _wins(pulls, j, now[p], best, most):
-            now[p] = min(now[p], limit(memory.shared, p))
+            now[p] = min(now[p], bound_gain(memory.shared, p))
             if _wins(pulls, j, now[p], best, most):
                 g = _gain(policy.confidence, problem, current, memory, j, stream)
                 now[p] = g * policy.slack
@@ -303,16 +311,16 @@ def _wins(pulls: Floats, arm: int, g: float, best: int, most: float) -> bool:
     """Whether ``arm`` with a gain of ``g`` is chosen rather than ``best`` with ``most``."""
     if g != most:
         return g > most
-    return best >= 0 and position(pulls, arm) < position(pulls, best)
+    return best >= 0 and tie_rank(pulls, arm) < tie_rank(pulls, best)
 
 
 @inlined
 def _gain(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, arm: int, stream: Stream) -> float:
-    """The exact gain, from exact scores that are computed once a call."""
+    """The exact gain, from exact scores that are computed once per call."""
     estimates, stamp, closely = memory.estimates, memory.stamp, memory.closely
     if stamp[arm] != memory.calls[0]:
         stamp[arm] = memory.calls[0]
         closely[0] += 1
-        glance = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
-        score_arm(confidence, problem, current.tally, estimates, glance, stream)
+        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
+        score_arm(confidence, problem, current.tally, estimates, view, stream)
     return gain(problem.reward, problem.terms, memory.states, estimates.q, arm)

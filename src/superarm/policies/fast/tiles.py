@@ -1,6 +1,6 @@
 """Upper bounds of every arm's gain in one pass: single precision, ``WIDTH`` arms at a time.
 
-Bounds on gains that let greedy picking pass over arms are [Minoux1978]_'s; here they are laid out for vectors.
+Skipping arms by bounds of their gains is due to [Minoux1978]_; here the bounds are stored for vector instructions.
 """
 
 from typing import Any, NamedTuple
@@ -23,10 +23,10 @@ _LEAST = 1e-20
 class Tiles(NamedTuple):
     """Bounds of all parameters, and of all gains.
 
-    ``z`` (n_tiles * n_items * WIDTH,) bounds form(q), rounded up: tile after tile, in a tile item after item, in an
-    item arm after arm. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start`` (n_tiles * WIDTH,) is 0, or
-    minus infinity for an arm that may not join; ``reach`` (same) are the sums of slope * z, ``top`` (n_tiles,) the
-    largest of each tile, and ``bound_slope`` (n_items,) what an item is still worth.
+    ``z`` (n_tiles * n_items * WIDTH,) bounds the bound argument of q, rounded up: tile after tile, in a tile item after
+    item, in an item arm after arm. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start`` (n_tiles *
+    WIDTH,) is 0, or minus infinity for an arm that may not join. ``reach`` (same) are the sums of slope * z, ``top``
+    (n_tiles,) the largest of each tile, and ``slope`` (n_items,) the current slope of each item.
     """
 
     z: Any
@@ -38,8 +38,8 @@ class Tiles(NamedTuple):
 
 
 @kernel
-def tiles(n_arms: int, n_items: int) -> Tiles:
-    """Room for the bounds; all arms may join, and all bounds are 1 once ``lay`` has written them."""
+def new_tiles(n_arms: int, n_items: int) -> Tiles:
+    """Empty bounds, with all arms allowed to join; ``write_bounds`` has to be called for every arm."""
     n = (n_arms + WIDTH - 1) // WIDTH
     start = np.full(n * WIDTH, np.float32(-np.inf))
     start[:n_arms] = np.float32(0.0)
@@ -54,8 +54,8 @@ def tiles(n_arms: int, n_items: int) -> Tiles:
 
 
 @inlined
-def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
-    """Write the bounds of one arm; those of an arm that had and has only ones stay as they are."""
+def write_bounds(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
+    """Write the bounds of one arm; nothing is written if all its bounds were and are 1."""
     n = len(screen.slope)
     first = np.uint64(arm * n)
     least = 1.0
@@ -64,14 +64,14 @@ def lay(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
     if least >= 1.0 and screen.all_one[arm]:
         return
     screen.all_one[arm] = least >= 1.0
-    z, place = screen.z, np.uint64((arm // WIDTH) * n * WIDTH + arm % WIDTH)
+    z, position = screen.z, np.uint64((arm // WIDTH) * n * WIDTH + arm % WIDTH)
     for i in range(np.uint64(n)):
-        z[place + i * np.uint64(WIDTH)] = np.float32(bound_argument(reward, q[first + i]) * _UP)
+        z[position + i * np.uint64(WIDTH)] = np.float32(bound_argument(reward, q[first + i]) * _UP)
 
 
 @inlined
-def reach(screen: Tiles, reward: RewardHooks, terms: Terms, states: Floats) -> float:
-    """Bound the gain of every arm that may join: ``reach[j]`` times the number returned."""
+def bound_gains(screen: Tiles, reward: RewardHooks, terms: Terms, states: Floats) -> float:
+    """Bound the gain of every arm that may join: ``bound_gains[j]`` times the number returned."""
     n = len(states)
     most = 0.0
     for i in range(n):

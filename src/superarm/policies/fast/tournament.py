@@ -1,6 +1,6 @@
-"""Who stands first, kept up to date: arms by smallest key, then smallest rank, then lowest number.
+"""The first of many arms, kept up to date: by smallest key, then smallest rank, then lowest number.
 
-A tournament tree, [Knuth1998]_ (section 5.2.3, tree selection).
+This is a tournament tree, [Knuth1998]_ (section 5.2.3, tree selection).
 """
 
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from superarm._jit import inlined, kernel, lean
 from superarm.arrays import Floats, Ints
 
 
-class Order(NamedTuple):
-    """A tournament of the arms that stand in line: node n of ``winner`` is won by one of the nodes 2n and 2n + 1.
+class Tournament(NamedTuple):
+    """A tournament tree over arms: the winner of node n is the winner of node 2n or that of node 2n + 1.
 
-    ``key`` and ``rank`` are (n_leaves,); a key is infinite for an arm that stands aside. n_leaves is a power of
-    two, and leaf n_leaves + j is arm j.
+    ``key`` and ``rank`` are (n_leaves,); an arm with an infinite key does not take part. n_leaves is a power of two,
+    and leaf n_leaves + j is arm j.
     """
 
     key: Floats
@@ -24,51 +24,51 @@ class Order(NamedTuple):
 
 
 @kernel
-def order(keys: Floats, ranks: Floats) -> Order:
-    """All arms in line."""
+def new_tournament(keys: Floats, ranks: Floats) -> Tournament:
+    """A tournament of all arms."""
     leaves = 2
     while leaves < len(keys):
         leaves *= 2
-    line = Order(np.full(leaves, np.inf), np.zeros(leaves), np.empty(2 * leaves, np.int64))
-    line.key[: len(keys)] = keys
-    line.rank[: len(ranks)] = ranks
+    tournament = Tournament(np.full(leaves, np.inf), np.zeros(leaves), np.empty(2 * leaves, np.int64))
+    tournament.key[: len(keys)] = keys
+    tournament.rank[: len(ranks)] = ranks
     for j in range(leaves):
-        line.winner[leaves + j] = j
-    play_off(line)
-    return line
+        tournament.winner[leaves + j] = j
+    rebuild(tournament)
+    return tournament
 
 
 @inlined
-def before(line: Order, a: int, b: int) -> bool:
-    """Whether arm ``a`` stands before arm ``b``."""
-    if line.key[a] != line.key[b]:
-        return line.key[a] < line.key[b]  # type: ignore[no-any-return]
-    return line.rank[a] < line.rank[b] or (line.rank[a] == line.rank[b] and a < b)
+def precedes(tournament: Tournament, a: int, b: int) -> bool:
+    """Whether arm ``a`` comes before arm ``b``."""
+    if tournament.key[a] != tournament.key[b]:
+        return tournament.key[a] < tournament.key[b]  # type: ignore[no-any-return]
+    return tournament.rank[a] < tournament.rank[b] or (tournament.rank[a] == tournament.rank[b] and a < b)
 
 
 @inlined
-def _better(line: Order, node: int) -> int:
-    left, right = line.winner[2 * node], line.winner[2 * node + 1]
-    return right if before(line, right, left) else left  # type: ignore[no-any-return]
+def _winner_of(tournament: Tournament, node: int) -> int:
+    left, right = tournament.winner[2 * node], tournament.winner[2 * node + 1]
+    return right if precedes(tournament, right, left) else left  # type: ignore[no-any-return]
 
 
 @lean
-def play_off(line: Order) -> None:
-    """Find all winners anew, after keys or ranks were written."""
-    for node in range(len(line.key) - 1, 0, -1):
-        line.winner[node] = _better(line, node)
+def rebuild(tournament: Tournament) -> None:
+    """Compute all winners, after keys or ranks were written."""
+    for node in range(len(tournament.key) - 1, 0, -1):
+        tournament.winner[node] = _winner_of(tournament, node)
 
 
 @lean
-def place(line: Order, arm: int, key: float, rank: float) -> None:
-    """Let ``arm`` stand in line with this key and rank, or aside if the key is infinite."""
-    keys, ranks, winner = line
+def update_key(tournament: Tournament, arm: int, key: float, rank: float) -> None:
+    """Give ``arm`` this key and rank; an infinite key takes it out of the tournament."""
+    keys, ranks, winner = tournament
     if keys[arm] == key and ranks[arm] == rank:
         return
     keys[arm], ranks[arm] = key, rank
     node = (len(keys) + arm) // 2
     while node > 0:
-        better = _better(line, node)
+        better = _winner_of(tournament, node)
         if better == winner[node] and better != arm:
             return
         winner[node] = better
@@ -76,10 +76,10 @@ def place(line: Order, arm: int, key: float, rank: float) -> None:
 
 
 @lean
-def fill_in_order(line: Order, chosen: Ints, size: int) -> int:
-    """Let arms step out of line into ``chosen`` until it is full or the line is empty; the new size."""
-    while size < len(chosen) and line.key[line.winner[1]] < np.inf:
-        chosen[size] = line.winner[1]
-        place(line, chosen[size], np.inf, 0.0)
+def fill_in_order(tournament: Tournament, chosen: Ints, size: int) -> int:
+    """Move arms from the tournament into ``chosen``, in order, until it is full or none is left; the new size."""
+    while size < len(chosen) and tournament.key[tournament.winner[1]] < np.inf:
+        chosen[size] = tournament.winner[1]
+        update_key(tournament, chosen[size], np.inf, 0.0)
         size += 1
     return size
