@@ -36,7 +36,7 @@ class Agent:
     arms, items
         Names; by default their numbers.
     remember
-        How many told decisions are kept in mind to recognise repeated feedback.
+        How many decisions with feedback are remembered, to recognise repeated feedback.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names of arms and items: what users call them, and where they stand."""
+"""Names of arms and items, and their numbers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class Names:
         if any(not isinstance(name, str) or not name for name in new):
             raise InvalidArgument(self.what, "holds a name that is not a string", "give distinct, non-empty strings")
         if len(set(new)) < len(new) or any(name in self._places for name in new):
-            raise InvalidArgument(self.what, "a name stands twice", "give distinct, non-empty strings")
+            raise InvalidArgument(self.what, "a name appears twice", "give distinct, non-empty strings")
         self.all += new
         self._places.update({name: size + n for n, name in enumerate(new)})
 

@@ -1,4 +1,4 @@
-"""What a whole batch may be worth beyond its empirical means: one bonus, for rewards of any shape."""
+"""One exploration bonus for the whole batch, for rewards of any shape."""
 
 import math
 from typing import Any, NamedTuple, Protocol

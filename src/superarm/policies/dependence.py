@@ -1,4 +1,4 @@
-r"""How much an arm's outcome varies, next to what it would vary if it were binary and its items moved together.
+r"""The variance of an arm's outcome, as a share of that of binary items that move together.
 
 An index adds a radius to every entry, and so the radii of an arm's items add up, as if all of them could err the same
 way at once. How far they do is learnt: by Kish's *design effect*, [Kish1965]_ (section 5.4),
@@ -51,7 +51,7 @@ class Dependence(NamedTuple):
 
 @kernel
 def dependence(problem: Problem, tally: Tally) -> Dependence:
-    """What ``tally`` says of every arm."""
+    """The statistics of every arm, from ``tally``."""
     n = problem.n_arms
     seen = Dependence(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(len(tally.total)))
     for j in range(n):

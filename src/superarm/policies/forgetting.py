@@ -18,7 +18,7 @@ from superarm.tally import Feedback, Tally, record
 
 
 class RoundBlocks(NamedTuple):
-    """Tallies of the last blocks of rounds, and what they come to.
+    """Tallies of the last blocks of rounds, and their weighted sum.
 
     ``pulls`` (n_blocks, n_arms), ``total``, ``square`` and ``missed`` (n_blocks, n_entries) and ``joint``
     (n_blocks, 3 n_arms) hold block n in row n % n_blocks; ``newest`` (1,) is the number of the newest block, -1
@@ -36,19 +36,21 @@ class RoundBlocks(NamedTuple):
 
 @component
 class Forgetting(NamedTuple):
-    r"""Any policy on a tally that forgets: for worlds that change.
+    r"""Any policy on a tally that forgets, for parameters that change over time.
 
     Rounds are kept in blocks of ``block`` rounds, and the policy sees
 
     .. math:: N_j = \sum_b weights_b\,N_j^{(b)}, \qquad \sum X_{ij} = \sum_b weights_b \sum_{\tau \in b} X_{ij}(\tau)
 
-    where b = 0 is the newest block, at time :math:`\min\{t,\ block\sum_b weights_b\}`: as much of it as is remembered.
+    where b = 0 is the newest block, at time :math:`\min\{t,\ block\sum_b weights_b\}`.
     Equal weights are a sliding window that moves a block at a time, powers of 1/2 a discount, [GarivierMoulines2011]_
-    (SW-UCB, D-UCB). Every block is a tally of its own and the weights are powers of two, so forgetting is exact,
-    as are order, merging and taking back. Differs: they forget round by round, and a discount never quite forgets.
+    (SW-UCB, D-UCB). Every block is a tally of its own and the weights are powers of two, so forgetting is exact
+    and does not depend on the order of feedback. Differs: SW-UCB and D-UCB forget round by round, and a discount never
+    forgets completely.
 
-    Feedback counts in the block of the round it was asked in; what comes after its block is forgotten changes nothing.
-    Past data have no round, and count in the newest block. The policy's own devices for speed are left out.
+    Feedback counts in the block of the round of its decision; feedback that comes after that block was forgotten
+    changes nothing. Past data have no round and count in the newest block. The inner policy runs without devices for
+    speed.
     """
 
     policy: Policy

@@ -16,14 +16,14 @@ from superarm.tally import Feedback, Tally
 
 @component
 class OneGaussian(NamedTuple):
-    r"""Thompson sampling with one Gaussian number a round, which moves every arm by its own scale: TS-Cascade.
+    r"""TS-Cascade: Thompson sampling with one Gaussian number per round, scaled differently for every arm.
 
     .. math:: \theta_j = \hat p_j + Z_t \max\Bigl\{\sqrt{\frac{\hat p_j (1 - \hat p_j) \log(t + 1)}{N_j + 1}},
               \frac{\log(t + 1)}{N_j + 1}\Bigr\}, \qquad Z_t \sim N(0, 1)
 
-    No arm is tried first: one that was never observed has :math:`\hat p_j = N_j = 0`. Implements
-    [CheungTanZhong2019]_ (Algorithm 1). Where outcomes are under way, :math:`N_j` counts them, and
-    :math:`\hat p_j` rests on what was told.
+    There are no initial rounds: an arm that was never observed has :math:`\hat p_j = N_j = 0`. Implements
+    [CheungTanZhong2019]_ (Algorithm 1). Pending pulls count in :math:`N_j`, not in
+    :math:`\hat p_j`.
     """
 
     oracle: Oracle = TopArms()

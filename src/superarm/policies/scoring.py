@@ -46,7 +46,7 @@ def estimate_arms(problem: Problem, tally: Tally) -> Estimates:
 def update_estimates(
     tally: Tally, support: Support, feedback: Feedback, intake: Intake, stream: Stream, sign: float, memory: Any
 ) -> None:
-    """Record feedback (``sign=1.0``) or take it back (``sign=-1.0``), and estimate its arms anew.
+    """Record feedback (``sign=1.0``) or take it back (``sign=-1.0``), and update the estimates of its arms.
 
     ``memory`` has the estimates ``mean`` and ``deviation``, (n_entries,) each.
     """

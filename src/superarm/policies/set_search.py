@@ -1,4 +1,4 @@
-"""How to find the batch with the greatest sum plus joint bonus."""
+"""Searches for the batch with the largest sum plus joint bonus."""
 
 import math
 from typing import NamedTuple, Protocol
@@ -30,7 +30,7 @@ class SetSearch(Protocol):
 
 
 @kernel
-def hope(worth: Floats, spread: Floats, action: Ints) -> float:
+def optimistic_value(worth: Floats, spread: Floats, action: Ints) -> float:
     """Sum plus joint bonus of ``action``."""
     return total_weight(worth, action) + math.sqrt(total_weight(spread, action))
 
@@ -43,7 +43,7 @@ class SumAndBonus(NamedTuple):
     spread: Floats
 
     def value_of(self, action: Ints) -> float:
-        return hope(self.worth, self.spread, action)
+        return optimistic_value(self.worth, self.spread, action)
 
 
 @component
@@ -76,16 +76,16 @@ class Ascent(NamedTuple):
 
     def search(self, problem: Problem, worth: Floats, spread: Floats, candidates: Candidates) -> Ints:
         best = _climb(problem, worth, spread, candidates)
-        most = hope(worth, spread, best)
+        most = optimistic_value(worth, spread, best)
         action = best
         for _ in range(self.rounds):
             root = math.sqrt(total_weight(spread, action))
             if root <= 0.0:
                 break
             action = heaviest(problem.actions, worth + spread / (2.0 * root), candidates)
-            if hope(worth, spread, action) <= most:
+            if optimistic_value(worth, spread, action) <= most:
                 break
-            best, most = action, hope(worth, spread, action)
+            best, most = action, optimistic_value(worth, spread, action)
         return best.copy()
 
     @interpreted
