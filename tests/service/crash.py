@@ -21,7 +21,7 @@ from typing import NamedTuple
 import httpx
 
 from superarm.service.domain.events import Asked, Told
-from superarm.service.server import store_of
+from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
 from .database import fresh, started
@@ -77,7 +77,7 @@ class Sums(NamedTuple):
 
 def audit(db: str, book: Acknowledged) -> Sums:
     """Read the log behind the service's back; the sums and counts that it comes to."""
-    store = store_of(db, serving=False)
+    store = open_store(db, serving=False)
     asked, told = Counter(), Counter()
     names = {}
     sums = Sums({}, Counter(), Counter())
@@ -140,7 +140,7 @@ def crash(
             server.log.unlink(missing_ok=True)
         sums = audit(db, book)
         tell(f"round {n + 1}: {len(book.asked)} decisions, {len(book.told)} feedbacks, {book.repeats} repeats")
-    store = store_of(db, serving=False)
+    store = open_store(db, serving=False)
     report = verify(store)
     store.close()
     assert not report.faults, report.faults

@@ -11,7 +11,7 @@ from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.history import MAX_STRETCHES, History, RunningMoments, difference, mean_interval
 from superarm.service.http.auth import make_key
-from superarm.service.server import store_of
+from superarm.service.server import open_store
 from tests.system_packages import chromium
 
 from .running import Server
@@ -125,7 +125,7 @@ def test_without_javascript_forms_and_links_do_the_same(server, browser):
 
 def test_a_key_is_asked_for_and_kept_in_a_cookie_that_the_interface_does_not_take(tmp_path):
     db = str(tmp_path / "log.db")
-    store = store_of(db, serving=False)
+    store = open_store(db, serving=False)
     (reader, row), (blind, other) = make_key("shop", ("read",)), make_key("shop", ("decide",))
     store.put_key(row)
     store.put_key(other)

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from superarm.service.server import store_of
+from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
 from .crash import crash
@@ -34,7 +34,7 @@ def ask(server: Server, id: str) -> httpx.Response:
 
 
 def logged(db: str) -> list[str]:
-    store = store_of(db, serving=False)
+    store = open_store(db, serving=False)
     try:
         assert verify(store).faults == []
         return [read.entry.stream for read in store.tail({}) if read.entry.kind == "decision"]
@@ -172,7 +172,7 @@ def test_a_wall_clock_that_jumps_while_it_runs_does_no_harm(sqlite_file, tmp_pat
                 assert time.monotonic() < asked["d3"] + 15.0
                 time.sleep(0.05)
         server.stop()
-    store = store_of(sqlite_file, serving=False)
+    store = open_store(sqlite_file, serving=False)
     stamps = [read.entry.event.at for read in store.tail({}) if read.entry.step == 0 and read.entry.kind == "decision"]
     store.close()
     assert stamps[1] - stamps[0] > 80_000_000 > -80_000_000 > stamps[2] - stamps[0]  # the clock did jump
@@ -186,7 +186,7 @@ def test_a_graceful_stop_answers_what_was_asked_and_leaves_a_snapshot(sqlite_fil
             assert ask(server, f"d{n}").status_code == 201
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) in (0, -signal.SIGTERM)  # uvicorn ends, then passes the signal on
-    store = store_of(sqlite_file, serving=False)
+    store = open_store(sqlite_file, serving=False)
     assert len(list(store.snapshots())) == 1
     store.close()
     assert len(logged(sqlite_file)) == 20

@@ -8,14 +8,14 @@ import pytest
 
 from superarm.service.http.auth import SCOPES, make_key
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.server import store_of
+from superarm.service.server import open_store
 
 from .running import Server, command, free_port
 
 
 def create_key(db: str, tenant: str, *scopes: str) -> str:
     key, row = make_key(tenant, scopes)
-    store = store_of(db, serving=False)
+    store = open_store(db, serving=False)
     store.put_key(row)
     store.close()
     return key

@@ -22,7 +22,7 @@ from superarm.service.storage.base import LogLine, ReadEntry, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import Repaired, repair, verify
+from superarm.service.storage.verify import RepairReport, repair, verify
 
 from .database import fresh
 from .running import Server, invoke
@@ -232,12 +232,12 @@ def test_repair_rebuilds_a_snapshot_that_counts_an_event_twice(store):
     damage(store)
     assert restore_ledger(store)[0].problems["t", "p"].tally.pulls[0] == 2.0  # told once
     assert len(verify(store).faults) == 3  # the counters, the snapshot's counters and its open decisions
-    assert repair(store) == Repaired(deleted=1, kept=1, events=10)
+    assert repair(store) == RepairReport(deleted=1, kept=1, events=10)
     ledger, _, folded = restore_ledger(store)
     assert folded == 0
     assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
     assert verify(store).faults == []
-    assert repair(store) == Repaired(deleted=0, kept=2, events=0)
+    assert repair(store) == RepairReport(deleted=0, kept=2, events=0)
 
 
 def test_repair_on_the_command_line_says_what_it_did_and_refuses_a_file_that_is_served(tmp_path):
@@ -269,8 +269,8 @@ def test_repair_refuses_a_database_that_a_worker_uses(postgres):
     working.close()
     idle.close()
     idle = Postgres(url, slot=False)
-    assert repair(idle) == Repaired(0, 0, 0)
-    with pytest.raises(SuperarmError, match="taken"):
+    assert repair(idle) == RepairReport(0, 0, 0)
+    with pytest.raises(SuperarmError, match="in use"):
         Postgres(url)
     idle.close()
 

@@ -276,7 +276,7 @@ def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeyp
     def refuse(path: Path) -> sqlite3.Connection:  # root, who runs the tests in containers, may write any file
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
-    monkeypatch.setattr("superarm.service.storage.sqlite._connected", refuse)
+    monkeypatch.setattr("superarm.service.storage.sqlite._connect", refuse)
     done = invoke("verify", "--db", str(path))
     assert (done.exit_code, done.stdout) == (2, "")
     assert "readonly" in done.stderr

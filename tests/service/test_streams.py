@@ -10,7 +10,7 @@ def test_one_holds_a_stream_at_a_time_and_others_go_on():
         streams, said = StreamLocks(), []
 
         async def work(name, place):
-            async with streams.held(place):
+            async with streams.lock(place):
                 said.append(f"{name} in")
                 await asyncio.sleep(0.0)
                 await asyncio.sleep(0.0)
@@ -32,12 +32,12 @@ def test_errors_and_those_who_gave_up_waiting_leave_a_stream_free():
         release = asyncio.Event()
 
         async def hold():
-            async with streams.held(PLACE):
+            async with streams.lock(PLACE):
                 await release.wait()
                 raise KeyError
 
         async def wait():
-            async with streams.held(PLACE):
+            async with streams.lock(PLACE):
                 return True
 
         holder = asyncio.create_task(hold())

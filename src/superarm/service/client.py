@@ -1,4 +1,4 @@
-"""The service from Python: the same ``ask`` and ``tell`` as the in-process agent's."""
+"""The Python client: ``ask`` and ``tell`` as ``Agent`` has them, against a running service."""
 
 import asyncio
 import itertools
@@ -16,7 +16,7 @@ from superarm.service.transport import ServiceError, Transport
 
 
 def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 5) -> "Connection":
-    """A service, by its address.
+    """Connect to a service by its address.
 
     Calls are idempotent, so one that got no answer, or 503, is made again.
 
@@ -51,7 +51,7 @@ class Connection:
         return list(self._transport.call("GET", "/v1/problems")["problems"])
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         self._transport.close()
 
 
@@ -70,10 +70,10 @@ class RemoteAgent:
         body = {"id": id or secrets.token_urlsafe(15), **more}
         if eligible is not None:
             body["eligible"] = list(eligible)
-        made = self._call("POST", f"{self._path}/decisions", body)
-        action = np.array(made["action"], np.int64)
+        reply = self._call("POST", f"{self._path}/decisions", body)
+        action = np.array(reply["action"], np.int64)
         action.flags.writeable = False
-        return Decision(made["id"], made["t"], action, tuple(made["arms"]))
+        return Decision(reply["id"], reply["t"], action, tuple(reply["arms"]))
 
     def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, *, amend: bool = False) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in slate order.

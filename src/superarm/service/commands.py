@@ -16,9 +16,9 @@ _DB = click.option(
 
 @contextlib.contextmanager
 def _reading(db: str) -> Iterator[Any]:
-    from superarm.service.server import reader_of
+    from superarm.service.server import open_reader
 
-    store = reader_of(db)
+    store = open_reader(db)
     try:
         yield store
     finally:
@@ -128,8 +128,6 @@ def import_(source: Path, problem: str, url: str, key: str | None) -> None:
 def backup(db: str, target: Path) -> None:
     """Copy a SQLite log to TARGET, consistently, while it is served."""
     with _reading(db) as store:
-        if not hasattr(store, "backup"):
-            raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
         if target.exists():
             raise SuperarmError(f"{target} exists; give a new name")
         store.backup(target)
@@ -157,9 +155,9 @@ def keys() -> None:
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Make a key and show it, this once."""
     from superarm.service.http.auth import make_key
-    from superarm.service.server import store_of
+    from superarm.service.server import open_store
 
-    with contextlib.closing(store_of(db, serving=False)) as store:
+    with contextlib.closing(open_store(db, serving=False)) as store:
         key, row = make_key(tenant, scopes, note)
         store.put_key(row)
     click.echo(key)

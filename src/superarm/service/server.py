@@ -1,4 +1,4 @@
-"""Starting the service: which store, which address, which logs."""
+"""Starting the service: which store, which address, and structured logs."""
 
 import gc
 import json
@@ -18,14 +18,14 @@ from superarm.service.storage.base import Store
 from superarm.service.storage.sqlite import Sqlite
 
 SETTINGS = "SUPERARM_SERVE"
-"""How a worker process learns what ``superarm serve`` was told: a JSON object in the environment."""
+"""The environment variable that holds the options of ``superarm serve`` for its worker processes, as JSON."""
 
 UVICORN_DID_NOT_START = 3
 """Uvicorn's exit code when an application failed at its start."""
 
 
-def store_of(db: str, *, serving: bool = True) -> Store:
-    """The store behind a path or an address; one that is ``serving`` claims its place."""
+def open_store(db: str, *, serving: bool = True) -> Store:
+    """The store at a path or an address; with ``serving``, for a process that writes events."""
     if db.startswith(("postgresql://", "postgres://")):
         from superarm.service.storage.postgres import Postgres
 
@@ -35,33 +35,33 @@ def store_of(db: str, *, serving: bool = True) -> Store:
     return Sqlite(Path(db), lock=serving)
 
 
-def reader_of(db: str) -> Any:
-    """The store, beside a service that may be running on it."""
+def open_reader(db: str) -> Any:
+    """The store, for a command that may run beside a service."""
     if "://" not in db and not Path(db).exists():
         raise SuperarmError(f"--db {db}: there is no such file")
-    return store_of(db, serving=False)
+    return open_store(db, serving=False)
 
 
 def worker() -> ServiceApp:
     """The application of one worker process, as ``serve`` described it."""
-    told = json.loads(os.environ[SETTINGS])
-    logs()
-    app = application(store_of(told["db"]), ServiceLimits(**told["limits"]), _tune_collector)
+    settings = json.loads(os.environ[SETTINGS])
+    configure_logging()
+    app = application(open_store(settings["db"]), ServiceLimits(**settings["limits"]), _tune_collector)
     _on_stop(app.end_streams)
     return app
 
 
 def _tune_collector() -> None:
-    """Look for garbage rarely, and not among what was there at the start.
+    """Collect garbage rarely, and not among what exists at the start.
 
-    Requests make no cycles to speak of: looking for them often would take a sixth of a decision's time.
+    Requests create hardly any reference cycles; looking for them often would take a sixth of a decision's time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 def _on_stop(leave: Callable[[], None]) -> None:
-    """Call ``leave`` when the process is told to stop, before the server's own handlers, which are in place by now."""
+    """Call ``leave`` on SIGTERM and SIGINT, before the handlers of the server, which are installed already."""
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.getsignal(number)
 
@@ -74,14 +74,14 @@ def _on_stop(leave: Callable[[], None]) -> None:
 
 
 def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) -> None:
-    """Serve until a signal says stop; what is acknowledged by then is in the log."""
+    """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log."""
     import uvicorn
 
     if workers > 1 and "://" not in db:
-        raise SuperarmError("--workers: SQLite takes one process; give --db postgresql://… for more")
+        raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
     _check_address(db, host)
     os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict()})
-    logs()
+    configure_logging()
     try:
         uvicorn.run(
             "superarm.service.server:worker",
@@ -100,7 +100,7 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
 
 
 def _check_address(db: str, host: str) -> None:
-    store = store_of(db)  # also refuses a file that another process serves
+    store = open_store(db)  # also refuses a file that another process serves
     try:
         if host not in ("127.0.0.1", "localhost", "::1") and not Keyring(store).required:
             raise SuperarmError(f"--host {host}: without keys only loopback is served; run superarm keys create first")
@@ -117,8 +117,8 @@ class _Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def logs() -> None:
-    """Structured logs: a JSON object a line, on stderr."""
+def configure_logging() -> None:
+    """Log to stderr, one JSON object per line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

@@ -1,4 +1,4 @@
-"""JSON over HTTP with the standard library: one connection, and tries again where that can do no harm."""
+"""JSON over HTTP with the standard library: one connection, with retries, as all calls are idempotent."""
 
 import http.client
 import random
@@ -13,8 +13,8 @@ import msgspec
 
 from superarm.errors import InvalidArgument, SuperarmError
 
-AGAIN = (429, 502, 503, 504)
-LONGEST_WAIT = 10.0
+RETRIED_STATUSES = (429, 502, 503, 504)
+MAX_WAIT_SECONDS = 10.0
 
 
 class ServiceError(SuperarmError):
@@ -44,9 +44,9 @@ class Transport:
         data = b"" if body is None else msgspec.json.encode(body)
         for attempt in range(self._retries + 1):
             status, wait, answer = self._try(method, path, data)
-            if status not in (0, *AGAIN) or attempt == self._retries:
+            if status not in (0, *RETRIED_STATUSES) or attempt == self._retries:
                 break
-            time.sleep(min(LONGEST_WAIT, wait or 0.05 * 2**attempt) * random.uniform(0.5, 1.0))
+            time.sleep(min(MAX_WAIT_SECONDS, wait or 0.05 * 2**attempt) * random.uniform(0.5, 1.0))
         if status in (200, 201):
             return msgspec.json.decode(answer)
         raise _error(status, answer)
@@ -54,7 +54,7 @@ class Transport:
     def _try(self, method: str, path: str, data: bytes) -> tuple[int, float, bytes]:
         with self._lock:
             try:
-                connection = self._connection or self._connected()
+                connection = self._connection or self._connect()
                 connection.request(method, self._parts.path.rstrip("/") + path, data, self._headers)
                 response = connection.getresponse()
                 return response.status, float(response.headers.get("retry-after") or 0), response.read()
@@ -62,7 +62,7 @@ class Transport:
                 self._drop()
                 return 0, 0.0, str(error).encode()
 
-    def _connected(self) -> http.client.HTTPConnection:
+    def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._parts.hostname), self._parts.port
         if self._parts.scheme == "https":
             context = ssl.create_default_context()
@@ -79,7 +79,7 @@ class Transport:
             self._connection = None
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         with self._lock:
             self._drop()
 
@@ -88,7 +88,7 @@ def _error(status: int, answer: bytes) -> ServiceError:
     if status == 0:
         return ServiceError(0, "unreachable", f"the service did not answer: {answer.decode(errors='replace')}")
     try:
-        said = msgspec.json.decode(answer)["error"]
-        return ServiceError(status, said["code"], said["message"])
+        error = msgspec.json.decode(answer)["error"]
+        return ServiceError(status, error["code"], error["message"])
     except (msgspec.DecodeError, KeyError, TypeError):
         return ServiceError(status, "unknown", f"the service answered {status}")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from superarm.service.console import pictures
-from superarm.service.console.figures import ROWS, Overview
+from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
+from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
 from superarm.service.console.view import View, hidden, section
 from superarm.service.domain.intervals import wilson
 from superarm.service.domain.problem import ProblemState
@@ -53,7 +53,7 @@ def _arm(view: View, learner: ProblemState, arms: Overview, n: int, arm: int) ->
         tag("td", f"{value:.4g}" if learner.tally.pulls[arm] else "–", class_="num"),
         tag("td", int(learner.tally.pulls[arm]), class_="num"),
         tag("td", int(learner.pending[arm]), class_="num"),
-        tag("td", pictures.interval(low, value, high, arms.most)),
+        tag("td", svg.interval(low, value, high, arms.most)),
         tag("td", link),
     )
 
@@ -72,7 +72,7 @@ def _finder(view: View) -> Html:
 
 
 def _pager(view: View, arms: Overview) -> Html | None:
-    here, last = view.ordering.page, max(0, (arms.total - 1) // ROWS)
+    here, last = view.ordering.page, max(0, (arms.total - 1) // ARMS_PER_PAGE)
     if not last:
         return None
     return tag(
@@ -96,7 +96,7 @@ def heat(learner: ProblemState, arms: Overview) -> Html:
     more = learner.problem.n_items - len(items)
     note = "Estimated means of the arms of this page of the table; crossed out where nothing is known."
     note += f" The {len(items)} items of the largest weight; {more} more." if more > 0 else ""
-    picture = pictures.heat(names, [learner.items.all[int(i)] for i in items], table)
+    picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)
     return section(
         "heat",
         "Who covers what",

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.service.console import arms, figures, pictures, slates
-from superarm.service.console.figures import Overview, Verdict
+from superarm.service.console import arms, numbers, slates, svg
 from superarm.service.console.markup import Html, tag
+from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, section
 from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
@@ -77,7 +77,7 @@ def nothing_yet(keyed: bool) -> bytes:
     return document("superarm", _header([], "", keyed), tag("main", said))
 
 
-class Shown(NamedTuple):
+class PageData(NamedTuple):
     """What is to be seen: ``found`` is the decision that was looked for, or a word on why there is none."""
 
     view: View
@@ -87,7 +87,7 @@ class Shown(NamedTuple):
     found: Any
 
 
-def page(names: Sequence[str], shown: Shown, keyed: bool) -> bytes:
+def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
     """The page of one problem."""
     view, learner, health, overview, found = shown
     sections = [
@@ -128,10 +128,10 @@ def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
 def _tiles(learner: ProblemState, health: Health) -> Html:
     history, settings = learner.history, learner.settings
     drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
-    earned = mean_interval(figures.recent(history))
+    earned = mean_interval(numbers.recent(history))
     verdicts = [
-        ("Is it learning?", figures.learning(history)),
-        ("Better than the baseline?", figures.against_baseline(history, settings.mode)),
+        ("Is it learning?", numbers.learning(history)),
+        ("Better than the baseline?", numbers.against_baseline(history, settings.mode)),
         ("Is it healthy?", _health(learner, health)),
         (
             "Exploration",
@@ -189,7 +189,7 @@ def _health(learner: ProblemState, health: Health) -> Verdict:
 
 def _rewards(learner: ProblemState) -> Html:
     history = learner.history
-    wide, k = pictures.smoothed(history.stretches)
+    wide, k = svg.merge_stretches(history.stretches)
     keys = tag(
         "p",
         tag("span", "policy", class_="key"),
@@ -205,7 +205,7 @@ def _rewards(learner: ProblemState) -> Html:
     return section(
         "rewards",
         "Reward a decision",
-        pictures.rewards(wide, k * history.length),
+        svg.rewards(wide, k * history.length),
         keys,
         note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
     )

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, parse_qsl
 from starlette.routing import Route
 
 from superarm.service.console import page
-from superarm.service.console.figures import SORTS, Ordering, overview
 from superarm.service.console.markup import tag
-from superarm.service.console.page import Health, Shown
+from superarm.service.console.numbers import SORTS, Ordering, overview
+from superarm.service.console.page import Health, PageData
 from superarm.service.console.view import View
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
@@ -23,7 +23,7 @@ from superarm.service.http.service import Service
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
 _HERE = Path(__file__).parent
-_GUARD = [
+_SECURITY_HEADERS = [
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -32,7 +32,7 @@ _GUARD = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-_MOST_TRIED = 50
+MAX_TRIED_ARMS = 50
 STREAM_SECONDS = 300.0
 
 
@@ -45,7 +45,7 @@ class Console:
 
     def routes(self) -> list[Route]:
         """All of them."""
-        serve = self._answered
+        serve = self._asgi
         return [
             Route("/", serve(self._page), methods=["GET"]),
             Route("/live", serve(self._live), methods=["GET"]),
@@ -55,7 +55,7 @@ class Console:
             Route("/console.js", serve(self._file("console.js", b"text/javascript; charset=utf-8")), methods=["GET"]),
         ]
 
-    def _answered(self, run: Callable[..., Awaitable[None]]) -> Any:
+    def _asgi(self, run: Callable[..., Awaitable[None]]) -> Any:
         class Answer:
             async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
                 await run(dict(scope["headers"]), scope, receive, send)
@@ -76,15 +76,15 @@ class Console:
     async def _page(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
         try:
             who = self._who(headers)
-            body = await self._rendered(who, scope["query_string"])
+            body = await self._render(who, scope["query_string"])
         except RequestError as refusal:
             if refusal.status not in (401, 403):
-                return await _said(send, refusal.status, page.document("superarm", tag("p", refusal.message)))
+                return await _send(send, refusal.status, page.document("superarm", tag("p", refusal.message)))
             words = refusal.message if refusal.status == 403 or b"cookie" in headers else ""
-            return await _said(send, refusal.status, page.login(words))
-        return await _said(send, 200, body)
+            return await _send(send, refusal.status, page.login(words))
+        return await _send(send, 200, body)
 
-    async def _rendered(self, who: Any, query: bytes) -> bytes:
+    async def _render(self, who: Any, query: bytes) -> bytes:
         coordinator = self._service.coordinator
         await coordinator.catch_up()
         names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
@@ -100,10 +100,10 @@ class Console:
         health = Health(
             coordinator.ready, coordinator.writer.depth if coordinator.ready else 0, waiting, self._service.store.worker
         )
-        found = await self._found(who.tenant, view)
-        return page.page(names, Shown(view, learner, health, arms, found), bool(who.key))
+        found = await self._find_decision(who.tenant, view)
+        return page.page(names, PageData(view, learner, health, arms, found), bool(who.key))
 
-    async def _found(self, tenant: str, view: View) -> Any:
+    async def _find_decision(self, tenant: str, view: View) -> Any:
         if not view.decision:
             return None
         try:
@@ -117,8 +117,8 @@ class Console:
         try:
             self._who(headers)
         except RequestError as refusal:
-            return await _said(send, refusal.status, refusal.message.encode(), b"text/plain; charset=utf-8")
-        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_GUARD]
+            return await _send(send, refusal.status, refusal.message.encode(), b"text/plain; charset=utf-8")
+        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         gone = asyncio.ensure_future(receive())
         seen, quiet, end = None, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
@@ -144,17 +144,17 @@ class Console:
         try:
             permit(authenticate(self._service, headers, key), "read")
         except RequestError as refusal:
-            return await _said(send, refusal.status, page.login(refusal.message))
+            return await _send(send, refusal.status, page.login(refusal.message))
         key = key if _KEY.fullmatch(key) else ""  # without keys anything is admitted, and a cookie takes not everything
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return await _moved(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
+        return await _redirect(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
 
     async def _logout(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await _moved(send, f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+        await _redirect(send, f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
 
     def _file(self, name: str, media: bytes) -> Callable[..., Awaitable[None]]:
         async def serve(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-            await _said(send, 200, self._files[name], media)
+            await _send(send, 200, self._files[name], media)
 
         return serve
 
@@ -174,18 +174,23 @@ def view_of(query: bytes) -> View:
         last.get("find", "")[:256],
         int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 0,
     )
-    tried = tuple(dict.fromkeys(value for key, value in pairs if key == "try"))[:_MOST_TRIED]
+    tried = tuple(dict.fromkeys(value for key, value in pairs if key == "try"))[:MAX_TRIED_ARMS]
     return View(last.get("problem", ""), ordering, tried, last.get("decision", "")[:256])
 
 
-async def _said(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:
+async def _send(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:
     size = (b"content-length", str(len(body)).encode())
-    kind = [(b"content-type", media), size, (b"cache-control", b"no-store"), *_GUARD]
+    kind = [(b"content-type", media), size, (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": kind})
     await send({"type": "http.response.body", "body": body})
 
 
-async def _moved(send: Any, cookie: str) -> None:
-    kind = [(b"location", b"/"), (b"set-cookie", cookie.encode("latin-1")), (b"content-length", b"0"), *_GUARD]
+async def _redirect(send: Any, cookie: str) -> None:
+    kind = [
+        (b"location", b"/"),
+        (b"set-cookie", cookie.encode("latin-1")),
+        (b"content-length", b"0"),
+        *_SECURITY_HEADERS,
+    ]
     await send({"type": "http.response.start", "status": 303, "headers": kind})
     await send({"type": "http.response.body", "body": b""})

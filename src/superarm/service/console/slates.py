@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from superarm.service.console import pictures
+from superarm.service.console import svg
 from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.view import View, hidden, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.intervals import value_in_order, wilson
 from superarm.service.domain.problem import ProblemState
-from superarm.service.runtime.feedback import state_of
 
 MOST_ITEMS = 40
 
@@ -37,7 +36,7 @@ def _worth(learner: ProblemState, arms: list[int]) -> Html:
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
     words = tag("p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g}.")
-    return join(pictures.waterfall(names, [float(g) for g in gains], value), words)
+    return join(svg.waterfall(names, [float(g) for g in gains], value), words)
 
 
 def what_if(view: View, learner: ProblemState) -> Html:
@@ -105,7 +104,7 @@ def inspector(view: View, learner: ProblemState, found: Any) -> Html:
 
 def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     asked, names = record.asked, learner.arms.all
-    facts = [("state", state_of(record)), ("round", asked.t), ("settings", f"version {asked.version}")]
+    facts = [("state", record.state), ("round", asked.t), ("settings", f"version {asked.version}")]
     if asked.window_ms is not None:
         facts.append(("window", f"{asked.window_ms / 1000:g} s"))
     if asked.policy_action is not None:

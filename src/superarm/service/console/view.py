@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from superarm.service.console.figures import Ordering
 from superarm.service.console.markup import Html, tag
+from superarm.service.console.numbers import Ordering
 
 
 class View(NamedTuple):

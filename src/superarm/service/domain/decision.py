@@ -32,6 +32,11 @@ class DecisionRecord(Struct, frozen=True, gc=False):
     widths: tuple[int, ...] | None = None
     others: tuple[tuple[int, Row], ...] = ()
 
+    @property
+    def state(self) -> str:
+        """``"open"``, ``"deferred"``, ``"complete"``, ``"expired"`` or ``"unshown"``, as the HTTP interface says it."""
+        return self.closed or ("open" if self.active else "deferred")
+
 
 def open_record(asked: Asked) -> DecisionRecord:
     """The record of a decision that was just made."""
@@ -43,13 +48,13 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     """The record after one more of its events."""
     step = record.step + 1
     if isinstance(event, Told):
-        told = _whole_rows(record, event) or _told(record, event)
-        return replace(_completed(told), step=step)
+        told = _whole_rows(record, event) or _add_feedback(record, event)
+        return replace(_complete_if_known(told), step=step)
     if isinstance(event, Activated):
-        return replace(_completed(_activated(record, event)), step=step)
+        return replace(_complete_if_known(_activate(record, event)), step=step)
     if isinstance(event, Expired):
-        rows = tuple(_filled(row, width(record, n), record, event) for n, row in enumerate(record.rows))
-        others = tuple((arm, _filled(row, len(row), record, event) or row) for arm, row in record.others)
+        rows = tuple(_fill_pending(row, width(record, n), record, event) for n, row in enumerate(record.rows))
+        others = tuple((arm, _fill_pending(row, len(row), record, event) or row) for arm, row in record.others)
         return replace(record, rows=rows, others=others, closed="expired", fill=event.fill, step=step)
     raise TypeError(f"{type(event).__name__} is no event of a decision")
 
@@ -75,7 +80,7 @@ def expand_units(widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
 
 
 def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
-    """What ``_told`` gives, sooner, where all units are whole rows of an open decision."""
+    """What ``_add_feedback`` gives, sooner, where all units are whole rows of an open decision."""
     if record.closed:
         return None
     if event.others or record.widths is not None:
@@ -88,7 +93,7 @@ def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
     return replace(record, rows=tuple(rows.values()))
 
 
-def _told(record: DecisionRecord, event: Told) -> DecisionRecord:
+def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:
     widths = widths_of(record, event.others)
     known = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     rows: dict[int, list[float]] = {}
@@ -106,7 +111,7 @@ def _told(record: DecisionRecord, event: Told) -> DecisionRecord:
     return replace(record, rows=slate, others=others, late=units)
 
 
-def _activated(record: DecisionRecord, event: Activated) -> DecisionRecord:
+def _activate(record: DecisionRecord, event: Activated) -> DecisionRecord:
     if event.shown is None:
         return replace(record, active=True)
     known = dict(record.others) | dict(zip(record.action, record.rows, strict=True))
@@ -118,13 +123,13 @@ def _activated(record: DecisionRecord, event: Activated) -> DecisionRecord:
     )
 
 
-def _filled(row: Row | None, width: int, record: DecisionRecord, event: Expired) -> Row | None:
+def _fill_pending(row: Row | None, width: int, record: DecisionRecord, event: Expired) -> Row | None:
     if event.fill is None or not record.active:
         return row
     return tuple(DEFAULTED if x == PENDING else x for x in row or (PENDING,) * width)
 
 
-def _completed(record: DecisionRecord) -> DecisionRecord:
+def _complete_if_known(record: DecisionRecord) -> DecisionRecord:
     if record.closed or not record.active:
         return record
     for row in record.rows:
@@ -139,11 +144,11 @@ def counted_rows(record: DecisionRecord | None) -> dict[int, Row]:
         return {}
     fill = UNSEEN if record.fill is None else record.fill
     known = zip(record.action, record.rows, strict=True)
-    rows = {arm: _coded(row, fill) for arm, row in known if row is not None}
-    return rows | {arm: _coded(row, fill) for arm, row in record.others} if record.others else rows
+    rows = {arm: _encode_row(row, fill) for arm, row in known if row is not None}
+    return rows | {arm: _encode_row(row, fill) for arm, row in record.others} if record.others else rows
 
 
-def _coded(row: Row, fill: float) -> Row:
+def _encode_row(row: Row, fill: float) -> Row:
     if PENDING not in row and DEFAULTED not in row:  # most rows: a look is ten times as fast as a copy
         return row
     code = {PENDING: UNSEEN, DEFAULTED: fill}

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from superarm.errors import InvalidArgument
-from superarm.service import schemas as wire
+from superarm.service import schemas
 from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http import views
 from superarm.service.http.auth import Principal
-from superarm.service.runtime import admin as changing
-from superarm.service.runtime import feedback as telling
+from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
 from superarm.service.runtime.coordinator import Coordinator
@@ -36,11 +35,11 @@ Answer = tuple[int, Any]
 async def put_problem(call: Call) -> Answer:
     name = checked(call.path["name"], "name")
     who = call.who
-    created = await changing.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
+    created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
     return (201 if created else 200), await _problem(call)
 
 
-async def _problem(call: Call) -> wire.ProblemReply:
+async def _problem(call: Call) -> schemas.ProblemReply:
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     return views.problem(
         call.path["name"], learner, call.coordinator.ledger.n_pending.get((call.who.tenant, call.path["name"]), 0)
@@ -55,7 +54,7 @@ async def get_problem(call: Call) -> Answer:
 async def get_problems(call: Call) -> Answer:
     await call.coordinator.catch_up()
     names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
-    return 200, wire.NamesReply(sorted(names))
+    return 200, schemas.NamesReply(sorted(names))
 
 
 async def get_arms(call: Call) -> Answer:
@@ -66,44 +65,44 @@ async def get_arms(call: Call) -> Answer:
 
 
 async def post_arms(call: Call) -> Answer:
-    await changing.change_arms(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    await admin.change_arms(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
     return 200, await _problem(call)
 
 
 async def post_items(call: Call) -> Answer:
-    await changing.change_items(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
+    await admin.change_items(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
     return 200, await _problem(call)
 
 
 async def put_settings(call: Call) -> Answer:
-    return await _change_settings(call, changing.replace_settings)
+    return await _change_settings(call, admin.replace_settings)
 
 
 async def patch_settings(call: Call) -> Answer:
-    return await _change_settings(call, changing.merge_settings)
+    return await _change_settings(call, admin.merge_settings)
 
 
-async def _change_settings(call: Call, change: Callable[[Settings, wire.SettingsBody], Settings]) -> Answer:
+async def _change_settings(call: Call, change: Callable[[Settings, schemas.SettingsBody], Settings]) -> Answer:
     name, by = call.path["name"], call.who.key
-    await changing.change_settings(call.coordinator, call.who.tenant, name, lambda now: change(now, call.body), by)
+    await admin.change_settings(call.coordinator, call.who.tenant, name, lambda now: change(now, call.body), by)
     return 200, await _problem(call)
 
 
 async def get_versions(call: Call) -> Answer:
     await call.coordinator.catch_up()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    return 200, wire.VersionsReply(list(learner.versions))
+    return 200, schemas.VersionsReply(list(learner.versions))
 
 
 async def restore_version(call: Call) -> Answer:
     version = whole(call.path, "version", 0, 10**9)
-    await changing.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
+    await admin.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
     return 200, await _problem(call)
 
 
 async def post_outcomes(call: Call) -> Answer:
-    applied = await changing.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
-    return 200, wire.AppliedReply(applied, False, "complete")
+    applied = await admin.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
+    return 200, schemas.AppliedReply(applied, False, "complete")
 
 
 async def post_decision(call: Call) -> Answer:
@@ -115,15 +114,15 @@ async def post_decision(call: Call) -> Answer:
 async def post_decisions(call: Call) -> Answer:
     await call.coordinator.learner(call.who.tenant, call.path["name"])
 
-    async def one(body: wire.AskBody) -> Any:
+    async def one(body: schemas.AskBody) -> Any:
         try:
             return (await post_decision(call._replace(body=body)))[1]
         except RequestError as refusal:
-            return wire.ErrorReply(wire.ErrorBody(refusal.code, refusal.message))
+            return schemas.ErrorReply(schemas.ErrorBody(refusal.code, refusal.message))
         except InvalidArgument as error:
-            return wire.ErrorReply(wire.ErrorBody("invalid", str(error)))
+            return schemas.ErrorReply(schemas.ErrorBody("invalid", str(error)))
 
-    return 200, wire.DecisionsReply(list(await asyncio.gather(*map(one, call.body.decisions))))
+    return 200, schemas.DecisionsReply(list(await asyncio.gather(*map(one, call.body.decisions))))
 
 
 async def get_decision(call: Call) -> Answer:
@@ -133,39 +132,39 @@ async def get_decision(call: Call) -> Answer:
 
 
 async def post_feedback(call: Call) -> Answer:
-    return 200, await telling.tell(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+    return 200, await feedback.tell(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
 async def post_activation(call: Call) -> Answer:
-    return 200, await telling.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
+    return 200, await feedback.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
-_line = msgspec.json.Decoder(wire.BulkLine)
+_line = msgspec.json.Decoder(schemas.BulkLine)
 
 
 async def post_bulk(call: Call) -> Answer:
     """NDJSON in, NDJSON out: each line stands for itself and is answered in its place."""
     lines = [line for line in call.body.split(b"\n") if line.strip()]
-    if len(lines) > wire.MAX_BULK:
-        raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {wire.MAX_BULK}")
+    if len(lines) > schemas.MAX_BULK:
+        raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
 
     bodies = [_decoded(line) for line in lines]
-    good = [body for body in bodies if isinstance(body, wire.BulkLine)]
+    good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
-    answers = [next(outcomes) if isinstance(body, wire.BulkLine) else body for body in bodies]
+    answers = [next(outcomes) if isinstance(body, schemas.BulkLine) else body for body in bodies]
     return 200, b"".join(_encoded(answer) + b"\n" for answer in answers)
 
 
-def _decoded(line: bytes) -> wire.BulkLine | RequestError:
+def _decoded(line: bytes) -> schemas.BulkLine | RequestError:
     try:
         return _line.decode(line)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         return RequestError(422, "invalid", str(error))
 
 
-def _encoded(answer: wire.AppliedReply | RequestError) -> bytes:
+def _encoded(answer: schemas.AppliedReply | RequestError) -> bytes:
     if isinstance(answer, RequestError):
-        return msgspec.json.encode(wire.ErrorReply(wire.ErrorBody(answer.code, answer.message)))
+        return msgspec.json.encode(schemas.ErrorReply(schemas.ErrorBody(answer.code, answer.message)))
     return msgspec.json.encode(answer)
 
 

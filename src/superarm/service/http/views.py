@@ -5,7 +5,6 @@ from msgspec import UNSET
 
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
-from superarm.service.runtime.feedback import state_of
 from superarm.service.schemas import ArmRow, ArmsReply, DecisionReply, ProblemReply
 from superarm.tally import estimate
 
@@ -20,7 +19,7 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         list(record.action),
         asked.t,
         asked.version,
-        state_of(record),
+        record.state,
         created,
         None if asked.propensities is None else list(asked.propensities),
         None if asked.policy_action is None else [names[j] for j in asked.policy_action],

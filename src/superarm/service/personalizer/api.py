@@ -15,8 +15,7 @@ from superarm.actions import Slots
 from superarm.service.domain.spec import Name, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http.auth import Principal, permit
-from superarm.service.runtime import admin as changing
-from superarm.service.runtime import feedback as telling
+from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.schemas import ActivateBody, ArmsBody, AskBody, SlotBody, TellBody, UnitBody
@@ -32,8 +31,8 @@ class Caller(NamedTuple):
 
 
 MAX_ACTIONS = 50
-SLOTS = 20
-WINDOW = Settings(window_s=600.0, at_window_end=0.0)
+MAX_SLOTS = 20
+DEFAULT_SETTINGS = Settings(window_s=600.0, at_window_end=0.0)
 """Personalizer's default: a reward that does not come within ten minutes counts as zero."""
 
 Features = list[dict[str, Any]]
@@ -69,7 +68,7 @@ class MultiSlotRankRequest(Struct, frozen=True, rename="camel"):
     """A rank call of many slots."""
 
     actions: Annotated[list[Action], Meta(min_length=1, max_length=MAX_ACTIONS)]
-    slots: Annotated[list[Slot], Meta(min_length=1, max_length=SLOTS)]
+    slots: Annotated[list[Slot], Meta(min_length=1, max_length=MAX_SLOTS)]
     context_features: Features = field(default_factory=list)
     event_id: Name | None = None
     defer_activation: bool = False
@@ -91,7 +90,7 @@ class SlotReward(Struct, frozen=True, rename="camel"):
 class MultiSlotRewardRequest(Struct, frozen=True):
     """The rewards of slots."""
 
-    reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=SLOTS)]
+    reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=MAX_SLOTS)]
 
 
 def segment(features: Features, ignore: bool) -> str:
@@ -125,21 +124,23 @@ async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
         await coordinator.catch_up()
     if (tenant, name) not in coordinator.ledger.problems:
         permit(caller.who, "admin")
-        spec = ProblemSpec(arms=[f"superarm-slot-{n}" for n in range(SLOTS)], k=SLOTS, reward=RewardSpec("linear"))
-        spec = msgspec.structs.replace(spec, settings=WINDOW)
+        spec = ProblemSpec(
+            arms=[f"superarm-slot-{n}" for n in range(MAX_SLOTS)], k=MAX_SLOTS, reward=RewardSpec("linear")
+        )
+        spec = msgspec.structs.replace(spec, settings=DEFAULT_SETTINGS)
         try:
-            await changing.create(coordinator, tenant, name, spec, by, caller.max_problems)
+            await admin.create(coordinator, tenant, name, spec, by, caller.max_problems)
         except RequestError as refusal:
             if refusal.status != 409:
                 raise
         spare = ArmsBody(retire=spec.arms)  # they only make room for slates as large as a request may ask for
-        await changing.change_arms(coordinator, tenant, name, spare, by)
+        await admin.change_arms(coordinator, tenant, name, spare, by)
     learner = await coordinator.learner(tenant, name)
     known = set(learner.arms.all)
     if not known.issuperset(ids):
         permit(caller.who, "admin")
         fresh = ArmsBody(add=[id for id in ids if id not in known])
-        await changing.change_arms(coordinator, tenant, name, fresh, by)
+        await admin.change_arms(coordinator, tenant, name, fresh, by)
 
 
 async def _baseline(coordinator: Coordinator, tenant: str, name: str, actions: list[str]) -> list[str] | None:
@@ -207,7 +208,7 @@ async def reward(caller: Caller, event: str, body: RewardRequest) -> None:
     record = await coordinator.record((tenant, event))
     learner = await coordinator.learner(tenant, record.asked.problem)
     unit = UnitBody(learner.arms.all[record.action[0]], value=body.value)
-    await telling.tell(coordinator, (tenant, event), TellBody([unit]))
+    await feedback.tell(coordinator, (tenant, event), TellBody([unit]))
 
 
 async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest) -> None:
@@ -220,9 +221,9 @@ async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest)
     if unknown is not None:
         raise invalid("reward.slotId", f"{unknown!r} is no slot of this event", "give a slot that was ranked")
     units = [UnitBody(learner.arms.all[given[part.slot_id]], value=part.value) for part in body.reward]
-    await telling.tell(coordinator, (tenant, event), TellBody(units))
+    await feedback.tell(coordinator, (tenant, event), TellBody(units))
 
 
 async def activate(caller: Caller, event: str) -> None:
     """The event was used."""
-    await telling.activate(caller.coordinator, (caller.who.tenant, event), ActivateBody())
+    await feedback.activate(caller.coordinator, (caller.who.tenant, event), ActivateBody())

@@ -1,4 +1,4 @@
-"""Problems: creating them, changing their arms, items and settings, and past outcomes."""
+"""Administration of problems: create them, change their arms, items and settings, add past outcomes."""
 
 import asyncio
 import secrets
@@ -35,7 +35,7 @@ from superarm.support import Sparse
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
-    """Create a problem; False if it is there already, the same. Another of that name is a conflict."""
+    """Create a problem; False if the same one exists. Another problem of that name is a conflict."""
     if (tenant, name) not in coordinator.ledger.problems:
         await coordinator.catch_up()
     known = coordinator.ledger.problems.get((tenant, name))
@@ -55,7 +55,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
             return True
         known = coordinator.ledger.problems[tenant, name]
     if known.created.spec != spec:
-        raise conflict(f"problem {name!r} exists, otherwise; change its arms, items or settings, or take another name")
+        raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")
     return False
 
 
@@ -69,7 +69,7 @@ def _check(spec: ProblemSpec) -> None:
 async def change_settings(
     coordinator: Coordinator, tenant: str, name: str, change: Callable[[Settings], Settings], by: str
 ) -> bool:
-    """A new version of the settings: ``change`` of those in force. Counters stay; the same settings change nothing."""
+    """Make a new version of the settings, ``change`` of the current ones; False if that changes nothing."""
 
     def plan(learner: ProblemState) -> Changed | None:
         settings = change(learner.settings)
@@ -90,7 +90,7 @@ async def change_settings(
 
 
 def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
-    """The settings with what ``body`` says changed. Another policy begins with no numbers of the old one.
+    """The settings with the fields of ``body`` replaced. Another policy keeps no parameters of the old one.
 
     >>> merge_settings(Settings(explore=0.5), SettingsBody(late="learn")).explore
     0.5
@@ -115,9 +115,9 @@ def _merge_forgetting(now: PolicySpec, change: PolicyChange) -> tuple[int | Unse
 
 
 def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
-    """What ``body`` says, and the defaults of a new problem for the rest.
+    """The fields of ``body``, and the defaults of a new problem for the others.
 
-    A policy other than the default is not given up by leaving it out: that is refused.
+    Leaving out the policy is refused if it is not the default: it would be replaced without being mentioned.
     """
     named = body.policy is not UNSET and body.policy.name is not UNSET
     if not named and settings.policy != PolicySpec():
@@ -138,7 +138,7 @@ async def restore_settings(coordinator: Coordinator, tenant: str, name: str, ver
 
 
 async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: ArmsBody, by: str) -> bool:
-    """Add and retire arms; those that are there, or retired already, are passed over."""
+    """Add and retire arms; names that exist already, and arms that are retired already, are skipped."""
 
     def plan(learner: ProblemState) -> Armed | None:
         known = set(learner.arms.all)
@@ -191,7 +191,7 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
     def plan(learner: ProblemState) -> Itemed | None:
         weights = [1.0] * len(body.add) if body.weights is None else body.weights
         if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
-            raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one an item")
+            raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one weight per item")
         fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in set(learner.items.all)]
         add, weights = [item for item, _ in fresh], [w for _, w in fresh]
         check_new_names(add, "add")
@@ -220,14 +220,14 @@ def _fits(n_arms: int, n_items: int) -> None:
 
 
 async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
-    """Past outcomes; the same id with the same body counts once."""
+    """Add past outcomes; the same id with the same body counts once."""
     digest = digest_request(body)
 
     def plan(learner: ProblemState) -> Warmed | None:
         known = learner.warmed.get(body.id)
         if known is not None:
             if known != digest:
-                raise conflict(f"outcomes {body.id!r} were given before, otherwise; choose another id")
+                raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
             return None
         check_new_names([body.id], "id")
         missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)

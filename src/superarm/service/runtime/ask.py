@@ -1,4 +1,4 @@
-"""Asking for a decision: the body read, the slate chosen, the event written."""
+"""A request for a decision: looked up by its id or queued, chosen by the batcher, and written."""
 
 import asyncio
 import base64
@@ -26,14 +26,14 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
     """The decision, and whether it is new. The same id with the same body gives the stored one."""
     digest = _PLAIN_DIGEST if body == _PLAIN else digest_request(body)
     if body.id is None:
-        return await _made(coordinator, tenant, name, new_id(), body, digest), True
+        return await _decide(coordinator, tenant, name, new_id(), body, digest), True
     key = (tenant, body.id)
-    async with coordinator.alone("decision", key):
+    async with coordinator.lock("decision", key):
         known = coordinator.ledger.record(key)
         if known is None:
             check_new_names([body.id], "id")
             try:
-                return await _made(coordinator, tenant, name, body.id, body, digest), True
+                return await _decide(coordinator, tenant, name, body.id, body, digest), True
             except StepTaken:
                 known = await coordinator.record(key)
     if known.asked.body != digest or known.asked.problem != name:
@@ -41,7 +41,7 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
     return known, False
 
 
-async def _made(
+async def _decide(
     coordinator: Coordinator, tenant: str, name: str, id: str, body: AskBody, digest: str
 ) -> DecisionRecord:
     learner = await coordinator.learner(tenant, name)
@@ -59,7 +59,7 @@ _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = Weak
 
 
 async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
-    """Have the kernels for the action set of a request compiled in a thread: others' requests go on meanwhile."""
+    """Compile the kernels for the action set of a request in a thread: other requests are answered meanwhile."""
     actions = actions_of(learner, wish_of(learner, body))
     if actions is None:
         return
@@ -72,15 +72,15 @@ async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
     await asyncio.shield(known[kind])
 
 
-_chance = bytearray()
+_random_bytes = bytearray()
 
 
 def new_id() -> str:
-    """120 random bits of the system's, as 20 characters; fetched for many ids at once."""
-    if not _chance:
-        _chance.extend(secrets.token_bytes(15 * 512))
-    id = base64.urlsafe_b64encode(_chance[-15:]).decode("ascii")
-    del _chance[-15:]
+    """120 random bits from the operating system, as 20 characters; read for 512 ids at once."""
+    if not _random_bytes:
+        _random_bytes.extend(secrets.token_bytes(15 * 512))
+    id = base64.urlsafe_b64encode(_random_bytes[-15:]).decode("ascii")
+    del _random_bytes[-15:]
     return id
 
 
@@ -89,5 +89,5 @@ _PLAIN_DIGEST = hashlib.sha256(msgspec.json.encode(_PLAIN)).hexdigest()[:32]
 
 
 def digest_request(body: msgspec.Struct) -> str:
-    """What makes two requests the same: all fields that were given."""
+    """A digest of all fields of a request: equal digests mean the same request."""
     return hashlib.sha256(msgspec.json.encode(body)).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What arrives in one turn of the event loop: asks chosen by one call of the kernel, events written by one commit."""
+"""Batches what arrives in one turn of the event loop: one kernel call chooses all slates, one commit writes it all."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
 from superarm.service.schemas import AskBody
 
 MAX_COMMIT_EVENTS = 64
-"""As many as are worth a commit of their own."""
+"""A batch is sent to the writer when it has so many events, even within a turn of the event loop."""
 
 
 @dataclass(slots=True, eq=False)
 class QueuedAsk:
-    """A request for a decision; ``done`` tells whether its event took its place in the log."""
+    """A request for a decision; ``done`` gets True when its event is in the log, False if its step was taken."""
 
     tenant: str
     name: str
@@ -51,51 +51,51 @@ class Batcher:
     def __init__(self, submit: Callable[[list[WriteRequest]], None], n_pending: Callable[[Key], int]) -> None:
         self._submit, self._n_pending = submit, n_pending
         self._asks: list[QueuedAsk] = []
-        self._commands: list[WriteRequest] = []
+        self._writes: list[WriteRequest] = []
         self._due = False
 
     def add(self, ask: QueuedAsk) -> None:
-        """Have a decision planned and written."""
+        """Queue a request: its decision is planned and written."""
         self._asks.append(ask)
-        self._later(len(self._asks))
+        self._schedule(len(self._asks))
 
     def post(self, event: WriteRequest) -> None:
-        """Have an event written."""
-        self._commands.append(event)
-        self._later(len(self._commands))
+        """Queue an event to be written."""
+        self._writes.append(event)
+        self._schedule(len(self._writes))
 
-    def _later(self, n: int) -> None:
+    def _schedule(self, n: int) -> None:
         if n >= MAX_COMMIT_EVENTS:
-            self._end()
+            self._flush()
         elif not self._due:
             self._due = True
-            asyncio.get_running_loop().call_soon(self._end)
+            asyncio.get_running_loop().call_soon(self._flush)
 
-    def _end(self) -> None:
+    def _flush(self) -> None:
         self._due = False
         asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []
-        commands, self._commands = self._commands, []
+        writes, self._writes = self._writes, []
         for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
             together = list(group)
             for some in [together] if plain else [[ask] for ask in together]:
-                commands += self._planned(some, plain)
-        if not commands:
+                writes += self._plan(some, plain)
+        if not writes:
             return
         try:
-            self._submit(commands)
-        except RequestError as refusal:
-            fail_all(commands, refusal)
+            self._submit(writes)
+        except RequestError as error:
+            fail_all(writes, error)
 
-    def _planned(self, asks: list[QueuedAsk], plain: bool) -> list[WriteRequest]:
+    def _plan(self, asks: list[QueuedAsk], plain: bool) -> list[WriteRequest]:
         """The events of asks of one problem; several only if they are ``plain``."""
         learner = asks[0].learner
-        room = self._room(asks[0])
-        for ask in asks[room:]:
-            ask.done.set_exception(_full(ask))
-        asks = asks[:room]
-        free = ~learner.retired
-        slates = learner.choose([ask.id for ask in asks], free) if plain and asks and free.any() else []
-        commands = []
+        allowed = self._n_allowed(asks[0])
+        for ask in asks[allowed:]:
+            ask.done.set_exception(_too_many_pending(ask))
+        asks = asks[:allowed]
+        eligible = ~learner.retired
+        slates = learner.choose([ask.id for ask in asks], eligible) if plain and asks and eligible.any() else []
+        writes = []
         for n, ask in enumerate(asks):
             try:
                 slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
@@ -105,16 +105,16 @@ class Batcher:
                 continue
             learner.reserve(asked.t, asked.action)
             entry = LogEntry(ask.tenant, "decision", ask.id, 0, asked)
-            commands.append(make_write(entry, ask.done, partial(learner.release, asked.t)))
-        return commands
+            writes.append(make_write(entry, ask.done, partial(learner.release, asked.t)))
+        return writes
 
-    def _room(self, ask: QueuedAsk) -> int:
-        """How many more decisions of the problem may wait for feedback."""
-        waiting = self._n_pending((ask.tenant, ask.name)) + len(ask.learner.reserved)
-        return max(0, ask.learner.settings.max_pending - waiting)
+    def _n_allowed(self, ask: QueuedAsk) -> int:
+        """How many more decisions of the problem may be pending."""
+        pending = self._n_pending((ask.tenant, ask.name)) + len(ask.learner.reserved)
+        return max(0, ask.learner.settings.max_pending - pending)
 
 
-def _full(ask: QueuedAsk) -> RequestError:
+def _too_many_pending(ask: QueuedAsk) -> RequestError:
     limit = ask.learner.settings.max_pending
     return RequestError(
         429, "too_many_pending", f"problem {ask.name!r} has {limit} decisions without feedback, its max_pending", 5

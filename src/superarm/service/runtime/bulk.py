@@ -1,7 +1,7 @@
-"""Feedback of many decisions in one request: what is at hand is planned at once, and written together.
+"""Feedback of many decisions in one request: decisions in memory are planned at once and written together.
 
-Each line stands for itself and is answered as a request of its own would be; a task and a future a line would cost as
-much as the feedback itself.
+Each line is answered as a request of its own would be. One task and one future per line would cost as much as the
+feedback itself: hence the latch.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Told
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError, overloaded
-from superarm.service.runtime import feedback as telling
+from superarm.service.runtime import feedback
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.locks import StreamKey
 from superarm.service.runtime.writer import make_write
@@ -21,111 +21,111 @@ Outcome = AppliedReply | RequestError
 
 
 async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine]) -> list[Outcome]:
-    """The answers to feedback, in its order. Of two lines for one decision the first comes first."""
-    written, left = _Written(), list[int]()
-    outcomes, under_way = dict[int, Outcome](), dict[int, _Step]()
+    """The answers to feedback, in its order. Two lines about one decision are applied in their order."""
+    latch, remaining = _Latch(), list[int]()
+    outcomes, planned = dict[int, Outcome](), dict[int, _PlannedWrite]()
     try:
         for n, body in enumerate(lines):
-            step = _step(coordinator, (tenant, body.decision), body, written)
-            if isinstance(step, _Step):
-                under_way[n] = step
+            step = _plan_line(coordinator, (tenant, body.decision), body, latch)
+            if isinstance(step, _PlannedWrite):
+                planned[n] = step
             elif step is None:
-                left.append(n)
+                remaining.append(n)
             else:
                 outcomes[n] = step
-        await written.all()
+        await latch.wait()
     finally:
-        for step in under_way.values():
-            coordinator.locks.leave(step.place)
-    for n, step in under_way.items():
-        if step.slip.error is not None:
-            outcomes[n] = step.slip.error
-        elif step.slip.kept:
-            outcomes[n] = telling.reply(True, coordinator.ledger.record(step.key) or step.before, step.event)
+        for step in planned.values():
+            coordinator.locks.release(step.lock)
+    for n, step in planned.items():
+        if step.result.error is not None:
+            outcomes[n] = step.result.error
+        elif step.result.written:
+            outcomes[n] = feedback.reply(True, coordinator.ledger.record(step.key) or step.before, step.event)
         else:  # another worker wrote this step first
-            left.append(n)
-    answers = await asyncio.gather(*(_by_itself(coordinator, tenant, lines[n]) for n in left))
-    outcomes.update(zip(left, answers, strict=True))
+            remaining.append(n)
+    answers = await asyncio.gather(*(_tell_one(coordinator, tenant, lines[n]) for n in remaining))
+    outcomes.update(zip(remaining, answers, strict=True))
     return [outcomes[n] for n in range(len(lines))]
 
 
-class _Step(NamedTuple):
-    """The next event of a decision, on its way to the log."""
+class _PlannedWrite(NamedTuple):
+    """The next event of a decision, given to the batcher."""
 
     key: Key
-    place: StreamKey
+    lock: StreamKey
     before: DecisionRecord
     event: Told
-    slip: "_Slip"
+    result: "_WriteResult"
 
 
-def _step(coordinator: Coordinator, key: Key, body: BulkLine, written: "_Written") -> "_Step | Outcome | None":
-    """Send the line's event on its way, or answer it; None if it has to wait for something."""
+def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latch") -> "_PlannedWrite | Outcome | None":
+    """Give the event of a line to the batcher, or answer the line; None if it has to wait for something."""
     record = coordinator.ledger.record(key)
     learner = None if record is None else coordinator.ledger.problems.get((key[0], record.asked.problem))
-    place = ("decision", *key)
-    if record is None or learner is None or not coordinator.ready or coordinator.locks.busy(place):
+    lock = ("decision", *key)
+    if record is None or learner is None or not coordinator.ready or coordinator.locks.is_held(lock):
         return None
     try:
-        event = telling.plan_feedback(record, learner, body)
-    except RequestError as refusal:
-        return refusal
+        event = feedback.plan_feedback(record, learner, body)
+    except RequestError as error:
+        return error
     if event is None:
-        return telling.reply(False, record, None)
-    coordinator.locks.take(place)
-    slip = written.slip()
-    coordinator.batcher.post(make_write(LogEntry(key[0], "decision", key[1], record.step + 1, event), slip))
-    return _Step(key, place, record, event, slip)
+        return feedback.reply(False, record, None)
+    coordinator.locks.acquire(lock)
+    result = latch.new_write()
+    coordinator.batcher.post(make_write(LogEntry(key[0], "decision", key[1], record.step + 1, event), result))
+    return _PlannedWrite(key, lock, record, event, result)
 
 
-async def _by_itself(coordinator: Coordinator, tenant: str, body: BulkLine) -> Outcome:
+async def _tell_one(coordinator: Coordinator, tenant: str, body: BulkLine) -> Outcome:
     try:
-        return await telling.tell(coordinator, (tenant, body.decision), body)
-    except RequestError as refusal:
-        return refusal
+        return await feedback.tell(coordinator, (tenant, body.decision), body)
+    except RequestError as error:
+        return error
 
 
-class _Written:
-    """Waits until the writer has spoken of every slip."""
+class _Latch:
+    """Counts down until every write has been committed or has failed."""
 
     def __init__(self) -> None:
-        self._open = 1  # not done before all slips are made, even if the writer speaks of the first at once
-        self._none_open = asyncio.get_running_loop().create_future()
+        self._n_left = 1  # not done before all writes are queued, even if the first is reported at once
+        self._finished = asyncio.get_running_loop().create_future()
 
-    def slip(self) -> "_Slip":
-        """One more to wait for."""
-        self._open += 1
-        return _Slip(self)
+    def new_write(self) -> "_WriteResult":
+        """One more write to wait for."""
+        self._n_left += 1
+        return _WriteResult(self)
 
-    def told(self) -> None:
-        """One less."""
-        self._open -= 1
-        if not self._open and not self._none_open.done():
-            self._none_open.set_result(None)
+    def count_down(self) -> None:
+        """One write less to wait for."""
+        self._n_left -= 1
+        if not self._n_left and not self._finished.done():
+            self._finished.set_result(None)
 
-    async def all(self) -> None:
-        """Wait for all of them; no more are made."""
-        self.told()
-        await self._none_open
+    async def wait(self) -> None:
+        """Wait for all of them; no more are added."""
+        self.count_down()
+        await self._finished
 
 
-class _Slip:
-    """Where the writer notes what became of one event."""
+class _WriteResult:
+    """The result of writing one event, reported by the writer."""
 
-    __slots__ = ("_written", "error", "kept")
+    __slots__ = ("_latch", "error", "written")
 
-    def __init__(self, written: _Written) -> None:
-        self._written = written
-        self.kept = False
+    def __init__(self, latch: _Latch) -> None:
+        self._latch = latch
+        self.written = False
         self.error: RequestError | None = None
 
     def done(self) -> bool:
         return False
 
-    def set_result(self, kept: bool) -> None:
-        self.kept = kept
-        self._written.told()
+    def set_result(self, written: bool) -> None:
+        self.written = written
+        self._latch.count_down()
 
     def set_exception(self, error: Exception) -> None:
         self.error = error if isinstance(error, RequestError) else overloaded(str(error))
-        self._written.told()
+        self._latch.count_down()

@@ -1,4 +1,4 @@
-"""The wall clock, for people who read the log. No effect of an event depends on it."""
+"""The wall clock. Events carry its time for people who read the log; no effect of an event depends on it."""
 
 import time
 

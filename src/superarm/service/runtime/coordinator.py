@@ -1,7 +1,7 @@
-"""The desk: takes requests, has events written, and only then lets them count.
+"""Coordinator: plans an event, appends it to the log, and applies it to the state after the commit.
 
-All state is touched on the event loop alone, so asking waits for no lock; the writer thread sees lines, not state.
-At most one event of a stream is on its way to the log at a time.
+The state is used on the event loop alone, so a decision waits for no lock; the writer thread sees lines of the log, not
+the state. At most one event of a stream is being written at a time.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from superarm.service.runtime.writer import Writer, WriteRequest, fail_all, make
 from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
-log = logging.getLogger("superarm.desk")
+log = logging.getLogger("superarm.coordinator")
 
 SNAPSHOT_EVERY = 50_000
 """Events between two snapshots: folding as many takes about 3 seconds, so a start after a crash waits no longer."""
@@ -33,7 +33,7 @@ MAX_ATTEMPTS = 20
 
 
 class StepTaken(Exception):
-    """Another worker wrote this step first; plan anew."""
+    """Another worker wrote this step first: plan the event again."""
 
 
 class Coordinator:
@@ -47,12 +47,12 @@ class Coordinator:
         self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
         self.locks = StreamLocks()
         self._since_snapshot = 0
-        self._catching = asyncio.Lock()
+        self._catch_up_lock = asyncio.Lock()
         self.batcher = Batcher(self._submit, self._n_pending)
         self.ready = False
 
     async def start(self) -> None:
-        """ReadEntry snapshot and log, then open."""
+        """Read the snapshot and the log, compile the kernels of all problems, and start the writer."""
         self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
         for key, record in self.ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)
@@ -64,9 +64,11 @@ class Coordinator:
         self.ready = True
 
     async def stop(self) -> None:
-        """Write what is queued, leave a snapshot, and close."""
+        """Write what is queued, save a snapshot, and close the store."""
         self.ready = False
-        await self.writer.stop()  # its reports were queued on this loop before it ended: all of them have been taken
+        await (
+            self.writer.stop()
+        )  # its reports were queued on this loop before it ended, so all of them have been handled
         if self._since_snapshot:
             try:
                 await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
@@ -74,12 +76,12 @@ class Coordinator:
                 log.exception("no snapshot could be written; the next start reads more of the log")
         await asyncio.to_thread(self.store.close)
 
-    def alone(self, kind: str, key: Key) -> StreamLock:
-        """Hold a stream: nobody else here plans or writes an event of it."""
-        return self.locks.held((kind, *key))
+    def lock(self, kind: str, key: Key) -> StreamLock:
+        """The lock of a stream: while it is held, nobody else in this process plans or writes an event of it."""
+        return self.locks.lock((kind, *key))
 
     async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
-        """Have an event in the log and in the state, or raise: ``StepTaken``, or a refusal with 503."""
+        """Write an event and apply it, or raise ``StepTaken`` or ``RequestError`` with status 503."""
         if not self.ready:
             raise overloaded("the service is starting or stopping; try again")
         done = asyncio.get_running_loop().create_future()
@@ -95,32 +97,32 @@ class Coordinator:
     def _n_pending(self, problem: Key) -> int:
         return self.ledger.n_pending.get(problem, 0)
 
-    def committed(self, batch: list[WriteRequest], kept: list[int]) -> None:
-        """The writer's report: let what is in the log count, then answer."""
+    def committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+        """Called by the writer: apply what is in the log, then answer the requests."""
         mine = self.store.worker
         known = self.position.get(mine, 0)  # reading the log may have been quicker than this report
-        for written, seq in zip(batch, kept, strict=True):
+        for written, seq in zip(batch, numbers, strict=True):
             if seq > known:
                 self.position[mine] = seq
                 self._apply(written.entry)
-            written.settle()
+            written.on_finish()
             if not written.done.done():
                 written.done.set_result(seq > 0)
         self._snapshot_if_due()
 
     def failed(self, batch: list[WriteRequest], error: Exception) -> None:
-        """The writer's report: nothing is acknowledged."""
+        """Called by the writer: answer that nothing is known to be written."""
         fail_all(batch, overloaded(f"the log cannot be written: {error}", 2))
 
-    def uncounted(self) -> list[ReadEntry]:
-        """What is in the log but not in the state, of every worker, as one consistent read."""
+    def unapplied(self) -> list[ReadEntry]:
+        """The events of all workers that are in the log and not in the state, in one consistent read."""
         return list(self.store.tail(dict(self.position)))
 
-    def reread(self, reads: list[ReadEntry]) -> None:
-        """After a failure: count what did reach the log although it was never acknowledged."""
-        self._take(reads)
+    def recover(self, reads: list[ReadEntry]) -> None:
+        """Called by the writer after a failure: apply what did reach the log although it was never acknowledged."""
+        self._apply_reads(reads)
 
-    def _take(self, reads: list[ReadEntry]) -> None:
+    def _apply_reads(self, reads: list[ReadEntry]) -> None:
         """Apply events that were read from the log, except those that are in the state by now.
 
         They come in an order in which they can be applied, not by number: until all of them are in the state, the
@@ -143,18 +145,18 @@ class Coordinator:
         self._since_snapshot += 1
 
     def _snapshot_if_due(self) -> None:
-        """Called where the position describes the state: after a whole batch, never between two of its events."""
+        """Save a snapshot if it is time. Called where the position describes the state: never within a batch."""
         if self._since_snapshot >= self._snapshot_every:
             self._since_snapshot = 0
             saved = take_snapshot(self.ledger, self.position)
             self.writer.run(lambda: self.store.save(saved))
 
     async def catch_up(self) -> None:
-        """Take in what other workers wrote, and what this one wrote before it: others' events may build on both."""
+        """Apply what other workers wrote, and what this one wrote before: events of others may depend on both."""
         if not self.store.shared:
             return
-        async with self._catching:
-            self._take(await asyncio.to_thread(self.uncounted))
+        async with self._catch_up_lock:
+            self._apply_reads(await asyncio.to_thread(self.unapplied))
 
     async def learner(self, tenant: str, name: str) -> ProblemState:
         """A problem, or 404."""
@@ -166,10 +168,10 @@ class Coordinator:
         return found
 
     async def record(self, key: Key) -> DecisionRecord:
-        """A decision, or 404; one that memory lost is read from the log."""
+        """A decision, or 404; one that is not in memory is read from the log."""
         found = self.ledger.record(key)
         if found is None and "\0" in key[1]:
-            raise unknown("decision", key[1])  # no id has one, and PostgreSQL takes none in a query
+            raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
         if found is None:
             await self.catch_up()
             found = self.ledger.record(key)
@@ -189,8 +191,11 @@ class Coordinator:
     async def decide(
         self, key: Key, plan: Callable[[DecisionRecord, ProblemState], Any]
     ) -> tuple[bool, DecisionRecord, Any]:
-        """Let ``plan`` make the next event of a decision, have it written, and give the decision as it is then."""
-        async with self.alone("decision", key):
+        """Write the event that ``plan`` makes of a decision, and return the decision as it is then.
+
+        If another worker writes the same step first, the event is planned again.
+        """
+        async with self.lock("decision", key):
             for _ in range(MAX_ATTEMPTS):
                 record = await self.record(key)
                 learner = await self.learner(key[0], record.asked.problem)
@@ -200,18 +205,18 @@ class Coordinator:
                 try:
                     await self.write(key[0], "decision", key[1], record.step + 1, event)
                 except StepTaken:
-                    await self._behind(key)
+                    await self._reload(key)
                     continue
                 return True, self.ledger.record(key) or record, event
         raise overloaded("too many workers write to this decision at once; try again")
 
-    async def _behind(self, key: Key) -> None:
+    async def _reload(self, key: Key) -> None:
         await self.catch_up()
         self.ledger.closed.pop(key, None)
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any]) -> bool:
-        """Let ``plan`` make the next event of a problem, and have it written."""
-        async with self.alone("problem", (tenant, name)):
+        """Write the event that ``plan`` makes of a problem; False if it makes none."""
+        async with self.lock("problem", (tenant, name)):
             for _ in range(MAX_ATTEMPTS):
                 learner = await self.learner(tenant, name)
                 event = plan(learner)
@@ -226,8 +231,8 @@ class Coordinator:
         raise overloaded("too many workers change this problem at once; try again")
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
-        """Create a problem; False if another came first."""
-        async with self.alone("problem", (tenant, name)):
+        """Write the creation of a problem; False if another worker created it first."""
+        async with self.lock("problem", (tenant, name)):
             try:
                 await self.write(tenant, "problem", name, 0, event)
             except StepTaken:

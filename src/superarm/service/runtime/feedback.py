@@ -1,4 +1,4 @@
-"""Feedback, activation and the end of windows: bodies read, rules applied, events written."""
+"""Feedback, activation and the ends of windows: a request is read, the rules make an event of it, and it is written."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ActivateBody, AppliedReply, TellBody, UnitBody
 
-log = logging.getLogger("superarm.telling")
+log = logging.getLogger("superarm.feedback")
 
 MAX_EXPIRED_PER_SWEEP = 500
 
@@ -31,8 +31,8 @@ def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody)
     units = parse_units(record, learner, body)
     try:
         event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), _others(record, learner, units))
-    except RequestError as refusal:
-        learner.history.conflicting += refusal.status == 409
+    except RequestError as error:
+        learner.history.conflicting += error.status == 409
         raise
     learner.history.repeated += event is None
     return event
@@ -42,7 +42,7 @@ def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedR
     """What became of feedback: ``record`` is the decision after it."""
     late = event.late if event is not None else record.closed == "expired"
     learnt = event is not None and applied and (event.learn or not event.late)
-    return AppliedReply(learnt, late, state_of(record))
+    return AppliedReply(learnt, late, record.state)
 
 
 async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> AppliedReply:
@@ -54,11 +54,11 @@ async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> Ap
         return rules.activation(record, shown, now_ms(), widths)
 
     applied, record, _ = await coordinator.decide(key, plan)
-    return AppliedReply(applied, False, state_of(record))
+    return AppliedReply(applied, False, record.state)
 
 
 async def expire(coordinator: Coordinator) -> None:
-    """End the windows that are over, for ever; a failing log is tried again."""
+    """End windows when they are over, as long as the process runs; what cannot be written is tried again."""
     while True:
         keys = coordinator.deadlines.due(MAX_EXPIRED_PER_SWEEP)
         await asyncio.gather(*(_expire_one(coordinator, key) for key in keys))
@@ -72,15 +72,10 @@ async def _expire_one(coordinator: Coordinator, key: Key) -> None:
     try:
         await coordinator.decide(key, lambda record, learner: rules.expiry(record, learner.settings, now_ms()))
     except RequestError:
-        coordinator.deadlines.again(key, 1.0)
+        coordinator.deadlines.retry(key, 1.0)
     except Exception:
         log.exception("a window could not be ended")
-        coordinator.deadlines.again(key, 5.0)
-
-
-def state_of(record: DecisionRecord) -> str:
-    """open, deferred, complete, expired or unshown."""
-    return record.closed or ("open" if record.active else "deferred")
+        coordinator.deadlines.retry(key, 5.0)
 
 
 def parse_units(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list[Unit]:

@@ -1,4 +1,4 @@
-"""Streams held one at a time: who comes while one is held waits, and an event to wait on is made only then."""
+"""One asyncio lock per stream of events; an event to wait on is created only under contention."""
 
 import asyncio
 
@@ -7,49 +7,49 @@ StreamKey = tuple[str, str, str]
 
 
 class StreamLocks:
-    """The streams that are held now, each with what those who wait for it wait on."""
+    """The locks that are held now, each with the event that those who wait for it wait on, if there are any."""
 
     def __init__(self) -> None:
         self._held: dict[StreamKey, asyncio.Event | None] = {}
 
-    def held(self, place: StreamKey) -> "StreamLock":
-        """``async with`` it to hold the stream."""
-        return StreamLock(self, place)
+    def lock(self, key: StreamKey) -> "StreamLock":
+        """The lock of a stream, for ``async with``."""
+        return StreamLock(self, key)
 
-    def busy(self, place: StreamKey) -> bool:
-        """Whether somebody holds the stream."""
-        return place in self._held
+    def is_held(self, key: StreamKey) -> bool:
+        """Whether somebody holds the lock."""
+        return key in self._held
 
-    def take(self, place: StreamKey) -> None:
-        """Hold a stream that is not busy."""
-        self._held[place] = None
+    def acquire(self, key: StreamKey) -> None:
+        """Hold a lock that is free."""
+        self._held[key] = None
 
-    def leave(self, place: StreamKey) -> None:
-        """Hold it no longer."""
-        free = self._held.pop(place)
+    def release(self, key: StreamKey) -> None:
+        """Let go of a lock, and wake those who wait for it."""
+        free = self._held.pop(key)
         if free is not None:
             free.set()
 
-    async def freed(self, place: StreamKey) -> None:
-        """Wait until who holds the stream leaves it."""
-        free = self._held[place]
+    async def wait(self, key: StreamKey) -> None:
+        """Wait until a lock that is held is released."""
+        free = self._held[key]
         if free is None:
-            free = self._held[place] = asyncio.Event()
+            free = self._held[key] = asyncio.Event()
         await free.wait()
 
 
 class StreamLock:
-    """A stream while it is held."""
+    """The lock of one stream as a context manager."""
 
-    __slots__ = ("_place", "_streams")
+    __slots__ = ("_key", "_locks")
 
-    def __init__(self, streams: StreamLocks, place: StreamKey) -> None:
-        self._streams, self._place = streams, place
+    def __init__(self, locks: StreamLocks, key: StreamKey) -> None:
+        self._locks, self._key = locks, key
 
     async def __aenter__(self) -> None:
-        while self._streams.busy(self._place):
-            await self._streams.freed(self._place)
-        self._streams.take(self._place)
+        while self._locks.is_held(self._key):
+            await self._locks.wait(self._key)
+        self._locks.acquire(self._key)
 
     async def __aexit__(self, *_: object) -> None:
-        self._streams.leave(self._place)
+        self._locks.release(self._key)

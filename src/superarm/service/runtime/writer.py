@@ -1,4 +1,4 @@
-"""The one thread that writes: it takes what queued while the last commit ran, and commits it together."""
+"""The one thread that writes to the store: it commits together what was queued while the last commit ran."""
 
 import asyncio
 import logging
@@ -17,90 +17,90 @@ MAX_BATCH_EVENTS = 2_048
 log = logging.getLogger("superarm.writer")
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
 class Completion(Protocol):
-    """Where it is told whether an event took its place; a future, or one's own."""
+    """Gets the result of writing one event; a future, or something like it."""
 
     def done(self) -> bool:
-        """Whether it was told, or nobody waits for it any more."""
+        """Whether it has a result, or nobody waits for it any more."""
         ...
 
-    def set_result(self, kept: bool, /) -> None:
-        """It is in the log, or lost its place to another event."""
+    def set_result(self, written: bool, /) -> None:
+        """The event is in the log, or (False) another event has its step."""
         ...
 
     def set_exception(self, error: Exception, /) -> None:
-        """It is not known to be in the log."""
+        """The event is not known to be in the log."""
         ...
 
 
 class WriteRequest(NamedTuple):
-    """An event to write, as an object and as a line, and where the answer goes.
+    """An event to write, as an object and as a line of the log, and where the result goes.
 
-    ``settle`` is called as soon as the event counts, or never will.
+    ``on_finish`` is called when the event has been applied, or never will be.
     """
 
     entry: LogEntry
     line: LogLine
     done: Completion
-    settle: Callable[[], None] = _nothing
+    on_finish: Callable[[], None] = _do_nothing
 
 
-def make_write(entry: LogEntry, done: Completion, settle: Callable[[], None] = _nothing) -> WriteRequest:
-    """An event on its way to the writer."""
+def make_write(entry: LogEntry, done: Completion, on_finish: Callable[[], None] = _do_nothing) -> WriteRequest:
+    """The request to write an event."""
     tenant, kind, stream, step, event = entry
-    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event)), done, settle)
+    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event)), done, on_finish)
 
 
-def fail_all(commands: list[WriteRequest], refusal: RequestError) -> None:
-    """Tell all who wait that nothing of theirs will be written."""
-    for waiting in commands:
-        waiting.settle()
-        if not waiting.done.done():
-            waiting.done.set_exception(refusal)
+def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
+    """Report an error to all who wait for these writes."""
+    for write in writes:
+        write.on_finish()
+        if not write.done.done():
+            write.done.set_exception(error)
 
 
 class Receiver(Protocol):
-    """Who is told, on the event loop and in commit order, what the writer did."""
+    """Gets the writer's reports, on the event loop and in the order of commits."""
 
-    def committed(self, batch: list[WriteRequest], kept: list[int]) -> None:
-        """These are in the log under these numbers; 0 lost its place to another event."""
+    def committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+        """These are in the log under these numbers; 0 if another event has the step."""
         ...
 
     def failed(self, batch: list[WriteRequest], error: Exception) -> None:
-        """Of these nothing is known to be in the log."""
+        """None of these is known to be in the log."""
         ...
 
-    def uncounted(self) -> list[ReadEntry]:
-        """Events in the log that were not reported yet; called by the writer's thread."""
+    def unapplied(self) -> list[ReadEntry]:
+        """Events in the log that are not in the state yet; called by the writer's thread."""
         ...
 
-    def reread(self, reads: list[ReadEntry]) -> None:
-        """After a failure: these are in the log, whatever was reported."""
+    def recover(self, reads: list[ReadEntry]) -> None:
+        """After a failure: these are in the log, whatever was reported before."""
         ...
 
 
 class Writer:
-    """Group commit without a timer."""
+    """Group commit: a batch is what was queued while the last commit ran, so no timer is needed."""
 
     def __init__(self, store: Store, receiver: Receiver, limit: int) -> None:
         self._store, self._receiver, self._limit = store, receiver, limit
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[list[WriteRequest] | Callable[[], None] | None] = queue.SimpleQueue()
-        self._doubt = False
+        self._uncertain = False
         self.depth = 0
         self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, commands: list[WriteRequest]) -> None:
-        """Queue events; their futures tell whether they took their places. A full queue refuses all of them."""
-        if self.depth + len(commands) > self._limit:
+    def submit(self, writes: list[WriteRequest]) -> None:
+        """Queue events; ``done`` of each gets its result. A full queue refuses all of them with 503."""
+        if self.depth + len(writes) > self._limit:
             raise overloaded(f"{self.depth} writes are waiting; try again")
-        self.depth += len(commands)
-        self._queue.put(commands)
+        self.depth += len(writes)
+        self._queue.put(writes)
 
     def run(self, job: Callable[[], None]) -> None:
         """Queue a job for the writer's connection."""
@@ -137,23 +137,23 @@ class Writer:
             log.exception("a job of the writer failed")
 
     def _write(self, batch: list[WriteRequest]) -> None:
-        tell = self._loop.call_soon_threadsafe
+        report = self._loop.call_soon_threadsafe
         try:
-            if self._doubt:
-                self._store.last()  # also connects anew, and takes this worker's place again, where that is needed
-                tell(self._receiver.reread, self._receiver.uncounted())
-                self._doubt = False
-            kept = self._store.commit([write.line for write in batch])
+            if self._uncertain:
+                self._store.last()  # connects again and claims this worker's name again, if the connection was lost
+                report(self._receiver.recover, self._receiver.unapplied())
+                self._uncertain = False
+            numbers = self._store.commit([write.line for write in batch])
         except Exception as error:
-            self._doubt = True
+            self._uncertain = True
             log.error("commit failed: %s", error)
-            tell(self._failed, batch, error)
+            report(self._failed, batch, error)
         else:
-            tell(self._committed, batch, kept)
+            report(self._committed, batch, numbers)
 
-    def _committed(self, batch: list[WriteRequest], kept: list[int]) -> None:
+    def _committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
         self.depth -= len(batch)
-        self._receiver.committed(batch, kept)
+        self._receiver.committed(batch, numbers)
 
     def _failed(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)

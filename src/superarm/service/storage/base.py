@@ -1,12 +1,13 @@
-"""Where the log lives: one protocol, two stores.
+"""What the service needs of a database: one protocol, fulfilled by SQLite and PostgreSQL.
 
-Every event has a place of its own, (tenant, kind, stream, step): whoever writes it first wins, and a later writer
-learns that it lost. Each worker numbers its own events without gaps, in commit order, so that others can follow
-it by that number.
+Every event has a key of its own, (tenant, kind, stream, step). The first to write it wins, and a later writer is told
+that the key is taken. Each worker numbers its own events without gaps, in the order of commits, so that other workers
+can read on from a number.
 """
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
@@ -28,7 +29,7 @@ class LogLine(NamedTuple):
 
 
 class ReadEntry(NamedTuple):
-    """An event as it is read: whose, which, what."""
+    """An event as it is read: the worker that wrote it, its number there, and the event."""
 
     worker: str
     seq: int
@@ -55,7 +56,7 @@ class KeyRow(NamedTuple):
 
 
 class Store(Protocol):
-    """What the service asks of a database. ``commit`` is called by the writer thread alone."""
+    """What the service needs of a database. Only the writer thread calls ``commit``."""
 
     @property
     def worker(self) -> str:
@@ -68,7 +69,7 @@ class Store(Protocol):
         ...
 
     def commit(self, lines: list[LogLine]) -> list[int]:
-        """Write all lines durably in one transaction; the number of each, 0 if its place was taken."""
+        """Write all lines durably in one transaction; the number of each, 0 if its key was taken."""
         ...
 
     def last(self) -> int:
@@ -76,11 +77,11 @@ class Store(Protocol):
         ...
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
-        """What comes after ``after``, in an order in which it can be applied; the events of ``problems`` only."""
+        """The events after a position, in an order in which they can be applied; with ``problems``, only theirs."""
         ...
 
     def read_transaction(self) -> AbstractContextManager[None]:
-        """Within it, everything that is read is of one moment, whatever is written meanwhile."""
+        """A context within which all reads see the same state, whatever is written meanwhile."""
         ...
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
@@ -92,7 +93,7 @@ class Store(Protocol):
         ...
 
     def save(self, saved: SavedSnapshot) -> None:
-        """Keep a snapshot, and forget all but a few older ones."""
+        """Save a snapshot, and delete all but a few older ones."""
         ...
 
     def forget(self, saved: SavedSnapshot) -> None:
@@ -100,7 +101,7 @@ class Store(Protocol):
         ...
 
     def keep_out_others(self) -> None:
-        """Refuse if another process serves this log; none can start until this one closes it."""
+        """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""
         ...
 
     def key_rows(self) -> list[KeyRow]:
@@ -111,8 +112,16 @@ class Store(Protocol):
         """Add a key, or replace it."""
         ...
 
+    def check(self) -> str:
+        """The database's own integrity check: ``"ok"``, or what is wrong."""
+        ...
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy of the log to a file, while the service runs."""
+        ...
+
     def close(self) -> None:
-        """Give up all connections and locks."""
+        """Close all connections and release all locks."""
         ...
 
 

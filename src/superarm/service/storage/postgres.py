@@ -1,13 +1,14 @@
-"""The log in PostgreSQL, for many workers: each writes under its own name and follows the others.
+"""The log in PostgreSQL, for several workers: each writes under its own name and reads what the others write.
 
-No counter row is shared, so nobody waits for anybody: a worker numbers its own events, in the order in which they
-commit, and reads the others' by (worker, number). Whose event takes a place in a stream is decided by the unique
-index. Sequences are not used: they commit out of order.
+No row is shared between workers, so none waits for another: a worker numbers its own events in the order in which they
+commit, and reads those of others by (worker, number). The unique index decides which of two events with the same key is
+written. Sequences are not used, because their numbers can commit out of order.
 """
 
 import contextlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from superarm.errors import MissingExtra, SuperarmError
@@ -19,8 +20,8 @@ try:
 except ImportError:
     raise MissingExtra("psycopg", "postgres") from None
 
-SLOTS = 256
-KEPT_SNAPSHOTS = 2
+MAX_WORKERS = 256
+MAX_SNAPSHOTS = 2
 _LOCK = 0x5A5A  # the class of superarm's advisory locks; slot -1 guards migrations
 
 MIGRATIONS = [
@@ -42,7 +43,7 @@ MIGRATIONS = [
     );
     """,
 ]
-"""A script a version; ``superarm_version`` counts those that have run."""
+"""One script per version of the tables; ``superarm_version`` counts those that have run."""
 
 _INSERT = """
 INSERT INTO superarm_events (worker, seq, tenant, kind, stream, step, body)
@@ -63,69 +64,69 @@ ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every
 
 
 class Postgres:
-    """A store in the database at ``url``; with ``slot``, one of its workers."""
+    """A store in the database at ``url``; with ``slot``, as one of its workers, which may write events."""
 
     shared = True
 
     def __init__(self, url: str, *, slot: bool = True) -> None:
         self._url = url
         self.worker = ""
-        self._reader = _connected(url)
+        self._reader = _connect(url)
         try:
             migrate(self._reader)
-            self._writer = self._claimed(range(SLOTS)) if slot else _connected(url)
+            self._writer = self._claim(range(MAX_WORKERS)) if slot else _connect(url)
         except BaseException:
             self._reader.close()
             raise
         self._seq = self.last() if slot else 0
 
-    def _claimed(self, slots: range) -> Any:
-        connection = _connected(self._url)
+    def _claim(self, slots: range) -> Any:
+        connection = _connect(self._url)
         for number in slots:
             if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_LOCK, number)).fetchone()[0]:
                 self.worker = f"w{number}"
                 connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (self.worker,))
                 return connection
         connection.close()
-        raise SuperarmError(f"all of the workers {slots[0]} to {slots[-1]} are taken; stop some")
+        raise SuperarmError(f"the workers {slots[0]} to {slots[-1]} are all in use; stop some")
 
-    def _writing(self) -> Any:
+    def _write_connection(self) -> Any:
         if self._writer.closed:
             number = int(self.worker[1:])
-            self._writer = self._claimed(range(number, number + 1))
+            self._writer = self._claim(range(number, number + 1))
             self._seq = self.last()
         return self._writer
 
-    def _reading(self) -> Any:
+    def _read_connection(self) -> Any:
         if self._reader.closed:
-            self._reader = _connected(self._url)
+            self._reader = _connect(self._url)
         return self._reader
 
     def commit(self, lines: list[LogLine]) -> list[int]:
-        connection = self._writing()
+        connection = self._write_connection()
         numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
         tenants, kinds, streams, steps, bodies = (list(column) for column in zip(*lines, strict=True))
         texts = [body.decode() for body in bodies]
         with connection.transaction():
             rows = connection.execute(_INSERT, (self.worker, numbers, tenants, kinds, streams, steps, texts)).fetchall()
         self._seq += len(lines)
-        kept = {row[0] for row in rows}
-        return [number if number in kept else 0 for number in numbers]
+        written = {row[0] for row in rows}
+        return [number if number in written else 0 for number in numbers]
 
     def last(self) -> int:
         query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
-        return int(self._writing().execute(query, (self.worker,)).fetchone()[0])
+        return int(self._write_connection().execute(query, (self.worker,)).fetchone()[0])
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         values = (json.dumps(after), "problem" if problems else "%")
-        with self._reading().cursor() as cursor:
+        with self._read_connection().cursor() as cursor:
             cursor.execute(_TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
                 yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
-        connection = self._reading()
+        connection = self._read_connection()
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
@@ -135,49 +136,59 @@ class Postgres:
             "SELECT tenant, kind, stream, step, body FROM superarm_events"
             " WHERE tenant = %s AND kind = %s AND stream = %s ORDER BY step"
         )
-        rows = self._reading().execute(query, (tenant, kind, stream)).fetchall()
+        rows = self._read_connection().execute(query, (tenant, kind, stream)).fetchall()
         return [decode_line(LogLine(*row)) for row in rows]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
-        for digest, body in self._reading().execute("SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"):
+        for digest, body in self._read_connection().execute(
+            "SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"
+        ):
             yield SavedSnapshot(digest, bytes(body))
 
     def save(self, saved: SavedSnapshot) -> None:
-        connection = self._writing()
+        connection = self._write_connection()
         with connection.transaction():
             connection.execute("INSERT INTO superarm_snapshots (digest, body) VALUES (%s, %s)", saved)
             connection.execute(
                 "DELETE FROM superarm_snapshots WHERE id NOT IN"
                 " (SELECT id FROM superarm_snapshots ORDER BY id DESC LIMIT %s)",
-                (KEPT_SNAPSHOTS,),
+                (MAX_SNAPSHOTS,),
             )
 
     def forget(self, saved: SavedSnapshot) -> None:
-        self._writing().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
+        self._write_connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
 
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
-        taken = [number for number, free in self._writer.execute(query, (_LOCK, SLOTS - 1)).fetchall() if not free]
+        taken = [
+            number for number, free in self._writer.execute(query, (_LOCK, MAX_WORKERS - 1)).fetchall() if not free
+        ]
         if taken:
             raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
-        return [KeyRow(*row) for row in self._reading().execute(query).fetchall()]
+        return [KeyRow(*row) for row in self._read_connection().execute(query).fetchall()]
 
     def put_key(self, row: KeyRow) -> None:
-        self._reading().execute(
+        self._read_connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
             row,
         )
+
+    def check(self) -> str:
+        return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
+
+    def backup(self, target: Path) -> None:
+        raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
 
 
-def _connected(url: str) -> Any:
+def _connect(url: str) -> Any:
     try:
         connection = psycopg.connect(url, autocommit=True)
     except psycopg.OperationalError as error:

@@ -1,4 +1,4 @@
-"""The state as a cache of the log: counters and open decisions, with a hash, and the start-up that uses it."""
+"""Snapshots of the state, counters and pending decisions, with a hash; and how a start reads snapshot and log."""
 
 import hashlib
 import logging
@@ -37,11 +37,11 @@ FORMAT = 2
 """Snapshots of format 1 that were taken while the service ran hold one event more than their position says."""
 
 UNSOUND_EVENTS = 50_000
-"""Services that wrote format 1 took snapshots while they ran after so many events; shorter logs have none."""
+"""Services that wrote format 1 took snapshots while they ran only after so many events; shorter logs have none."""
 
 
 class Snapshot(Struct, frozen=True):
-    """Everything that the log up to ``position`` comes to."""
+    """The state that the log up to ``position`` gives."""
 
     position: Position
     counters: list[Counters]
@@ -56,19 +56,19 @@ def take_snapshot(ledger: Ledger, position: Position) -> SavedSnapshot:
     counters = [encode_counters(tenant, name, learner) for (tenant, name), learner in problems]
     for _, learner in problems:
         learner.history.flush(learner.problem)
-    still = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
+    pending = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
     histories = [learner.history for _, learner in problems]
-    body = msgpack.encode(Snapshot(dict(position), counters, still, histories, FORMAT))
+    body = msgpack.encode(Snapshot(dict(position), counters, pending, histories, FORMAT))
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
 def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    kept = learner.state or PolicyState(-1, [])
-    blocks = [_to_bytes(block) for block in kept.blocks]
+    state = learner.state or PolicyState(-1, [])
+    blocks = [_to_bytes(block) for block in state.blocks]
     pending = np.ascontiguousarray(learner.pending, "<f8").tobytes()
     tally = _to_bytes(learner.tally)
-    return Counters(tenant, name, learner.asked, tally, pending, learner.step, kept.newest, blocks)
+    return Counters(tenant, name, learner.asked, tally, pending, learner.step, state.newest, blocks)
 
 
 def _to_bytes(tally: Tally) -> list[bytes]:
@@ -91,7 +91,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
 
 
 def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
-    """The ledger out of the newest sound snapshot and the log after it; how far that is; how many events it took."""
+    """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     position: Position = {}
     for saved in store.snapshots():
@@ -119,8 +119,8 @@ def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
     histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
-        kept = PolicyState(part.newest, [_from_bytes(block) for block in part.blocks]) if part.blocks else None
+        state = PolicyState(part.newest, [_from_bytes(block) for block in part.blocks]) if part.blocks else None
         learner = ledger.problems[part.tenant, part.name]
-        learner.restore(_from_bytes(part.tally), pending, part.asked, history, kept)
+        learner.restore(_from_bytes(part.tally), pending, part.asked, history, state)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)

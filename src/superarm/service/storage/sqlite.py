@@ -1,4 +1,4 @@
-"""The log in one SQLite file: WAL, every commit on disk before it is answered, one process at a time."""
+"""The log in one SQLite file: in WAL mode, every commit on disk before it is answered, one process at a time."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
 
-KEPT_SNAPSHOTS = 2
+MAX_SNAPSHOTS = 2
 
 MIGRATIONS = [
     """
@@ -33,7 +33,7 @@ MIGRATIONS = [
     ) STRICT;
     """,
 ]
-"""A script a version: ``user_version`` counts those that have run."""
+"""One script per version of the tables; ``user_version`` counts those that have run."""
 
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
@@ -41,7 +41,7 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, CAST(val
 FROM json_each(?) WHERE true ORDER BY key
 ON CONFLICT (tenant, kind, stream, step) DO NOTHING
 """
-"""A whole batch and its commit in one statement: the thread gives up the interpreter once, not once a row."""
+"""A whole batch and its commit in one statement, so that the thread releases the interpreter once, not once per row."""
 
 _SELECT = "SELECT seq, tenant, kind, stream, step, crc, body FROM events"
 
@@ -67,12 +67,12 @@ class Sqlite:
 
     def _open(self) -> None:
         path = self.path
-        with _explained(path):
+        with _explain_errors(path):
             for _ in range(2):
-                self._connections.append(_connected(path))
+                self._connections.append(_connect(path))
             self._writer, self._reader = self._connections
         migrate(self._writer)
-        with _explained(path):
+        with _explain_errors(path):
             count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
         if count != last:
             raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
@@ -83,18 +83,18 @@ class Sqlite:
         first = (written.lastrowid or 0) - written.rowcount + 1
         if written.rowcount == len(lines):
             return list(range(first, first + len(lines)))
-        return self._kept(lines, first, written.rowcount)
+        return self._numbers_of(lines, first, written.rowcount)
 
-    def _kept(self, lines: list[LogLine], first: int, n: int) -> list[int]:
-        """Which lines of a batch got the ``n`` numbers from ``first`` on; 0 for those whose place was taken."""
+    def _numbers_of(self, lines: list[LogLine], first: int, n: int) -> list[int]:
+        """The number of each line of a batch that got the ``n`` numbers from ``first`` on; 0 if its key was taken."""
         free = set(range(first, first + n))
         where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ?"
-        kept = []
+        numbers = []
         for line in lines:
             (seq,) = self._writer.execute(where, line[:4]).fetchone()
-            kept.append(seq if seq in free else 0)
+            numbers.append(seq if seq in free else 0)
             free.discard(seq)
-        return kept
+        return numbers
 
     def last(self) -> int:
         return int(self._reader.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
@@ -114,7 +114,7 @@ class Sqlite:
 
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         where = " WHERE tenant = ? AND kind = ? AND stream = ? ORDER BY step"
-        with _explained(self.path):
+        with _explain_errors(self.path):
             return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
@@ -125,7 +125,7 @@ class Sqlite:
         with _transaction(self._writer) as connection:
             connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
             connection.execute(
-                "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (KEPT_SNAPSHOTS,)
+                "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (MAX_SNAPSHOTS,)
             )
 
     def forget(self, saved: SavedSnapshot) -> None:
@@ -165,7 +165,7 @@ class Sqlite:
         self._connections, self._locks = [], []
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -220,7 +220,7 @@ def _lock(path: Path) -> list[int]:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     """Say in a sentence why a file cannot be used."""
     try:
         yield

@@ -1,6 +1,6 @@
-"""The log as a table, and a table as past outcomes: Parquet and CSV, with the Open Bandit data's field names.
+"""Decisions as a table, and a table as past outcomes: Parquet and CSV, with the field names of the Open Bandit data.
 
-One row an arm of a slate and an item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
+One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it).
 """
 
@@ -30,7 +30,7 @@ FIELDS = {
     "defaulted": "bool",
     "propensity_score": "double",
 }
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
@@ -56,7 +56,7 @@ def _decisions(store: Store) -> list[tuple[str, str]]:
 def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dict[str, Any]]:
     asked = record.asked
     learner = names.problems[tenant, asked.problem]
-    state = record.closed or ("open" if record.active else "deferred")
+    state = record.state
     chances = asked.propensities if record.action == asked.action else None
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
@@ -105,14 +105,14 @@ def _export_csv(table: Iterable[dict[str, Any]], target: Path) -> int:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for row in table:
-            writer.writerow({name: _harmless(value) for name, value in row.items()})
+            writer.writerow({name: _escape_formula(value) for name, value in row.items()})
             n += 1
     return n
 
 
-def _harmless(value: Any) -> Any:
-    """Names are untrusted: a spreadsheet must not take one for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_RISKY) else value
+def _escape_formula(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula gets a quote before it: names are untrusted."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
 def _export_parquet(table: Iterable[dict[str, Any]], target: Path) -> int:

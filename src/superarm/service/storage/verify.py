@@ -1,4 +1,4 @@
-"""Check that the log is sound and that the counters are what it says, from the first event on; repair snapshots."""
+"""Check the log and that the counters equal the fold of it, from the first event on; rebuild snapshots."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from superarm.service.storage.snapshot import Counters, decode_snapshot, encode_
 
 
 class VerifyReport(NamedTuple):
-    """What was found: ``faults`` is empty if all is well."""
+    """The result of ``verify``; ``faults`` is empty if nothing is wrong."""
 
     events: int
     problems: int
@@ -27,18 +27,17 @@ def verify(store: Store) -> VerifyReport:
     read at all.
     """
     with store.read_transaction():
-        return _verified(store)
+        return _verify(store)
 
 
-def _verified(store: Store) -> VerifyReport:
+def _verify(store: Store) -> VerifyReport:
     faults = []
-    check = getattr(store, "check", None)
-    if check is not None and (found := check()) != "ok":
+    if (found := store.check()) != "ok":
         faults.append(f"the database is damaged: {found}")
-    whole, n_events = _folded(store, None)
+    whole, n_events = _fold_log(store, None)
     live, _, _ = restore_ledger(store)
-    faults += _compared(_all(whole), _all(live), "the counters")
-    if _steps(whole.pending) != _steps(live.pending):
+    faults += _compare(_all_counters(whole), _all_counters(live), "the counters")
+    if _steps_of(whole.pending) != _steps_of(live.pending):
         faults.append("the open decisions differ from the fold of the log")
     n_snapshots = 0
     for n_snapshots, saved in enumerate(store.snapshots(), 1):
@@ -51,18 +50,18 @@ def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]
     snapshot = decode_snapshot(saved)
     if snapshot is None:
         return [f"{what}: its hash does not fit"]
-    past, _ = _folded(store, snapshot.position)
-    faults = _compared(_all(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
-    if _steps(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
+    past, _ = _fold_log(store, snapshot.position)
+    faults = _compare(_all_counters(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
+    if _steps_of(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
         faults.append(f"{what}: its open decisions differ from the fold of the log")
     return faults
 
 
-def _steps(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
+def _steps_of(records: dict[Key, DecisionRecord]) -> dict[Key, int]:
     return {key: record.step for key, record in records.items()}
 
 
-class Repaired(NamedTuple):
+class RepairReport(NamedTuple):
     """What ``repair`` did: snapshots that disagreed with the log and were deleted, and those that were kept.
 
     ``events`` are held by the snapshot that was written in place of the deleted ones.
@@ -73,30 +72,29 @@ class Repaired(NamedTuple):
     events: int
 
 
-def repair(store: Store) -> Repaired:
+def repair(store: Store) -> RepairReport:
     """Delete the snapshots that disagree with the log and write one that is the fold of it.
 
     The log itself is read, never changed. ``SuperarmError`` if a service runs on it, or if it is damaged.
     """
     store.keep_out_others()
-    check = getattr(store, "check", None)
-    if check is not None and (found := check()) != "ok":
+    if (found := store.check()) != "ok":
         raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
     every = list(store.snapshots())
     wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
     if not wrong:
-        return Repaired(0, len(every), 0)
-    whole, n_events = _folded(store, None)
+        return RepairReport(0, len(every), 0)
+    whole, n_events = _fold_log(store, None)
     position: Position = {}
     for read in store.tail({}):
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
     for saved in wrong:
         store.forget(saved)
     store.save(take_snapshot(whole, position))
-    return Repaired(len(wrong), len(every) - len(wrong), n_events)
+    return RepairReport(len(wrong), len(every) - len(wrong), n_events)
 
 
-def _folded(store: Store, until: Position | None) -> tuple[Ledger, int]:
+def _fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
     n_events = 0
 
     def entries() -> Iterator[LogEntry]:
@@ -109,11 +107,11 @@ def _folded(store: Store, until: Position | None) -> tuple[Ledger, int]:
     return fold(entries(), lambda key, step: recall_decision(store, key, step)), n_events
 
 
-def _all(ledger: Ledger) -> dict[tuple[str, str], Counters]:
+def _all_counters(ledger: Ledger) -> dict[tuple[str, str], Counters]:
     return {key: encode_counters(*key, learner) for key, learner in ledger.problems.items()}
 
 
-def _compared(want: dict[tuple[str, str], Counters], have: dict[tuple[str, str], Counters], what: str) -> list[str]:
+def _compare(want: dict[tuple[str, str], Counters], have: dict[tuple[str, str], Counters], what: str) -> list[str]:
     faults = [f"{what}: problem {name!r} is missing on one side" for _, name in want.keys() ^ have.keys()]
     for key in want.keys() & have.keys():
         if want[key] != have[key]:

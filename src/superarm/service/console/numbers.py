@@ -10,7 +10,7 @@ from superarm.service.domain.intervals import Band, mean_alone, value_each_arm, 
 from superarm.service.domain.problem import ProblemState
 from superarm.tally import Tally
 
-ROWS = 25
+ARMS_PER_PAGE = 25
 SORTS = ("value", "pulls", "pending", "number")
 
 
@@ -33,7 +33,7 @@ def learning(history: History) -> Verdict:
         )
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]))
     meaning = "Reward a decision, last quarter minus first quarter, with its 95 % interval."
-    return _judged(gained, meaning, ("Yes", "Level", "Falling"))
+    return _judge(gained, meaning, ("Yes", "Level", "Falling"))
 
 
 def against_baseline(history: History, mode: str) -> Verdict:
@@ -46,10 +46,10 @@ def against_baseline(history: History, mode: str) -> Verdict:
         now = "only the baseline is shown" if mode != "online" else "no decision with a baseline"
         return Verdict("Unknown", now, said, "open")
     meaning = f"Reward a decision, {policy.n} of the policy minus {baseline.n} of the baseline, with its 95 % interval."
-    return _judged(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
+    return _judge(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
 
 
-def _judged(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
+def _judge(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
     if gap is None or not np.isfinite(gap.reach):
         return Verdict("Too early", "", meaning, "open")
     number = f"{gap.value:+.3g} ± {gap.reach:.2g}"
@@ -99,6 +99,6 @@ def overview(learner: ProblemState, tally: Tally, ordering: Ordering) -> Overvie
     else:
         first = keys[ordering.sort][arms]
     order = arms[np.lexsort((arms, first, learner.retired[arms]))]
-    page = order[ordering.page * ROWS : (ordering.page + 1) * ROWS]
+    page = order[ordering.page * ARMS_PER_PAGE : (ordering.page + 1) * ARMS_PER_PAGE]
     band = value_each_arm(problem, wilson(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
     return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)

@@ -52,7 +52,7 @@ def rewards(stretches: Sequence[Stretch], length: int) -> Html:
     )
 
 
-def smoothed(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], int]:
+def merge_stretches(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], int]:
     """At most ``most`` stretches, neighbours joined; how many went into one."""
     k = max(1, -(-len(stretches) // most))
     parts = [stretches[n : n + k] for n in range(0, len(stretches), k)]
