@@ -304,6 +304,23 @@ def test_items_come_and_go():
         agent.add_items(2, weights=[1.0])
 
 
+def test_feedback_is_recognised_and_taken_back_after_items_were_added():
+    agent = make()
+    decision, late = agent.ask(), agent.ask()
+    outcome = [[1, 0, 1], [0, 0.5, 0]]
+    before = agent.tally.total.copy()
+    agent.tell(decision, outcome)
+    agent.add_items(["late"])
+    assert agent.tell(decision, outcome) is False
+    assert agent.tell(decision, [[1, 0, 1, 0], [0, 0.5, 0, 0]], seen=[[True] * 3 + [False]] * 2) is False
+    with pytest.raises(sa.ConflictingFeedback):
+        agent.tell(decision, [[1, 0, 1, 1], [0, 0.5, 0, 1]])
+    agent.untell(decision, outcome)
+    assert np.array_equal(agent.tally.total.reshape(7, 4)[:, :3].reshape(-1), before)
+    agent.tell(late, [[1, 0, 1, 1], [0, 0.5, 0, 1]])
+    assert agent.tell(late, [[1, 0, 1, 1], [0, 0.5, 0, 1]]) is False
+
+
 def test_warm_start_from_data_and_prior():
     past = PROBLEM.past([0, 0, 3], [[1, 0, 0], [0, 0, 0], [1, 1, 1]])
     prior = PROBLEM.prior(np.full((7, 3), 0.25), 4)

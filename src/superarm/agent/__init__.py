@@ -1,7 +1,7 @@
 """Ask and tell: a learner with decision ids, in one process.
 
 ``agent`` holds :class:`Agent`; ``decisions`` which decisions are pending and which were told what; ``outcomes`` checks
-what users report and turns it into the arrays that kernels take.
+what users report and turns it into the arrays that kernels take; ``digests`` recognises repeated feedback.
 """
 
 from superarm.agent.agent import Agent

@@ -1,6 +1,5 @@
 """Agent: ask and tell around a policy."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +7,9 @@ import numpy as np
 
 from superarm.actions import Actions, Pinned
 from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.digests import digest_feedback
 from superarm.agent.outcomes import check_outcome
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
 from superarm.learner.state import learner_from_plain, learner_to_plain
@@ -158,13 +158,13 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
-        feedback, digest = self._observed(made, outcome, seen, arms)
+        feedback, digests = self._observed(made, outcome, seen, arms)
         if name in self._decisions.told:
-            if self._decisions.told[name][0] != digest:
+            if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
         self._apply(made, feedback, 1.0)
-        self._decisions.close(name, digest)
+        self._decisions.close(name, digests[0])
         return True
 
     def untell(
@@ -175,8 +175,8 @@ class Agent:
         if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._decisions.told[name]
-        feedback, given = self._observed(made, outcome, seen, arms)
-        if given != digest:
+        feedback, digests = self._observed(made, outcome, seen, arms)
+        if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
         self._apply(made, feedback, -1.0)
         self._decisions.reopen(name)
@@ -189,12 +189,13 @@ class Agent:
 
     def _observed(
         self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
-    ) -> tuple[Feedback, str]:
-        """Feedback about a decision, in arrays that kernels take, and its digest."""
+    ) -> tuple[Feedback, list[str]]:
+        """Feedback about a decision, in arrays that kernels take, and its digests."""
         action = made.decision.action
         observed = action.copy() if arms is None else self.learner.arms.numbers(arms)
         values, mask = check_outcome(self.problem, observed, made.n_items, outcome, seen)
-        return Feedback(made.decision.t, observed, values, mask), _digest(action, observed, values, mask)
+        feedback = Feedback(made.decision.t, observed, values, mask)
+        return feedback, digest_feedback(feedback, self.problem, made)
 
     def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
         self.learner.unpend(made.decision.action, sign)
@@ -250,11 +251,6 @@ class Agent:
 
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
-
-
-def _digest(action: Ints, observed: Ints, values: Floats, mask: Bools) -> str:
-    own = np.array_equal(observed, action)
-    return hashlib.sha256(values.tobytes() + mask.tobytes() + (b"" if own else observed.tobytes())).hexdigest()[:32]
 
 
 def _stream(key: str) -> Stream:

@@ -80,7 +80,7 @@ class Learner:
         self.pending: Floats = np.zeros(problem.n_arms)
         self.asked = 0
         self.roundings = [traits.intake(policy)]
-        self.forgetting = CountedRounds()
+        self.counted_rounds = CountedRounds()
         self._settle(problem, empty(problem.support))
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
@@ -145,7 +145,7 @@ class Learner:
 
     def _memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
-        if self.forgetting.begins_block(self, t):
+        if self.counted_rounds.begins_block(self, t):
             return restore_memory(self.fitted, self.problem, self.tally, self.state)
         return self.memory
 
@@ -159,7 +159,7 @@ class Learner:
         for j in action:  # for a handful of arms quicker than indexing with a list
             self.pending[j] += 1.0
         self.asked = max(self.asked, t)
-        self.forgetting.advance(self, t)
+        self.counted_rounds.advance(self, t)
 
     def unpend(self, action: Ints | Sequence[int], sign: float = 1.0) -> None:
         """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""
@@ -176,7 +176,7 @@ class Learner:
         made = self.version if version is None else version
         if not self.tally.missed.size and not feedback.seen.all():
             self.tally = allow_missing(self.tally)
-        counted = feedback._replace(t=self.forgetting.round_of(self, feedback.t, made))
+        counted = feedback._replace(t=self.counted_rounds.round_of(self, feedback.t, made))
         stream = stream_as_of(stream, feedback.t, counted.t)
         rounding, fitted, support = self.roundings[made], self.fitted, self.problem.support
         if type(rounding) is type(self.roundings[-1]):
@@ -196,7 +196,7 @@ class Learner:
         """Add past data or a prior, which count for round ``t`` (``past_round`` by default) if the policy forgets."""
         if tally.pulls.shape != self.tally.pulls.shape or tally.total.shape != self.tally.total.shape:
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        state = self.forgetting.with_past(self, tally, self.past_round(tally) if t is None else t)
+        state = self.counted_rounds.with_past(self, tally, self.past_round(tally) if t is None else t)
         self._settle(self.problem, merge(self.tally, tally), state)
 
     def change_policy(self, policy: Policy, t: int | None = None) -> None:
@@ -210,9 +210,9 @@ class Learner:
         self.policy = policy
         self.roundings.append(traits.intake(policy))
         if not same:
-            self.forgetting = CountedRounds(self.version, self.t if t is None else t)
+            self.counted_rounds = CountedRounds(self.version, self.t if t is None else t)
         self._settle(self.problem, self.tally, state if same else None)
-        self.forgetting.advance(self, self.forgetting.since)
+        self.counted_rounds.advance(self, self.counted_rounds.since)
 
     def grow_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
         """Add arms by name, or so many of them; they will be tried first."""

@@ -51,7 +51,7 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
         plain["retired_items"] = sorted(learner.retired_items)
     if learner.version:
         plain["roundings"] = [describe(rounding) for rounding in learner.roundings]
-        plain["forgetting"] = list(learner.forgetting)
+        plain["counted_rounds"] = list(learner.counted_rounds)
     return plain
 
 
@@ -62,7 +62,7 @@ def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learne
     learner.retired_items = set(plain.get("retired_items", ()))
     if "roundings" in plain:
         learner.roundings = [build(rounding) for rounding in plain["roundings"]]
-        learner.forgetting = CountedRounds(*plain["forgetting"])
+        learner.counted_rounds = CountedRounds(*plain["counted_rounds"])
     counts = np.zeros(learner.problem.n_arms)
     for action in pending:
         counts[action] += 1.0

@@ -17,7 +17,7 @@ from superarm.support import Sparse
 
 MAX_STRETCHES = 128
 MAX_UNFLUSHED_REWARDS = 256
-WIDE = 200_000
+MAX_UNFLUSHED_ITEMS = 200_000
 """So many decisions are valued by one call at most, and of so many items together."""
 
 
@@ -122,7 +122,7 @@ class History(Struct):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
-            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or len(self.waiting) * problem.n_items >= WIDE:
+            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or len(self.waiting) * problem.n_items >= MAX_UNFLUSHED_ITEMS:
                 self.flush(problem)
 
     def flush(self, problem: Any) -> None:

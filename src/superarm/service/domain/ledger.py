@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import Asked, Created
-from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.problem import MAX_UNCOUNTED_ROWS, ProblemState
 
 MAX_REMEMBERED_DECISIONS = 20_000
 """How many closed decisions stay in memory; older ones are read from the log when they are spoken of again."""
@@ -34,10 +34,18 @@ Recall = Callable[[Key, int], DecisionRecord | None]
 
 
 class Ledger:
-    """The state of everything; ``restore_state`` reads a decision that memory lost, as it was before a step."""
+    """The state of everything; ``recall`` reads a decision that memory lost, as it was before a step.
 
-    def __init__(self, recall: Recall | None = None) -> None:
-        self._recall = recall
+    ``remembered`` closed decisions stay in memory; ``max_uncounted_rows`` of feedback wait until they are counted.
+    """
+
+    def __init__(
+        self,
+        recall: Recall | None = None,
+        remembered: int = MAX_REMEMBERED_DECISIONS,
+        max_uncounted_rows: int = MAX_UNCOUNTED_ROWS,
+    ) -> None:
+        self._recall, self._remembered, self._max_uncounted_rows = recall, remembered, max_uncounted_rows
         self.problems: dict[Key, ProblemState] = {}
         self.pending: dict[Key, DecisionRecord] = {}
         self.closed: OrderedDict[Key, DecisionRecord] = OrderedDict()
@@ -51,7 +59,7 @@ class Ledger:
         """Keep a closed decision at hand."""
         self.closed[key] = record
         self.closed.move_to_end(key)
-        while len(self.closed) > MAX_REMEMBERED_DECISIONS:
+        while len(self.closed) > self._remembered:
             self.closed.popitem(last=False)
 
     def apply(self, entry: LogEntry) -> None:
@@ -62,7 +70,7 @@ class Ledger:
             after = open_record(event) if before is None else advance_record(before, event)
             self.adopt(key, before, after)
         elif isinstance(event, Created):
-            self.problems[key] = ProblemState(event)
+            self.problems[key] = ProblemState(event, self._max_uncounted_rows)
         else:
             self.problems[key].apply(event)
 

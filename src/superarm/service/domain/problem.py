@@ -245,7 +245,7 @@ class ProblemState:
         version = self._policies[asked.version - 1]
         if isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact):
             # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
-            t = learner.forgetting.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
+            t = learner.counted_rounds.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
             self._uncounted[sign].setdefault(t, []).extend(wide)
             self._n_uncounted += len(wide)
             if self._n_uncounted >= self._max_uncounted:

@@ -1,0 +1,65 @@
+"""A log in memory: the store of tests that need no disk."""
+
+import contextlib
+from collections.abc import Iterator
+
+from superarm.service.storage.base import LogLine, Position, ReadEntry, decode_line
+
+
+class MemoryStore:
+    """A store without a file; what is read is what was there when reading began."""
+
+    worker, shared = "", False
+
+    def __init__(self) -> None:
+        self.lines: list[LogLine] = []
+        self.saved = []
+        self._taken: set[tuple[str, str, str, int]] = set()
+
+    def commit(self, lines: list[LogLine]) -> list[int]:
+        numbers = []
+        for line in lines:
+            place = (line.tenant, line.kind, line.stream, line.step)
+            if place in self._taken:
+                numbers.append(0)
+                continue
+            self._taken.add(place)
+            self.lines.append(line)
+            numbers.append(len(self.lines))
+        return numbers
+
+    def last(self) -> int:
+        return len(self.lines)
+
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        for seq, line in enumerate(list(self.lines), 1):
+            if seq > after.get("", 0) and (line.kind == "problem" or not problems):
+                yield ReadEntry("", seq, decode_line(line))
+
+    def read_transaction(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list:
+        entries = [decode_line(line) for line in list(self.lines)]
+        return [one for one in entries if (one.tenant, one.kind, one.stream) == (tenant, kind, stream)]
+
+    def snapshots(self) -> Iterator:
+        yield from reversed(self.saved)
+
+    def save(self, saved) -> None:
+        self.saved.append(saved)
+
+    def forget(self, saved) -> None:
+        self.saved.remove(saved)
+
+    def keep_out_others(self) -> None:
+        pass
+
+    def key_rows(self) -> list:
+        return []
+
+    def put_key(self, row) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
