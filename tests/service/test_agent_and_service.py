@@ -18,13 +18,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from superarm.service.http.app import application
 
 import superarm as sa
 from superarm.describe import describe
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
 from superarm.service.domain.spec import PolicySpec, to_policy
-from superarm.service.http.app import application
 from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 from superarm.streams import Stream

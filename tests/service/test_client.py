@@ -48,6 +48,23 @@ def test_seen_and_eligible_and_arms(agent):
     assert agent.activate(deferred) is False
 
 
+def test_triggered_arms_of_a_sparse_problem(served):
+    service = sa.connect(served.url)
+    support = {"a": ["x"], "b": ["x", "y"], "c": ["y"]}
+    remote = service.create("triggered", ["a", "b", "c"], ["x", "y"], 2, support=support, triggered=True, seed=0)
+    decision = remote.ask(eligible=["a", "b"])
+    assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is True
+    assert remote.tell(decision, [[1.0, 0.5], [0.25]], [[True, False], [True]], arms=["b", "c"]) is False
+    rows = {row["arm"]: row for row in remote.statistics()}
+    assert [rows[arm]["pulls"] for arm in "abc"] == [0, 1, 1]
+    assert [rows[arm]["pending"] for arm in "abc"] == [0, 0, 0]
+    assert (rows["b"]["items"], rows["b"]["mean"], rows["b"]["seen"]) == (["x", "y"], [1.0, None], [1, 0])
+    assert (rows["c"]["items"], rows["c"]["mean"]) == (["y"], [0.25])
+    remote.add_arms(["d"], support={"d": ["x"]})
+    assert "d" in remote.ask().arms
+    service.close()
+
+
 def test_async(served, agent):
     service = sa.connect(served.url)
 

@@ -194,6 +194,76 @@ def test_eligible_excluded_and_pinned_fill_the_slate(http, problem):
     ask(http, problem, 422, k=3)
 
 
+def test_feedback_about_arms_outside_of_the_slate(http, problem):
+    made = ask(http, problem, eligible=["a", "b"])
+    tell(http, made["id"], 422, feedback=[{"arm": "c", "value": 1}])
+    tell(http, made["id"], 422, outcome=[[1, 1]], arms=["c"])
+    triggered = create(http, triggered=True)
+    made = ask(http, triggered, eligible=["a", "b"])
+    units = [{"arm": "c", "item": "x", "value": 1}, {"arm": "a", "value": 0.5}]
+    assert tell(http, made["id"], feedback=units)["state"] == "open"
+    assert tell(http, made["id"], feedback=units)["applied"] is False
+    tell(http, made["id"], 409, feedback=[{"arm": "c", "item": "x", "value": 0}])
+    assert tell(http, made["id"], feedback=[{"arm": "c", "item": "x", "value": 0.5}], amend=True)["applied"]
+    assert arm(http, triggered, "c")["mean"] == [0.5, None]
+    assert arm(http, triggered, "c")["pending"] == 0
+    assert tell(http, made["id"], feedback=[{"arm": "b", "seen": False}])["state"] == "complete"
+    assert [arm(http, triggered, j)["pulls"] for j in "abcd"] == [1, 0, 1, 0]
+    late = tell(http, made["id"], feedback=[{"arm": "d", "value": 1}])
+    assert late["late"]
+    assert arm(http, triggered, "d")["pulls"] == 0
+
+
+def test_action_sets_by_arm_names(http):
+    costs = {"a": 3, "b": 1, "c": 1, "d": 2}
+    knapsack = {"name": "knapsack", "parameters": {"costs": costs, "budget": 3}}
+    name = create(http, k=1, actions=knapsack)
+    for _ in range(6):
+        made = ask(http, name)
+        assert sum(costs[j] for j in made["arms"]) <= 3
+        tell(http, made["id"], **everything(1.0, *made["arms"]))
+    assert ask(http, name, pinned=["d"])["arms"][0] == "d"
+    ask(http, name, 422, pinned=["a", "b"])
+    ask(http, name, 422, k=1)
+    slots = {"name": "slots", "parameters": {"slots": {"top": ["a", "b"], "side": ["b", "c", "d"]}}}
+    made = ask(http, create(http, k=1, actions=slots))
+    assert dict(zip(made["slots"], made["arms"], strict=True))["top"] in {"a", "b"}
+    body = {"arms": ["a", "b", "c", "d"], "k": 1}
+    edges = {j: ["s", "t"] for j in "abcd"}
+    for wrong in (
+        {"actions": knapsack, "k": 2},
+        {"actions": {"name": "knapsack", "parameters": {"costs": {"a": 1}, "budget": 3}}},
+        {"actions": {"name": "knapsack", "parameters": {"costs": {**costs, "e": 1}, "budget": 3}}},
+        {"actions": {"name": "unheard of", "parameters": {}}},
+        {
+            "actions": {
+                "name": "paths",
+                "parameters": {"edges": edges, "source": "q", "target": "t"},
+            }
+        },
+        {"support": {"a": ["value"], "q": ["value"]}},
+        {"support": {"a": ["nothing"]}},
+        {"settings": {"policy": {"name": "escb"}}},
+        {"settings": {"policy": {"window": 5, "half_life": 5}}},
+        {"actions": knapsack, "settings": {"explore": 0.5}},
+    ):
+        reply = http.put(f"/v1/problems/{name}-wrong", json={**body, **wrong})
+        assert reply.status_code == 422, (wrong, reply.text)
+        assert reply.json()["error"]["message"]
+
+
+def test_windows_forget_and_survive_a_change_of_settings(http):
+    name = create(http, settings={"policy": {"name": "kl_ucb", "window": 4}})
+    for _ in range(6):
+        made = ask(http, name, eligible=["a", "b"])
+        tell(http, made["id"], **everything(1.0, *made["arms"]))
+    assert set(ask(http, name)["arms"]) == {"c", "d"}
+    settings = http.patch(f"/v1/problems/{name}/settings", json={"policy": {"half_life": 3}}).json()["settings"]
+    assert settings["policy"] == {"name": "kl_ucb", "parameters": {}, "half_life": 3}
+    settings = http.patch(f"/v1/problems/{name}/settings", json={"policy": {"half_life": None}}).json()["settings"]
+    assert settings["policy"] == {"name": "kl_ucb", "parameters": {}}
+
+
 def test_arms_and_items_come_and_go(http, problem):
     made = ask(http, problem)
     http.post(f"/v1/problems/{problem}/arms", json={"add": ["e"], "retire": ["a"]}).raise_for_status()

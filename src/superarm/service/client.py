@@ -32,7 +32,7 @@ class Connection:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int, **more: Any) -> "RemoteAgent":
+    def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
         """Create a problem, or find it the same; ``more`` are the other fields of ``PUT /v1/problems/{name}``."""
         body = {"arms": list(arms), "items": list(items), "k": k, **more}
         self._transport.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
@@ -65,7 +65,7 @@ class RemoteAgent:
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> Decision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
 
-        ``more``: ``excluded``, ``pinned``, ``k``, ``baseline``, ``deferred``.
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``.
         """
         body = {"id": id or secrets.token_urlsafe(15), **more}
         if eligible is not None:
@@ -75,25 +75,48 @@ class RemoteAgent:
         action.flags.writeable = False
         return Decision(reply["id"], reply["t"], action, tuple(reply["arms"]))
 
-    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, *, amend: bool = False) -> bool:
-        """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in slate order.
+    def tell(
+        self,
+        decision: Decision | str,
+        outcome: Any,
+        seen: Any = None,
+        arms: Sequence[str] | None = None,
+        *,
+        amend: bool = False,
+    ) -> bool:
+        """What came of a decision: ``outcome`` in [0, 1], one row per arm in slate order.
 
-        Returns False if all of it was told before; after a lost answer that may have been this very call.
+        A row has one value per item that its arm can touch. ``seen`` marks, in the same shape, what was observed. Where
+        the problem says that arms are triggered, ``arms`` names those that were observed, and ``outcome`` has a row for
+        each of them; arms of the slate that are not named were not observed. Returns False if all of it was told
+        before; after a lost answer that may have been this very call.
         """
         id = decision.id if isinstance(decision, Decision) else decision
-        mask = np.ones(np.shape(outcome), bool) if seen is None else np.asarray(seen, bool)
-        values = floats(np.where(mask, outcome, 0.0), "outcome", low=0.0, high=1.0)
-        body: dict[str, Any] = {"outcome": values.tolist(), "seen": mask.tolist(), "amend": amend}
-        return bool(self._decision(id, "feedback", body)["applied"])
+        marks = (
+            [np.ones(len(row), bool) for row in outcome] if seen is None else [np.asarray(row, bool) for row in seen]
+        )
+        rows = [
+            floats(np.where(mark, row, 0.0), "outcome", low=0.0, high=1.0)
+            for row, mark in zip(outcome, marks, strict=True)
+        ]
+        body: dict[str, Any] = {"outcome": [row.tolist() for row in rows], "seen": [mark.tolist() for mark in marks]}
+        if arms is not None:
+            body["arms"] = list(arms)
+        applied = bool(self._decision(id, "feedback", {**body, "amend": amend})["applied"])
+        if arms is not None:
+            slate = self._call("GET", f"/v1/decisions/{quote(id, safe='')}")["arms"]
+            unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
+            applied |= bool(unseen) and bool(self._decision(id, "feedback", {"feedback": unseen})["applied"])
+        return applied
 
     def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
         """The decision was shown, as it was given or as ``shown``."""
         id = decision.id if isinstance(decision, Decision) else decision
         return bool(self._decision(id, "activate", {} if shown is None else {"shown": list(shown)})["applied"])
 
-    def add_arms(self, arms: Sequence[str]) -> None:
-        """Add arms by name."""
-        self._call("POST", f"{self._path}/arms", {"add": list(arms)})
+    def add_arms(self, arms: Sequence[str], **more: Any) -> None:
+        """Add arms by name; ``more``: ``actions`` and ``support``, as ``POST /v1/problems/{name}/arms`` takes them."""
+        self._call("POST", f"{self._path}/arms", {"add": list(arms), **more})
 
     def retire_arms(self, arms: Sequence[str]) -> None:
         """Take arms out of all further decisions."""
@@ -143,9 +166,17 @@ class AsyncRemoteAgent:
         """See ``RemoteAgent.ask``."""
         return await asyncio.to_thread(self._agent.ask, eligible, id, **more)
 
-    async def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, *, amend: bool = False) -> bool:
+    async def tell(
+        self,
+        decision: Decision | str,
+        outcome: Any,
+        seen: Any = None,
+        arms: Sequence[str] | None = None,
+        *,
+        amend: bool = False,
+    ) -> bool:
         """See ``RemoteAgent.tell``."""
-        return await asyncio.to_thread(self._agent.tell, decision, outcome, seen, amend=amend)
+        return await asyncio.to_thread(self._agent.tell, decision, outcome, seen, arms, amend=amend)
 
     async def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
         """See ``RemoteAgent.activate``."""

@@ -36,7 +36,16 @@ OPERATIONS = (
         ProblemSpec,
         {201: schemas.ProblemReply, 200: schemas.ProblemReply},
         (409, 422, 429),
-        {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2},
+        {
+            "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
+            "items": ["sport", "news"],
+            "actions": {
+                "name": "knapsack",
+                "parameters": {"costs": {"ad-1": 1, "ad-2": 2, "ad-3": 1, "ad-4": 3}, "budget": 4},
+            },
+            "support": {"ad-1": ["sport"], "ad-2": ["sport", "news"], "ad-3": ["news"], "ad-4": ["news"]},
+            "settings": {"policy": {"name": "kl_ucb", "window": 10000}},
+        },
     ),
     Operation(
         "GET",
