@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.oracles.continuous import _climb, _left
+from superarm.oracles.continuous import _build_batch, _total_uncovered
 
 
 @pytest.mark.parametrize("kind", ["partition"] if COMPILED else ["partition", "laminar", "slots", "trees", "subsets"])
@@ -18,9 +18,9 @@ def test_rounding_loses_nothing(kind, seed):
     p, steps, candidates = rng.random((n, 3)), 4, problem.candidates()
     share, chosen = np.zeros(n), np.empty(problem.k, np.int64)
     for _ in range(steps):
-        size = _climb(problem, problem.entries(p), candidates, share, 1.0 / steps, chosen)
+        size = _build_batch(problem, problem.entries(p), candidates, share, 1.0 / steps, chosen)
         assert actions.includes(chosen[:size])
-    covered = 3.0 - _left(problem, problem.entries(p), share)
+    covered = 3.0 - _total_uncovered(problem, problem.entries(p), share)
     by_hand = (1.0 - np.prod(1.0 - share[:, None] * p, axis=0)).sum()
     assert covered == pytest.approx(by_hand)
     assert problem.value(p, sa.solve(problem, p, sa.ContinuousGreedy(steps))) >= covered - 1e-9

@@ -1,4 +1,8 @@
-"""A good batch for given parameters: oracles."""
+"""Oracles: algorithms that find a good batch for given parameters.
+
+``base`` holds the family, ``default`` the choice of an oracle for a problem, ``certificate`` upper bounds of the
+optimum, and ``branch`` exact search. ``gains`` and ``budgets`` are shared; every other file holds one oracle.
+"""
 
 from superarm.oracles.base import Guarantee, Oracle, maximize, solve
 from superarm.oracles.branch import exact

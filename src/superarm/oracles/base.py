@@ -1,4 +1,4 @@
-"""A good batch for given parameters."""
+"""The family of oracles: algorithms that find a good batch for given parameters."""
 
 import math
 from typing import Any, NamedTuple, Protocol
@@ -13,9 +13,9 @@ from superarm.streams import Stream, new_stream
 
 
 class Guarantee(NamedTuple):
-    r"""An oracle's promise: with probability ``beta``, at least ``alpha`` times the optimum.
+    r"""What an oracle guarantees: with probability ``beta``, at least ``alpha`` times the optimum.
 
-    ``alpha=0`` promises nothing. Implements [MerlisMannor2019]_ (section Preliminaries,
+    ``alpha=0`` guarantees nothing. Implements [MerlisMannor2019]_ (section Preliminaries,
     :math:`(\alpha, \beta)` approximation oracle).
     """
 
@@ -24,21 +24,22 @@ class Guarantee(NamedTuple):
 
 
 GREEDY = 1.0 - 1.0 / math.e
+"""The alpha of greedy for a monotone submodular reward on ``Subsets``, [NemhauserWolseyFisher1978]_."""
 
 
 class Oracle(Protocol):
-    """A good batch for given parameters."""
+    """An algorithm that finds a good batch for given parameters."""
 
     def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
-        """Arms in the order of picking; equal gains are decided by ``candidates``. ``q`` is (n_entries,)."""
+        """A good batch at ``q`` (n_entries,), arms in the order of picking; ties are broken by ``candidates``."""
         ...
 
     def guarantee(self, problem: Problem) -> Guarantee:
-        """What the oracle promises on this problem."""
+        """What the oracle guarantees on this problem."""
         ...
 
     def fit(self, problem: Problem) -> "Oracle":
-        """The oracle made ready for this problem."""
+        """The oracle prepared for this problem; ``InvalidArgument`` if it does not apply."""
         ...
 
 
@@ -55,8 +56,25 @@ maximize = verb(Oracle.maximize)
 
 
 def solve(problem: Problem, p: Any, oracle: Oracle, seed: int = 0) -> Ints:
-    """The batch that ``oracle`` finds for the parameters ``p`` (n_arms, n_items).
+    """Find a batch for known parameters.
 
+    Parameters
+    ----------
+    problem
+        Arms, items, reward and action set.
+    p
+        The parameters, (n_arms, n_items).
+    oracle
+        The algorithm.
+    seed
+        For oracles that draw random numbers.
+
+    Returns
+    -------
+    The arms of the batch, in the order in which the oracle picked them.
+
+    Examples
+    --------
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], sa.Greedy())

@@ -1,4 +1,4 @@
-"""Exact search: for moderate sizes, with a time limit and the gap that is left."""
+"""Branch and bound: the best batch of problems of moderate size, with a time limit and the gap that is left."""
 
 import heapq
 import itertools
@@ -10,7 +10,6 @@ import numpy as np
 
 from superarm.actions import capacity
 from superarm.arrays import Floats, Ints
-from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.certificate import Certificate, Solution, bound
@@ -18,27 +17,49 @@ from superarm.oracles.greedy import grow
 from superarm.problem import Problem
 from superarm.rewards import value
 
-_ROUNDING = 1e-12
+_TOLERANCE = 1e-12
+"""A bound that exceeds the best value by less than this share of it is taken as equal: rounding."""
 
 
 class _Node(NamedTuple):
-    """Batches with some arms and without others: minus their bound, when they were found, and which arms."""
+    """The batches that contain some arms and not others, with their bound; ``number`` breaks ties in the heap."""
 
     minus_bound: float
-    born: int
-    within: tuple[int, ...]
-    without: tuple[int, ...]
+    number: int
+    included: tuple[int, ...]
+    excluded: tuple[int, ...]
     branch: int
 
 
 def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> Solution:
-    """The best batch at ``p`` (n_arms, n_items), for any monotone submodular reward on any action set.
+    """Find the best batch for a monotone submodular reward on any action set.
 
     Branch and bound, best bound first: a node is completed greedily, bounded by the certificate of that batch, and
-    split on the first arm that greedy added. Stops when the optimum is known to a relative ``gap``, or after
-    ``seconds``, compiling not counted; then ``certificate`` tells how much is left, and ``guarantee`` is 1 only if
-    the batch was proved best. Implements [NemhauserWolsey1981]_ with the bounds of [NemhauserWolseyFisher1978]_.
+    split on the first arm that greedy added. Implements [NemhauserWolsey1981]_ with the bounds of
+    [NemhauserWolseyFisher1978]_.
 
+    Parameters
+    ----------
+    problem
+        A problem whose reward is submodular.
+    p
+        The parameters, (n_arms, n_items).
+    seconds
+        When to stop at the latest; compiling is not counted.
+    gap
+        Stop as soon as the optimum is known to this relative gap.
+
+    Returns
+    -------
+    The best batch found. ``certificate`` bounds the optimum; ``guarantee.alpha`` is 1 only if the batch is optimal.
+
+    Raises
+    ------
+    InvalidArgument
+        If the reward is not submodular, or ``seconds`` or ``gap`` is out of range.
+
+    Examples
+    --------
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> found = exact(problem, [[0.6, 0.6], [1.0, 0.0], [0.0, 1.0]])
@@ -51,52 +72,59 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
         raise InvalidArgument("seconds", f"{seconds} seconds, gap {gap}", "give seconds > 0 and 0 <= gap < 1")
     q = problem.entries(p)
     search = _Search(problem, q)
-    search.open((), ())  # compiles, before the clock starts
+    search.add_node((), ())  # compiles the kernels before the time is measured
     deadline = time.monotonic() + seconds
     while search.bound > search.most / (1.0 - gap) and not search.proved and time.monotonic() < deadline:
         node = heapq.heappop(search.nodes)
-        search.open((*node.within, node.branch), node.without)
-        search.open(node.within, (*node.without, node.branch))
+        search.add_node((*node.included, node.branch), node.excluded)
+        search.add_node(node.included, (*node.excluded, node.branch))
     proved = Guarantee(1.0 if search.proved else 0.0, 1.0)
     return Solution(search.best, proved, Certificate(search.most, search.most if search.proved else search.bound))
 
 
 class _Search:
-    """The best batch so far, its value, and the nodes where better ones may still be, best bound first."""
+    """The best batch so far, its value, and the nodes that may contain better ones, best bound first."""
 
     def __init__(self, problem: Problem, q: Floats) -> None:
         self.problem, self.q = problem, q
         self.best, self.most = np.empty(0, np.int64), -math.inf
         self.nodes: list[_Node] = []
-        self._births = itertools.count()
+        self._numbers = itertools.count()
 
     @property
     def bound(self) -> float:
-        """No batch is worth more than this."""
+        """An upper bound of the value of every batch."""
         return max(self.most, -self.nodes[0].minus_bound) if self.nodes else self.most
 
     @property
     def proved(self) -> bool:
-        """Whether the best batch so far is the best there is, up to rounding."""
-        return self.bound <= self.most + _ROUNDING * abs(self.most)
+        """Whether the best batch so far is optimal, up to rounding."""
+        return self.bound <= self.most + _TOLERANCE * abs(self.most)
 
-    def open(self, within: tuple[int, ...], without: tuple[int, ...]) -> None:
-        """Look at the batches with and without the given arms; keep them as a node if a better one may be there."""
-        action, r, high = _look(self.problem, self.q, within, without)
+    def add_node(self, included: tuple[int, ...], excluded: tuple[int, ...]) -> None:
+        """Complete and bound the batches with and without the given arms; keep them if one may be better."""
+        action, r, high = _complete_node(self.problem, self.q, included, excluded)
         if r > self.most:
             self.best, self.most = action, r
-        if high > self.most + _ROUNDING * abs(self.most) and len(action) > len(within):
-            heapq.heappush(self.nodes, _Node(-high, next(self._births), within, without, int(action[len(within)])))
+        if high > self.most + _TOLERANCE * abs(self.most) and len(action) > len(included):
+            heapq.heappush(
+                self.nodes, _Node(-high, next(self._numbers), included, excluded, int(action[len(included)]))
+            )
 
 
-def _look(problem: Problem, q: Floats, within: tuple[int, ...], without: tuple[int, ...]) -> tuple[Ints, float, float]:
-    """A batch with and without the given arms, its value, and a bound of all such; (…, -inf, -inf) if there is none."""
+def _complete_node(
+    problem: Problem, q: Floats, included: tuple[int, ...], excluded: tuple[int, ...]
+) -> tuple[Ints, float, float]:
+    """A batch with and without the given arms, its value, and an upper bound of all such batches.
+
+    Value and bound are -inf if there is no such batch.
+    """
     candidates = problem.candidates()
-    candidates.eligible[list(without)] = False
+    candidates.eligible[list(excluded)] = False
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-    chosen[: len(within)] = within
-    action = chosen[: grow(problem, q, candidates, chosen, len(within))].copy()
+    chosen[: len(included)] = included
+    action = chosen[: grow(problem, q, candidates, chosen, len(included))].copy()
     if not problem.actions.includes(action):
         return action, -np.inf, -np.inf
     r = float(value(problem.reward, problem.terms, q, action))
-    return action, r, float(bound(problem, q, Candidates(candidates.counts, candidates.eligible), action, len(within)))
+    return action, r, float(bound(problem, q, candidates, action, len(included)))

@@ -1,4 +1,4 @@
-"""What the oracles for budgets share: who has one, and the grid that [Bellman1957]_'s table needs."""
+"""Shared by the oracles for budgets: a check that there is one, and the grid that [Bellman1957]_'s table needs."""
 
 import math
 
@@ -10,22 +10,24 @@ from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 
-CELLS = 20_000_000
-"""A table of more cells than this is not filled: about 40 ms."""
+MAX_TABLE_CELLS = 20_000_000
+"""The largest table that dynamic programming fills; it takes about 40 ms."""
 
 
-def needs_budget(problem: Problem, owner: str) -> None:
+def check_budget(problem: Problem, owner: str) -> None:
     """Refuse a problem without a budget."""
     if not budgeted(problem.actions):
         raise InvalidArgument("oracle", f"{owner} needs a Knapsack", "take Greedy() or Exhaustive()")
 
 
-def on_grid(problem: Problem) -> tuple[Ints, int] | None:
-    """Costs and budget as whole numbers of the coarsest grid of at most three decimals, or None.
+def find_grid(problem: Problem) -> tuple[Ints, int] | None:
+    """Express costs and budget as whole multiples of a common step; None if there is no suitable step.
+
+    The coarsest step of at most three decimals is taken, and none whose table would exceed ``MAX_TABLE_CELLS``.
 
     >>> import superarm as sa
     >>> bag = sa.Knapsack([0.5, 1.5, 2.0], budget=3.2)
-    >>> on_grid(sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=bag))
+    >>> find_grid(sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=bag))
     (array([1, 3, 4]), 6)
     """
     costs = np.array([cost(problem.actions, j) for j in range(problem.n_arms)])
@@ -35,5 +37,5 @@ def on_grid(problem: Problem) -> tuple[Ints, int] | None:
             units = np.rint(steps).astype(np.int64)
             common = math.gcd(*units.tolist())
             room = math.floor(budget(problem.actions) * scale / common)
-            return (units // common, room) if problem.n_arms * (room + 1) <= CELLS else None
+            return (units // common, room) if problem.n_arms * (room + 1) <= MAX_TABLE_CELLS else None
     return None

@@ -17,19 +17,26 @@ from superarm.support import item, span
 
 @component
 class ContinuousGreedy(NamedTuple):
-    r"""Grow shares of arms instead of arms, then round: nearly :math:`1 - 1/e` for ``Coverage`` on any matroid.
+    r"""Raise fractional shares of arms, then round: alpha close to :math:`1 - 1/e` for ``Coverage`` on any matroid.
 
-    Coverage by arms that are present with independent probabilities y has a closed form,
+    The expected coverage by arms that are present independently with probabilities y has a closed form,
 
     .. math:: F(y) = \sum_i w_i \Bigl[1 - \prod_j (1 - y_j q_{ij})\Bigr]
 
-    In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, each arm that joins
-    raising its share by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
+    In each of ``steps`` = T steps a batch is built greedily by :math:`F(y; y_j = 1) - F(y)`, and the share of each arm
+    that joins is raised by 1/T at once; hence :math:`F(y_{t+1}) - F(y_t) \ge (r_{\max} - F(y_{t+1}))/T` and
     :math:`\alpha = 1 - (1 + 1/T)^{-T}`, [BadanidiyuruVondrak2014]_, without its thresholds. The T batches are
     merged by exchanging arms, each time in the direction in which F does not fall, which exists since F is convex
     along it, [ChekuriVondrakZenklusen2010]_ (swap rounding). Differs: rounding chooses the better direction instead
     of a random one.
 
+    Parameters
+    ----------
+    steps
+        T: more steps raise alpha towards 1 - 1/e, and the time in proportion.
+
+    Examples
+    --------
     >>> round(1 - (1 + 1 / 10) ** -10, 3)
     0.614
     """
@@ -46,9 +53,9 @@ class ContinuousGreedy(NamedTuple):
         bases = np.empty((self.steps, k), np.int64)
         size = 0
         for step in range(self.steps):
-            size = _climb(problem, q, candidates, share, 1.0 / self.steps, bases[step])
+            size = _build_batch(problem, q, candidates, share, 1.0 / self.steps, bases[step])
         for step in range(1, self.steps):
-            _merge(problem, q, candidates, share, bases[:, :size], step)
+            _swap_round(problem, q, candidates, share, bases[:, :size], step)
         return bases[0, :size].copy()
 
     @interpreted
@@ -65,56 +72,56 @@ class ContinuousGreedy(NamedTuple):
 
 
 @kernel
-def _bare(problem: Problem, q: Floats, share: Floats) -> Floats:
-    """The weight of each item that is still uncovered, in expectation."""
-    bare = problem.terms.weights.copy()
+def _uncovered_weights(problem: Problem, q: Floats, share: Floats) -> Floats:
+    """The expected uncovered weight of each item."""
+    uncovered = problem.terms.weights.copy()
     for j in range(problem.n_arms):
         if share[j] > 0.0:
-            _cover_by(problem, q, j, share[j], bare)
-    return bare
+            _reduce_uncovered(problem, q, j, share[j], uncovered)
+    return uncovered
 
 
 @kernel
-def _cover_by(problem: Problem, q: Floats, arm: int, part: float, bare: Floats) -> None:
+def _reduce_uncovered(problem: Problem, q: Floats, arm: int, part: float, uncovered: Floats) -> None:
     first, last = span(problem.terms.support, arm)
     for o in range(last - first):
-        bare[item(problem.terms.support, first, o)] *= 1.0 - part * q[first + o]
+        uncovered[item(problem.terms.support, first, o)] *= 1.0 - part * q[first + o]
 
 
 @kernel
-def _left(problem: Problem, q: Floats, share: Floats) -> float:
-    """All items' uncovered weight: the sum of weights less F."""
+def _total_uncovered(problem: Problem, q: Floats, share: Floats) -> float:
+    """The expected uncovered weight of all items: the sum of the weights minus F."""
     left = 0.0
-    for b in _bare(problem, q, share):
+    for b in _uncovered_weights(problem, q, share):
         left += b
     return left
 
 
 @kernel
-def _lift(problem: Problem, q: Floats, bare: Floats, arm: int, part: float) -> float:
-    """What F gains if ``arm``, present with probability ``part`` < 1, is present for certain."""
+def _marginal_gain(problem: Problem, q: Floats, uncovered: Floats, arm: int, part: float) -> float:
+    """By how much F grows if ``arm``, present with probability ``part`` < 1, is present for certain."""
     first, last = span(problem.terms.support, arm)
-    lift = 0.0
+    total = 0.0
     for o in range(last - first):
         p = q[first + o]
-        lift += bare[item(problem.terms.support, first, o)] * p * (1.0 - part) / (1.0 - part * p)
-    return lift
+        total += uncovered[item(problem.terms.support, first, o)] * p * (1.0 - part) / (1.0 - part * p)
+    return total
 
 
 @kernel
-def _climb(problem: Problem, q: Floats, candidates: Candidates, share: Floats, part: float, chosen: Ints) -> int:
-    """Build a batch in ``chosen``, raising the share of each of its arms by ``part``; its size."""
+def _build_batch(problem: Problem, q: Floats, candidates: Candidates, share: Floats, part: float, chosen: Ints) -> int:
+    """Build a batch in ``chosen``, raise the share of each of its arms by ``part``, and return its size."""
     size = max(0, pins(problem.actions, candidates, chosen))
     for j in chosen[:size]:
         share[j] = min(1.0, share[j] + part)
-    bare = _bare(problem, q, share)
+    uncovered = _uncovered_weights(problem, q, share)
     taken = ~candidates.eligible
     while size < len(chosen):
         best, most = -1, -np.inf
         for j in range(problem.n_arms):
             if taken[j] or contains(chosen, size, j):
                 continue
-            g = _lift(problem, q, bare, j, share[j]) if share[j] < 1.0 else 0.0
+            g = _marginal_gain(problem, q, uncovered, j, share[j]) if share[j] < 1.0 else 0.0
             if best < 0 or g > most or (g == most and before(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
@@ -123,15 +130,15 @@ def _climb(problem: Problem, q: Floats, candidates: Candidates, share: Floats, p
         if best < 0:
             break
         share[best] = min(1.0, share[best] + part)
-        bare = _bare(problem, q, share)
+        uncovered = _uncovered_weights(problem, q, share)
         chosen[size] = best
         size += 1
     return size
 
 
 @kernel
-def _merge(problem: Problem, q: Floats, candidates: Candidates, share: Floats, bases: Ints, step: int) -> None:
-    """Exchange arms between base 0, which stands for ``step`` steps, and base ``step``, until they are the same."""
+def _swap_round(problem: Problem, q: Floats, candidates: Candidates, share: Floats, bases: Ints, step: int) -> None:
+    """Exchange arms between base 0, the result of merging ``step`` bases, and base ``step``, until they are equal."""
     a, b, heavy, light = bases[0], bases[step], step / len(bases), 1.0 / len(bases)
     last = len(a) - 1
     for n in range(len(a)):
@@ -149,7 +156,7 @@ def _merge(problem: Problem, q: Floats, candidates: Candidates, share: Floats, b
                 to_i, to_j = share.copy(), share.copy()
                 to_i[i], to_i[j] = min(1.0, share[i] + light), max(0.0, share[j] - light)
                 to_j[i], to_j[j] = max(0.0, share[i] - heavy), min(1.0, share[j] + heavy)
-                if _left(problem, q, to_i) <= _left(problem, q, to_j):
+                if _total_uncovered(problem, q, to_i) <= _total_uncovered(problem, q, to_j):
                     b[m] = i
                     share[:] = to_i
                 else:

@@ -8,7 +8,7 @@ from superarm.actions.traits import budgeted
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee
-from superarm.oracles.budgets import needs_budget
+from superarm.oracles.budgets import check_budget
 from superarm.oracles.gains import batch_states, before
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm, value
@@ -17,14 +17,14 @@ from superarm.streams import Stream
 
 @component
 class CostBenefit(NamedTuple):
-    r"""The better of two: arms by gain for money, and the best single arm; then whatever else fits.
+    r"""The better of two batches: arms by gain per cost, and the best single arm with whatever else fits.
 
     .. math:: j_n \in \arg\max_{j \text{ that fits}} \frac{r(A_{n-1} + j; q) - r(A_{n-1}; q)}{cost_j}
 
-    For a monotone submodular reward under a budget :math:`\alpha = 0.405`, [TangEtAl2021]_. The often
-    quoted :math:`1 - 1/\sqrt e \approx 0.393` of [KhullerMossNaor1999]_ rests on a proof with a gap, which the same
-    paper closes; no analysis can give more than 0.42945, [KulikSchwartzShachnai2021]_. ``GreedyMax`` does better for
-    twice the work.
+    For a monotone submodular reward under a budget :math:`\alpha = 0.405`, [TangEtAl2021]_. The often quoted
+    :math:`1 - 1/\sqrt e \approx 0.393` of [KhullerMossNaor1999]_ was stated with an incomplete proof, which
+    [TangEtAl2021]_ completes; no analysis can give more than 0.42945, [KulikSchwartzShachnai2021]_. ``GreedyMax`` has
+    alpha = 1/2 for twice the work.
 
     >>> import superarm as sa
     >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
@@ -39,12 +39,12 @@ class CostBenefit(NamedTuple):
         if size < 0:
             return chosen[:0]
         single = chosen.copy()
-        best, _ = best_fit(problem, q, batch_states(problem, q, chosen[:size]), candidates, chosen, size)
-        dense = chosen[: by_density(problem, q, candidates, chosen, size)]
+        best, _ = find_best_arm(problem, q, batch_states(problem, q, chosen[:size]), candidates, chosen, size)
+        dense = chosen[: add_by_density(problem, q, candidates, chosen, size)]
         if best >= 0:
             single[size] = best
             size += 1
-        single = single[: by_density(problem, q, candidates, single, size)]
+        single = single[: add_by_density(problem, q, candidates, single, size)]
         first = value(problem.reward, problem.terms, q, dense)
         return single if value(problem.reward, problem.terms, q, single) > first else dense
 
@@ -54,13 +54,13 @@ class CostBenefit(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "CostBenefit":
-        needs_budget(problem, "CostBenefit")
+        check_budget(problem, "CostBenefit")
         return self
 
 
 @kernel
-def closed(candidates: Candidates, chosen: Ints, size: int) -> Bools:
-    """Who is not eligible or in the batch already, (n_arms,)."""
+def unavailable_arms(candidates: Candidates, chosen: Ints, size: int) -> Bools:
+    """Which arms are not eligible or already in the batch, (n_arms,)."""
     taken = ~candidates.eligible
     for n in range(size):
         taken[chosen[n]] = True
@@ -68,11 +68,14 @@ def closed(candidates: Candidates, chosen: Ints, size: int) -> Bools:
 
 
 @kernel
-def best_fit(
+def find_best_arm(
     problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int
 ) -> tuple[int, float]:
-    """The arm that adds most to the first ``size`` of ``chosen``, in item states ``states``; (-1, -inf) if none."""
-    taken = closed(candidates, chosen, size)
+    """The arm with the largest marginal gain that may join, and its gain; (-1, -inf) if none may.
+
+    ``states`` are the item states of the first ``size`` arms of ``chosen``.
+    """
+    taken = unavailable_arms(candidates, chosen, size)
     best, most = -1, -np.inf
     for j in range(problem.n_arms):
         if taken[j] or not joins(problem.actions, candidates, chosen, size, j):
@@ -84,10 +87,10 @@ def best_fit(
 
 
 @kernel
-def densest(
+def find_densest_arm(
     problem: Problem, q: Floats, states: Floats, candidates: Candidates, chosen: Ints, size: int, taken: Bools
 ) -> int:
-    """The arm that adds most for its cost, or -1; arms that do not fit become ``taken``."""
+    """The arm with the largest marginal gain per cost that may join, or -1; arms that do not fit become ``taken``."""
     best, most = -1, -np.inf
     for j in range(problem.n_arms):
         if taken[j]:
@@ -102,12 +105,12 @@ def densest(
 
 
 @kernel
-def by_density(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
-    """Let arms join ``chosen`` by gain for money until none fits; the new size."""
+def add_by_density(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
+    """Add arms to ``chosen`` by gain per cost until none fits, and return the new size."""
     states = batch_states(problem, q, chosen[:size])
-    taken = closed(candidates, chosen, size)
+    taken = unavailable_arms(candidates, chosen, size)
     while size < len(chosen):
-        j = densest(problem, q, states, candidates, chosen, size, taken)
+        j = find_densest_arm(problem, q, states, candidates, chosen, size, taken)
         if j < 0:
             break
         join_arm(problem.reward, problem.terms, states, q, j)

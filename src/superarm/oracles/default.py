@@ -6,7 +6,7 @@ from superarm.actions.traits import budgeted, exchange, tractable, uniform
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee, Oracle, maximize
-from superarm.oracles.budgets import on_grid
+from superarm.oracles.budgets import find_grid
 from superarm.oracles.exhaustive import Exhaustive
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.greedy_max import GreedyMax
@@ -23,10 +23,10 @@ from superarm.streams import Stream
 from superarm.support import Sparse
 
 MAX_ENUMERATED_BATCHES = 5_000
-"""Up to this many batches are enumerated where greedy is not as good as on a matroid."""
+"""Up to this many batches are enumerated where greedy has no guarantee as good as on a matroid."""
 
 LAZY_FROM_ENTRIES = 50_000
-"""From this many entries on greedy keeps limits of gains."""
+"""From this many entries on, ``LazyGreedy`` takes the place of ``Greedy``."""
 
 MAX_ARMS_FOR_PAIRS = 40
 """Up to this many arms, all pairs are tried under a budget."""
@@ -34,22 +34,22 @@ MAX_ARMS_FOR_PAIRS = 40
 
 @component
 class Default(NamedTuple):
-    """The oracle that suits the problem: chosen by ``fit``, before anything is compiled.
+    """The oracle that suits the problem, chosen by ``fit`` before anything is compiled.
 
     =============  =====================  ==========================================================
     reward         action set             oracle (alpha)
     =============  =====================  ==========================================================
     Spread         Subsets                IMM (1 - 1/e - 1/2, with probability 1 - 1/n)
     any            Explicit               Exhaustive (1)
-    modular        matroid, Matching,     Modular (1): greedy, assignment, one sweep
-                   Paths
+    modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
+                   Paths                  the edges
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
     submodular     Subsets                Greedy, lazy if large (1 - 1/e)
     submodular     matroid                Greedy, lazy if large (1/2)
     submodular     the others, small      Exhaustive (1)
     submodular     Knapsack               PartialEnumeration (1 - 1/e), from 40 arms on GreedyMax (1/2)
     submodular     Matching               Greedy, lazy if large (1/3)
-    submodular     Paths                  Linearised (0: a heuristic; look at the certificate)
+    submodular     Paths                  Linearised (0: a heuristic; see the certificate)
     any other      small; large           Exhaustive (1); Greedy (0)
     =============  =====================  ==========================================================
 
@@ -78,7 +78,7 @@ class Default(NamedTuple):
         if problem.reward.modular and tractable(actions):
             return Modular()
         if problem.reward.modular and budgeted(actions):
-            return KnapsackScheme() if on_grid(problem) is None else KnapsackTable().fit(problem)
+            return KnapsackScheme() if find_grid(problem) is None else KnapsackTable().fit(problem)
         if problem.reward.submodular and actions.matroid:
             return _greedy(problem)
         if actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
@@ -87,7 +87,7 @@ class Default(NamedTuple):
 
 
 def _for_large(problem: Problem) -> Oracle:
-    """The oracle for a reward that is not modular on many batches that are no matroid."""
+    """The oracle for a reward that is not modular, on an action set of many batches that is not a matroid."""
     if not problem.reward.submodular:
         return Greedy()
     if budgeted(problem.actions):

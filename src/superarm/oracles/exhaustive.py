@@ -13,7 +13,7 @@ from superarm.rewards import Reward, Terms, value
 from superarm.streams import Stream
 
 MAX_LISTED_BATCHES = 2_000_000
-"""More batches than this are not enumerated."""
+"""The largest number of batches that ``Exhaustive`` lists."""
 
 
 @component
@@ -30,10 +30,10 @@ class RewardAt(NamedTuple):
 
 @component
 class Exhaustive(NamedTuple):
-    """Try every batch: exact, for explicit action sets and small problems.
+    """Evaluate every batch: exact, for explicit action sets and small problems.
 
-    Where arms are excluded, what is left of each batch is tried, if no other arm could join it. Equal values go to the
-    batch whose least-pulled arm has the fewest pulls, then to the first. The plain definition of Oracle(q) in
+    If arms are excluded, the eligible part of each batch is evaluated, unless another arm could join it. Equal values
+    go to the batch whose least-pulled arm has the fewest pulls, then to the first. The plain definition of Oracle(q) in
     [MerlisMannor2019]_ (section Algorithm) with alpha = beta = 1.
     """
 
@@ -55,6 +55,6 @@ class Exhaustive(NamedTuple):
         count = problem.actions.n_batches(problem.n_arms)
         if count > MAX_LISTED_BATCHES:
             raise InvalidArgument(
-                "oracle", f"{count:.3g} batches to try", f"at most {MAX_LISTED_BATCHES} are; take Greedy()"
+                "oracle", f"{count:.3g} batches to evaluate", f"at most {MAX_LISTED_BATCHES} can be; take Greedy()"
             )
         return Exhaustive(*tabulate(problem.actions.batches(problem.n_arms)))

@@ -12,9 +12,16 @@ from superarm.streams import Stream, uniform
 
 @component
 class Failing(NamedTuple):
-    """Another oracle that, with probability ``1 - beta``, answers with a batch at random instead.
+    """Another oracle that returns a random batch instead of its own with probability ``1 - beta``.
 
-    A way to exercise the regret of an (alpha, beta) oracle, [MerlisMannor2019]_ (section Preliminaries).
+    For experiments with (alpha, beta) oracles, [MerlisMannor2019]_ (section Preliminaries).
+
+    Parameters
+    ----------
+    oracle
+        The oracle to degrade.
+    beta
+        With which probability its own batch is returned.
     """
 
     oracle: Oracle

@@ -1,4 +1,4 @@
-r"""What each arm would add to a batch: the one loop over arms that oracles and certificates share.
+r"""Marginal gains of arms, shared by oracles and certificates.
 
 :math:`r(A + j; q) - r(A; q)`, the marginal gain of [NemhauserWolseyFisher1978]_.
 """
@@ -14,7 +14,7 @@ from superarm.rewards import gain, initial_states, join_arm
 
 @kernel
 def gains(problem: Problem, states: Floats, q: Floats, candidates: Candidates) -> Floats:
-    """r(A + j; q) - r(A; q) of every eligible arm j, at least 0, where ``states`` is the state of A; (n_arms,)."""
+    """r(A + j; q) - r(A; q) of every eligible arm j, at least 0, (n_arms,); ``states`` are the item states of A."""
     found = np.zeros(problem.n_arms)
     for j in range(problem.n_arms):
         if candidates.eligible[j]:
@@ -24,7 +24,7 @@ def gains(problem: Problem, states: Floats, q: Floats, candidates: Candidates) -
 
 @kernel
 def batch_states(problem: Problem, q: Floats, action: Ints) -> Floats:
-    """The state of ``action``."""
+    """The item states of ``action``, (n_items,)."""
     states = initial_states(problem.reward, problem.terms)
     for j in action:
         join_arm(problem.reward, problem.terms, states, q, j)
@@ -33,5 +33,5 @@ def batch_states(problem: Problem, q: Floats, action: Ints) -> Floats:
 
 @kernel
 def before(candidates: Candidates, a: int, b: int) -> bool:
-    """Whether arm ``a`` stands before arm ``b`` among equals."""
+    """Whether arm ``a`` wins a tie against arm ``b``: it has fewer pulls, or as many and the lower number."""
     return candidates.counts[a] < candidates.counts[b] or (candidates.counts[a] == candidates.counts[b] and a < b)

@@ -43,7 +43,7 @@ class Greedy(NamedTuple):
 
 @kernel
 def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
-    """Let arms join the first ``size`` of ``chosen``, the largest gain first, until none may; the new size."""
+    """Add arms to the first ``size`` of ``chosen``, the largest gain first, until none may join; the new size."""
     taken = ~candidates.eligible
     states = batch_states(problem, q, chosen[:size])
     for j in chosen[:size]:
@@ -58,7 +58,7 @@ def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
                 else:
-                    taken[j] = True  # who may not join now may never
+                    taken[j] = True  # an arm that may not join now may not join later
         if best < 0:
             break
         join_arm(problem.reward, problem.terms, states, q, best)
@@ -69,10 +69,10 @@ def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size
 
 
 def greedy_guarantee(problem: Problem) -> Guarantee:
-    """What greedy picking promises, by the theorem that applies; alpha = 0 where none does.
+    """The guarantee of greedy, by the theorem that applies; alpha = 0 where none does.
 
-    With a single item the gains of all arms are ordered as their parameters are, whatever was chosen before, so that
-    greedy ends in the batch of a matroid whose n-th best parameter is no smaller than that of any other batch.
+    With a single item, gains are ordered as the parameters of the arms are, whatever was chosen before. On a matroid,
+    greedy then finds a batch whose n-th largest parameter is, for every n, at least that of any other batch.
     """
     p = exchange(problem.actions)
     if problem.reward.modular:

@@ -8,8 +8,8 @@ from superarm.actions.traits import budgeted
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee
-from superarm.oracles.budgets import needs_budget
-from superarm.oracles.cost_benefit import best_fit, by_density, closed, densest
+from superarm.oracles.budgets import check_budget
+from superarm.oracles.cost_benefit import add_by_density, find_best_arm, find_densest_arm, unavailable_arms
 from superarm.oracles.gains import batch_states
 from superarm.problem import Problem
 from superarm.rewards import join_arm, value_of_states
@@ -18,10 +18,10 @@ from superarm.streams import Stream
 
 @component
 class GreedyMax(NamedTuple):
-    r"""Arms by gain for money, every stage of it completed by the one arm that adds most; the best of these.
+    r"""Arms by gain per cost; each stage is completed by the arm of the largest gain, and the best of these wins.
 
     For a monotone submodular reward under a budget :math:`\alpha = 1/2`, [YaroslavtsevZhouAvdiukhin2020]_
-    (Greedy+Max). What else fits joins at the end. Twice the work of plain greedy.
+    (Greedy+Max). Arms that still fit are added at the end. Twice the work of plain greedy.
 
     >>> import superarm as sa
     >>> bag = sa.Knapsack([1.0, 4.0, 1.0], budget=4.0)
@@ -36,15 +36,15 @@ class GreedyMax(NamedTuple):
         if size < 0:
             return chosen[:0]
         states = batch_states(problem, q, chosen[:size])
-        taken = closed(candidates, chosen, size)
+        taken = unavailable_arms(candidates, chosen, size)
         stage, last, most = size, -1, -np.inf
         while size < len(chosen):
-            arm, extra = best_fit(problem, q, states, candidates, chosen, size)
+            arm, extra = find_best_arm(problem, q, states, candidates, chosen, size)
             if arm < 0:
                 break
             if value_of_states(problem.reward, problem.terms, states) + extra > most:
                 stage, last, most = size, arm, value_of_states(problem.reward, problem.terms, states) + extra
-            j = densest(problem, q, states, candidates, chosen, size, taken)
+            j = find_densest_arm(problem, q, states, candidates, chosen, size, taken)
             join_arm(problem.reward, problem.terms, states, q, j)
             chosen[size] = j
             taken[j] = True
@@ -52,7 +52,7 @@ class GreedyMax(NamedTuple):
         if last >= 0:
             chosen[stage] = last
             stage += 1
-        return chosen[: by_density(problem, q, candidates, chosen, stage)]
+        return chosen[: add_by_density(problem, q, candidates, chosen, stage)]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -60,5 +60,5 @@ class GreedyMax(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "GreedyMax":
-        needs_budget(problem, "GreedyMax")
+        check_budget(problem, "GreedyMax")
         return self

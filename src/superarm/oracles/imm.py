@@ -16,7 +16,7 @@ from superarm.problem import Problem
 from superarm.rewards import Spread
 from superarm.streams import Stream
 
-_NONE = np.zeros(0, np.int64)
+_EMPTY = np.zeros(0, np.int64)
 
 
 @component
@@ -24,8 +24,8 @@ class IMM(NamedTuple):
     r"""Seeds of large spread by reverse-reachable sets: influence maximisation via martingales.
 
     With probability :math:`1 - n^{-\ell}` the spread is at least :math:`(1 - 1/e - \epsilon)` times the best. First,
-    for x = 1/2, 1/4, ..., enough sets are sampled to tell whether the best seeds reach a share x of the graph; the
-    first x that greedy seeds confirm gives a lower bound of the optimum, and that the number of sets,
+    for x = 1/2, 1/4, ..., enough sets are sampled to decide whether the best seeds reach a share x of the graph. The
+    first x that greedy seeds confirm gives a lower bound LB of the optimum, and LB gives the number of sets,
 
     .. math:: \theta = \frac{2\bigl((1 - 1/e)\,a + b\bigr)^2}{\epsilon^2\,LB},
               \quad a^2 = \ell' \log n + \log 2,
@@ -34,14 +34,21 @@ class IMM(NamedTuple):
     with LB as a share of the total weight and :math:`\ell' = \ell(1 + \log 2/\log n)`. Greedy maximum coverage of
     :math:`\theta` sets picks the seeds. Implements [TangShiXiao2015]_ (Algorithms 1 to 3). Differs: sets are drawn anew
     for the last step, as [Chen2018]_ shows to be needed, and for every x; roots are drawn by weight; nodes that
-    certainly reach one another are taken together.
+    reach one another with probability 1 are merged. ``start``, ``source`` and ``entry`` are set by ``fit``.
+
+    Parameters
+    ----------
+    epsilon
+        The loss in alpha; the number of sets grows with its inverse square.
+    ell
+        The exponent of the probability of failure.
     """
 
     epsilon: float = 0.5
     ell: float = 1.0
-    start: Ints = _NONE
-    source: Ints = _NONE
-    entry: Ints = _NONE
+    start: Ints = _EMPTY
+    source: Ints = _EMPTY
+    entry: Ints = _EMPTY
 
     def _check(self) -> None:
         positive(self, "ell")
@@ -57,8 +64,8 @@ class IMM(NamedTuple):
         if held < 0 or len(chosen) == 0:
             return chosen[:0]
         graph = condense(Network(Arcs(self.start, self.source, self.entry), q, problem.terms.weights))
-        least = _least(self, graph, candidates, chosen, held, stream)
-        n_sets = math.ceil(_needed(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
+        least = _lower_bound(self, graph, candidates, chosen, held, stream)
+        n_sets = math.ceil(_sets_at_full_spread(problem.n_arms, len(chosen), self.epsilon, self.ell) / least)
         select(sample_sets(graph.network, n_sets, stream), graph.home, candidates, chosen, held)
         return chosen
 
@@ -77,26 +84,28 @@ class IMM(NamedTuple):
 
 
 @kernel
-def _certainty(n: int, k: int, ell: float) -> float:
-    """log of the number of batches, and of the inverse of the probability of failing."""
+def _log_terms(n: int, k: int, ell: float) -> float:
+    """The logarithm of the number of batches divided by the probability of failure."""
     batches = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
     return batches + ell * (math.log(n) + math.log(2.0))
 
 
 @kernel
-def _needed(n: int, k: int, epsilon: float, ell: float) -> float:
-    """How many sets suffice if the best seeds reach everything: the lambda-star of the paper (equation 6), over n."""
+def _sets_at_full_spread(n: int, k: int, epsilon: float, ell: float) -> float:
+    """How many sets suffice if the best seeds reach all nodes: the lambda-star of the paper (equation 6), over n."""
     a = math.sqrt(ell * (math.log(n) + math.log(2.0)) + math.log(2.0))
-    b = math.sqrt(GREEDY * (_certainty(n, k, ell) + math.log(2.0)))
+    b = math.sqrt(GREEDY * (_log_terms(n, k, ell) + math.log(2.0)))
     return 2.0 * (GREEDY * a + b) ** 2 / (epsilon * epsilon)
 
 
 @kernel
-def _least(oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, held: int, stream: Stream) -> float:
+def _lower_bound(
+    oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, held: int, stream: Stream
+) -> float:
     """A lower bound of the share of the weight that the best seeds reach: Algorithm 2 of the paper."""
-    n, wide = len(graph.home), math.sqrt(2.0) * oracle.epsilon
-    chances = _certainty(n, len(chosen), oracle.ell) + math.log(max(1.0, math.log2(n)))
-    base = (2.0 + 2.0 * wide / 3.0) * chances / (wide * wide)  # lambda-prime (equation 9), over n
+    n, epsilon = len(graph.home), math.sqrt(2.0) * oracle.epsilon  # epsilon-prime of the paper
+    log_terms = _log_terms(n, len(chosen), oracle.ell) + math.log(max(1.0, math.log2(n)))
+    base = (2.0 + 2.0 * epsilon / 3.0) * log_terms / (epsilon * epsilon)  # lambda-prime (equation 9), over n
     share = 1.0
     while True:
         share *= 0.5
@@ -104,11 +113,11 @@ def _least(oracle: IMM, graph: Condensed, candidates: Candidates, chosen: Ints, 
             break
         sets = sample_sets(graph.network, math.ceil(base / share), stream)
         reached = select(sets, graph.home, candidates, chosen, held)
-        if reached >= (1.0 + wide) * share:
-            return reached / (1.0 + wide)
-    own, total = 0.0, 0.0
+        if reached >= (1.0 + epsilon) * share:
+            return reached / (1.0 + epsilon)
+    largest, total = 0.0, 0.0
     for mass in graph.network.weights:
         total += mass
     for v in range(n):
-        own = max(own, graph.network.weights[graph.home[v]] if candidates.eligible[v] else 0.0)
-    return max(own / total, 1.0 / (n * n))
+        largest = max(largest, graph.network.weights[graph.home[v]] if candidates.eligible[v] else 0.0)
+    return max(largest / total, 1.0 / (n * n))

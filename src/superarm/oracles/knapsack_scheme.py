@@ -10,7 +10,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
-from superarm.oracles.budgets import needs_budget
+from superarm.oracles.budgets import check_budget
 from superarm.oracles.gains import gains
 from superarm.problem import Problem
 from superarm.rewards import initial_states
@@ -19,13 +19,21 @@ from superarm.streams import Stream
 
 @component
 class KnapsackScheme(NamedTuple):
-    r"""Bellman's table over rounded values: :math:`\alpha = 1 - \epsilon` for a modular reward under any budget.
+    r"""Dynamic programming over rounded values: :math:`\alpha = 1 - \epsilon` for a modular reward under any budget.
 
-    Values are rounded down to multiples of :math:`\epsilon\,low/k`, where ``low`` is the value of the batch found by
-    value for money, or of the best single arm, and k the most arms the budget buys: at most k roundings lose
-    :math:`\epsilon\,low` together. At most :math:`2k/\epsilon` values are left, as ``low`` is at least half of the
-    optimum. Equal values go to the lower cost. Implements [IbarraKim1975]_ with the rounding of [Lawler1979]_.
+    Values are rounded down to multiples of :math:`\epsilon\,low/k`, where ``low`` is the larger of the value of the
+    batch found by value per cost and that of the best single arm, and k the most arms that the budget buys: together,
+    k roundings lose at most :math:`\epsilon\,low`. At most :math:`2k/\epsilon` different values are left, as ``low`` is
+    at least half of the optimum. Equal values go to the lower cost. Implements [IbarraKim1975]_ with the rounding of
+    [Lawler1979]_.
 
+    Parameters
+    ----------
+    epsilon
+        The loss in alpha; time and memory grow with its inverse.
+
+    Examples
+    --------
     >>> import superarm as sa
     >>> bag = sa.Knapsack([1.01, 2.003, 3.0007], budget=4.1)
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=bag)
@@ -55,10 +63,10 @@ class KnapsackScheme(NamedTuple):
         for j in range(problem.n_arms):
             free[j] = free[j] and weights[j] > 0.0 and costs[j] <= money
         left = Candidates(candidates.counts, free)
-        low, high = _bracket(weights, costs, left, money)
-        grain = self.epsilon * low / max(1, len(chosen) - size)
-        if grain > 0.0:
-            for j in _rounded(weights, costs, left, money, grain, int(high / grain)):
+        low, high = _bracket_optimum(weights, costs, left, money)
+        unit = self.epsilon * low / max(1, len(chosen) - size)
+        if unit > 0.0:
+            for j in _solve_rounded(weights, costs, left, money, unit, int(high / unit)):
                 chosen[size] = j
                 size += 1
         return chosen[: fill(problem.actions, candidates, chosen, size)]
@@ -70,13 +78,17 @@ class KnapsackScheme(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "KnapsackScheme":
-        needs_budget(problem, "KnapsackScheme")
+        check_budget(problem, "KnapsackScheme")
         return self
 
 
 @kernel
-def _bracket(weights: Floats, costs: Floats, candidates: Candidates, money: float) -> tuple[float, float]:
-    """What value for money, or the best single arm, reaches; and what the money buys if one arm is cut."""
+def _bracket_optimum(weights: Floats, costs: Floats, candidates: Candidates, money: float) -> tuple[float, float]:
+    """A lower and an upper bound of the optimum.
+
+    The lower one is the value of the arms by value per cost, or of the best single arm; the upper one allows the last
+    arm to be bought in part.
+    """
     low, high, single, left, whole = 0.0, 0.0, 0.0, money, True
     for j in order_by_weight(weights / costs, candidates):
         if not candidates.eligible[j]:
@@ -93,14 +105,16 @@ def _bracket(weights: Floats, costs: Floats, candidates: Candidates, money: floa
 
 
 @kernel
-def _rounded(weights: Floats, costs: Floats, candidates: Candidates, money: float, grain: float, levels: int) -> Ints:
-    """The arms that reach the most whole grains within the money; the cheapest of those that do."""
+def _solve_rounded(
+    weights: Floats, costs: Floats, candidates: Candidates, money: float, unit: float, levels: int
+) -> Ints:
+    """The arms of the largest value within the budget, in whole multiples of ``unit``; of several, the cheapest."""
     cheapest = np.full(levels + 1, np.inf)
     cheapest[0] = 0.0
     taken = np.zeros((len(weights), levels + 1), np.uint8)
     for j in range(len(weights)):
         if candidates.eligible[j]:
-            worth = int(weights[j] / grain)
+            worth = int(weights[j] / unit)
             for level in range(levels, max(worth, 1) - 1, -1):
                 price = cheapest[level - worth] + costs[j]
                 if price < cheapest[level]:
@@ -115,5 +129,5 @@ def _rounded(weights: Floats, costs: Floats, candidates: Candidates, money: floa
         if taken[j, level]:
             found[size] = j
             size += 1
-            level -= int(weights[j] / grain)
+            level -= int(weights[j] / unit)
     return found[:size]

@@ -9,7 +9,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
-from superarm.oracles.budgets import needs_budget, on_grid
+from superarm.oracles.budgets import check_budget, find_grid
 from superarm.oracles.gains import gains
 from superarm.problem import Problem
 from superarm.rewards import initial_states
@@ -18,13 +18,13 @@ from superarm.streams import Stream
 
 @component
 class KnapsackTable(NamedTuple):
-    r"""Bellman's table over what is spent: exact for a modular reward under a budget, where costs lie on a grid.
+    r"""Dynamic programming over the money spent: exact for a modular reward under a budget, if costs lie on a grid.
 
     .. math:: V_n(s) = \max\{V_{n-1}(s),\ V_{n-1}(s - units_n) + r(\{n\}; q)\}
 
-    with ``units`` (n_arms,) the costs and ``room`` the budget in steps of the grid, which ``fit`` finds: whole numbers,
-    or decimals of up to three places. Equal values go to the fewest pulls in total. O(n_arms · room). Implements
-    [Bellman1957]_ (dynamic programming for the knapsack).
+    where ``units`` (n_arms,) are the costs and ``room`` is the budget in steps of the grid, which ``fit`` finds: costs
+    are whole numbers, or decimals of up to three places. Equal values go to the fewest pulls in total. Time and memory
+    are O(n_arms · room). Implements [Bellman1957]_ (dynamic programming for the knapsack).
 
     >>> import superarm as sa
     >>> bag = sa.Knapsack([1.0, 2.0, 3.0], budget=4.0)
@@ -45,7 +45,7 @@ class KnapsackTable(NamedTuple):
         room = self.room
         for j in chosen[:size]:
             room -= self.units[j]
-        taken = _table(self.units, room, weights, candidates, chosen[:size].copy())
+        taken = _fill_table(self.units, room, weights, candidates, chosen[:size].copy())
         for j in range(problem.n_arms - 1, -1, -1):
             if taken[j, room]:
                 chosen[size] = j
@@ -60,8 +60,8 @@ class KnapsackTable(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "KnapsackTable":
-        needs_budget(problem, "KnapsackTable")
-        found = on_grid(problem)
+        check_budget(problem, "KnapsackTable")
+        found = find_grid(problem)
         if found is None:
             raise InvalidArgument(
                 "oracle", "KnapsackTable needs costs on a grid that is not too fine", "take KnapsackScheme()"
@@ -70,7 +70,7 @@ class KnapsackTable(NamedTuple):
 
 
 @kernel
-def _table(units: Ints, room: int, weights: Floats, candidates: Candidates, pinned: Ints) -> Any:
+def _fill_table(units: Ints, room: int, weights: Floats, candidates: Candidates, pinned: Ints) -> Any:
     """Whether the best choice among arms 0..j that spends at most s contains j: (n_arms, room + 1)."""
     most, pulls = np.zeros(room + 1), np.zeros(room + 1)
     taken = np.zeros((len(units), room + 1), np.uint8)
@@ -80,8 +80,8 @@ def _table(units: Ints, room: int, weights: Floats, candidates: Candidates, pinn
         w, n = weights[j], candidates.counts[j]
         for spent in range(room, units[j] - 1, -1):
             before = spent - units[j]
-            value, tired = most[before] + w, pulls[before] + n
-            if value > most[spent] or (value == most[spent] and tired < pulls[spent]):
-                most[spent], pulls[spent] = value, tired
+            value, total_pulls = most[before] + w, pulls[before] + n
+            if value > most[spent] or (value == most[spent] and total_pulls < pulls[spent]):
+                most[spent], pulls[spent] = value, total_pulls
                 taken[j, spent] = 1
     return taken

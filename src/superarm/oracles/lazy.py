@@ -16,20 +16,21 @@ from superarm.rewards import gain, join_arm
 from superarm.rewards.traits import gains_shrink
 from superarm.streams import Stream
 
-_LEAST = -1e300
-"""Below every gain, and above the limit of an arm that may not join."""
+_BELOW_EVERY_GAIN = -1e300
+"""Below every gain, and above minus infinity, the limit of an arm that may not join."""
 
-_BLOCK = 64
-"""Neighbouring arms that are passed over at once if none of them can win."""
+_BLOCK_SIZE = 64
+"""How many neighbouring arms share one limit, so that all are skipped if none of them can win."""
 
-_SEEDS = 2
-"""Blocks that a pick begins with: those that promise most."""
+_FIRST_BLOCKS = 2
+"""With how many blocks of the largest limits the search for an arm begins."""
 
 
 class GainLimits(NamedTuple):
-    """What arms can add: ``arm`` (n_arms,), minus infinity if it may not join; the largest of each ``block``.
+    """Upper bounds of marginal gains: of each ``arm`` (n_arms,), and the largest of each ``block`` (n_blocks,).
 
-    ``lead`` (n_blocks,) is the arm of a block that stands before its others: who wins if all are equal.
+    The bound of an arm that may not join is minus infinity. ``lead`` (n_blocks,) is the arm of each block that wins
+    ties against its others.
     """
 
     arm: Floats
@@ -39,13 +40,18 @@ class GainLimits(NamedTuple):
 
 @component
 class LazyGreedy(NamedTuple):
-    """Greedy that re-evaluates an arm only when its last gain could still win: the same batches, ties included.
+    """Greedy that re-evaluates an arm only if its last gain could still win: the same batches, ties included.
 
     Needs a submodular reward. Implements [Minoux1978]_. The gain of an arm when it was last evaluated, times ``slack``,
-    is an upper bound of what it adds now. The slack covers rounding; ``fit`` drops it if the reward ``gains_shrink``.
-    Limits stand in blocks of neighbours under the largest of each, not in a heap: where all arms are alike and few can
-    be passed over, a pass over blocks costs no more than one over arms. An arm that may not join is passed over for
-    good: it may never again.
+    is an upper bound of its gain now. The slack covers rounding; ``fit`` sets it to 1 if the reward ``gains_shrink``.
+    Bounds are kept in blocks of neighbouring arms with the largest of each block, not in a heap: if all arms are alike
+    and few can be skipped, a pass over blocks costs no more than one over arms. An arm that may not join is skipped
+    from then on, as it may not join later either.
+
+    Parameters
+    ----------
+    slack
+        The factor by which a gain may exceed an earlier one by rounding, at least 1.
     """
 
     slack: float = 1.0 + 1e-9
@@ -59,17 +65,19 @@ class LazyGreedy(NamedTuple):
         if size < 0:
             return chosen[:0]
         states = batch_states(problem, q, chosen[:size])
-        blocks = np.full((problem.n_arms + _BLOCK - 1) // _BLOCK, np.inf)
-        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _leads(candidates))
+        blocks = np.full((problem.n_arms + _BLOCK_SIZE - 1) // _BLOCK_SIZE, np.inf)
+        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _lead_arms(candidates))
         for j in chosen[:size]:
             limits.arm[j] = -np.inf
         while size < len(chosen):
             best = -1
-            most = _LEAST
-            for n in range(-_SEEDS, len(blocks)):
-                block = int(np.argmax(blocks)) if n < 0 else n  # good arms first, so that few others are evaluated
+            most = _BELOW_EVERY_GAIN
+            for n in range(-_FIRST_BLOCKS, len(blocks)):
+                block = (
+                    int(np.argmax(blocks)) if n < 0 else n
+                )  # promising blocks first, so that few other arms are evaluated
                 if blocks[block] > most or (blocks[block] == most and before(candidates, limits.lead[block], best)):
-                    best, most = _search(
+                    best, most = _search_block(
                         problem, states, q, candidates, chosen, size, limits, block, self.slack, best, most
                     )
             if best < 0:
@@ -92,17 +100,17 @@ class LazyGreedy(NamedTuple):
 
 
 @kernel
-def _leads(candidates: Candidates) -> Ints:
-    """The arm of each block that stands before its others."""
-    lead = np.arange(0, len(candidates.counts), _BLOCK)
+def _lead_arms(candidates: Candidates) -> Ints:
+    """The arm of each block that wins ties against its others."""
+    lead = np.arange(0, len(candidates.counts), _BLOCK_SIZE)
     for j in range(len(candidates.counts)):
-        if before(candidates, j, lead[j // _BLOCK]):
-            lead[j // _BLOCK] = j
+        if before(candidates, j, lead[j // _BLOCK_SIZE]):
+            lead[j // _BLOCK_SIZE] = j
     return lead
 
 
 @kernel
-def _search(
+def _search_block(
     problem: Problem,
     states: Floats,
     q: Floats,
@@ -115,10 +123,10 @@ def _search(
     best: int,
     most: float,
 ) -> tuple[int, float]:
-    """The best arm so far and its gain, after a look at one block."""
+    """Search one block and return the best arm so far and its gain."""
     arm = limits.arm
     highest = -np.inf
-    for j in range(block * _BLOCK, min((block + 1) * _BLOCK, problem.n_arms)):
+    for j in range(block * _BLOCK_SIZE, min((block + 1) * _BLOCK_SIZE, problem.n_arms)):
         if arm[j] > most or (arm[j] == most and before(candidates, j, best)):
             g = gain(problem.reward, problem.terms, states, q, j)
             arm[j] = max(0.0, g) * slack

@@ -15,14 +15,24 @@ from superarm.streams import Stream
 
 @component
 class Linearised(NamedTuple):
-    r"""Heaviest batches for weights that follow the gains: a heuristic for nonlinear rewards on ``Paths`` and the like.
+    r"""Heaviest batches for weights that approach the gains: a heuristic for nonlinear rewards, e.g. on ``Paths``.
 
     .. math:: A_n = \arg\max_A \sum_{j \in A} v_n(j), \qquad
               v_{n+1}(j) = \tfrac12 v_n(j) + \tfrac12 [r(A_n \cup \{j\}; q) - r(A_n \setminus \{j\}; q)]
 
-    from :math:`v_0(j) = r(\{j\}; q)`; the best of ``start``'s batch and :math:`A_0, …`, until one is no better, at most
-    ``rounds``. Promises nothing beyond ``start``: look at the certificate. The averaging is that of [FrankWolfe1956]_.
+    starting with :math:`v_0(j) = r(\{j\}; q)`. Returns the best of ``start``'s batch and :math:`A_0, A_1, …`, and stops
+    when a batch is no better than the one before it. The guarantee is that of ``start``; a certificate shows how good
+    the batch is. The averaging is that of [FrankWolfe1956]_.
 
+    Parameters
+    ----------
+    start
+        The oracle that finds the first batch.
+    rounds
+        How many heaviest batches are tried at most.
+
+    Examples
+    --------
     >>> import superarm as sa
     >>> ways = sa.Paths(3, [(0, 1), (0, 1), (1, 2), (1, 2)], source=0, target=2)
     >>> problem = sa.Problem(n_arms=4, n_items=2, reward=sa.Coverage(), actions=ways)
@@ -41,16 +51,16 @@ class Linearised(NamedTuple):
         best = maximize(self.start, problem, q, candidates, stream)
         most = value(problem.reward, problem.terms, q, best)
         weights = gains(problem, initial_states(problem.reward, problem.terms), q, candidates)
-        before = -1.0
+        previous = -1.0
         for _ in range(self.rounds):
             action = heaviest(problem.actions, weights, candidates)
             r = value(problem.reward, problem.terms, q, action)
             if r > most:
                 best, most = action, r
-            if r <= before:
+            if r <= previous:
                 break
-            before = r
-            _follow(problem, q, candidates, action, weights)
+            previous = r
+            _update_weights(problem, q, candidates, action, weights)
         return best
 
     @interpreted
@@ -63,13 +73,13 @@ class Linearised(NamedTuple):
 
 
 @kernel
-def _follow(problem: Problem, q: Floats, candidates: Candidates, action: Ints, weights: Floats) -> None:
-    """Move ``weights`` half the way to the gains at ``action``."""
-    towards = gains(problem, batch_states(problem, q, action), q, candidates)
+def _update_weights(problem: Problem, q: Floats, candidates: Candidates, action: Ints, weights: Floats) -> None:
+    """Average ``weights`` with the marginal gains at ``action``, in place."""
+    target = gains(problem, batch_states(problem, q, action), q, candidates)
     for n in range(len(action)):
         rest = action.copy()
         rest[n] = action[-1]
         states = batch_states(problem, q, rest[:-1])
-        towards[action[n]] = max(0.0, gain(problem.reward, problem.terms, states, q, action[n]))
+        target[action[n]] = max(0.0, gain(problem.reward, problem.terms, states, q, action[n]))
     for j in range(len(weights)):
-        weights[j] = 0.5 * weights[j] + 0.5 * towards[j]
+        weights[j] = 0.5 * weights[j] + 0.5 * target[j]

@@ -24,11 +24,22 @@ class LocalSearch(NamedTuple):
     .. math:: A \leftarrow A - i + j \quad\text{while}\quad r(A - i + j; q) > (1 + step)\, r(A; q)
 
     Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - 1/e` on
-    ``Subsets`` and 1/2 on a matroid. Exchanging alone promises no more than 1/2 on a matroid, and that is tight,
-    [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. The gain over
-    greedy shows in the certificate. At most ``rounds`` exchanges are made; arms that can join after them, as an
-    exchange may save money or free a node, join greedily.
+    ``Subsets`` and 1/2 on a matroid. Exchanges alone guarantee no more than 1/2 on a matroid, and that is tight,
+    [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. Certificates show the
+    improvement over greedy. Arms that can join after an exchange, which may lower the cost or free a node, are added
+    greedily.
 
+    Parameters
+    ----------
+    start
+        The oracle that finds the first batch.
+    step
+        By which share of the value an exchange has to improve it.
+    rounds
+        How many exchanges are made at most.
+
+    Examples
+    --------
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> p = [[0.6, 0.6], [1.0, 0.0], [0.0, 1.0]]
@@ -70,7 +81,7 @@ class LocalSearch(NamedTuple):
 
 @kernel
 def _exchange(problem: Problem, q: Floats, candidates: Candidates, action: Ints, step: float) -> bool:
-    """Make the best exchange of one arm in place; whether there was one worth making."""
+    """Make the best exchange of one arm in place; return whether one improved the value enough."""
     place, arm, most = -1, -1, 0.0
     last = len(action) - 1
     kept = np.empty(len(action), np.int64)

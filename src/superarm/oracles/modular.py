@@ -15,12 +15,12 @@ from superarm.streams import Stream
 
 @component
 class Modular(NamedTuple):
-    r"""Weigh each arm once, then the heaviest batch: exact for modular rewards.
+    r"""The heaviest batch, where the weight of an arm is its reward alone: exact for modular rewards.
 
     .. math:: A \in \arg\max_{A} \sum_{j \in A} r(\{j\}; q)
 
     The action set finds it: greedily on a matroid, [Edmonds1971]_; as an assignment on a ``Matching``, [Kuhn1955]_; in
-    one sweep on ``Paths``, [Bellman1958]_; by looking at all on ``Explicit``.
+    one pass over the edges on ``Paths``, [Bellman1958]_; by evaluating all batches of ``Explicit``.
 
     >>> import superarm as sa
     >>> pairs = sa.Matching(2, 2, [(0, 0), (0, 1), (1, 0)])

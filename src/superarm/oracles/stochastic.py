@@ -18,7 +18,7 @@ from superarm.streams import Stream, integer
 
 @component
 class StochasticGreedy(NamedTuple):
-    r"""Greedy that looks at :math:`\lceil (n/k)\log(1/\epsilon)\rceil` arms a step, drawn without replacement.
+    r"""Greedy that evaluates :math:`\lceil (n/k)\log(1/\epsilon)\rceil` arms per step, drawn without replacement.
 
     For a monotone submodular reward on ``Subsets(k)``, [MirzasoleimanEtAl2015]_, with
     :math:`a = 1 - 1/e - \epsilon`:
@@ -28,8 +28,14 @@ class StochasticGreedy(NamedTuple):
     This holds in expectation, not with certainty. As r is at most the optimum, Markov's inequality turns it into
     :math:`P(r \ge \alpha\,r_{\max}) \ge (a - \alpha)/(1 - \alpha)` for every :math:`\alpha < a`; ``guarantee`` states
     the pair with the largest product, :math:`\alpha = \beta = 1 - \sqrt{1 - a}`, and ``expected_alpha`` states a.
-    Draws from the stream it is handed and from nothing else.
 
+    Parameters
+    ----------
+    epsilon
+        The loss in a; the number of arms evaluated per step grows with the logarithm of its inverse.
+
+    Examples
+    --------
     >>> StochasticGreedy(0.1).expected_alpha()
     0.5321205588285577
     """
@@ -44,16 +50,16 @@ class StochasticGreedy(NamedTuple):
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
         states = initial_states(problem.reward, problem.terms)
         size = pins(problem.actions, candidates, chosen)
-        open_ = candidates.eligible.copy()
+        available = candidates.eligible.copy()
         for j in chosen[: max(size, 0)]:
             join_arm(problem.reward, problem.terms, states, q, j)
-            open_[j] = False
-        arms = np.flatnonzero(open_)
+            available[j] = False
+        arms = np.flatnonzero(available)
         left = len(arms)
-        look = math.ceil(left / max(1, len(chosen) - size) * math.log(1.0 / self.epsilon))
+        n_drawn = math.ceil(left / max(1, len(chosen) - size) * math.log(1.0 / self.epsilon))
         while 0 <= size < len(chosen) and left > 0:
             best, most = -1, -np.inf
-            for n in range(min(look, left)):  # a partial Fisher-Yates shuffle of the arms that are left
+            for n in range(min(n_drawn, left)):  # a partial Fisher-Yates shuffle of the arms that are left
                 other = n + integer(stream, left - n)
                 arms[n], arms[other] = arms[other], arms[n]
                 g = gain(problem.reward, problem.terms, states, q, arms[n])

@@ -16,10 +16,9 @@ from superarm.support import Dense
 class TopArms(NamedTuple):
     """The arms with the largest parameters, the largest first: the list of a cascading bandit.
 
-    For one item, whose parameters alone decide: exact on a matroid for every reward that grows with its parameters
-    and does not care which arm has which, [KvetonEtAl2015]_ (section 4); the order is the order on the page. Parameters
-    may be any numbers, as of an index that is not clipped. Equal ones go to the arm with the fewest pulls, then the
-    lowest.
+    For problems with one item. Exact on a matroid for every reward that is increasing and symmetric in the parameters,
+    [KvetonEtAl2015]_ (section 4); the order of picking is the order on the page. Parameters may be any numbers, such as
+    those of an index that is not clipped. Equal ones go to the arm with the fewest pulls, then the lowest.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
@@ -49,9 +48,10 @@ class TopArms(NamedTuple):
 
 @component
 class Reversed(NamedTuple):
-    """What another oracle picks, in the opposite order: the best arm last.
+    """The batch of another oracle in the opposite order: the best arm last.
 
-    A cascade worst first shows more of its arms for the same reward; [KvetonEtAl2015]_ compare both orders.
+    A cascade with the worst arm first shows more of its arms for the same reward; [KvetonEtAl2015]_ compare both
+    orders.
 
     >>> import superarm as sa
     >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
