@@ -62,14 +62,14 @@ def test_no_arms():
     [
         ([0, 3], "unknown arm 3; arms are 0 to 2"),
         ([-1], "unknown arm -1; arms are 0 to 2"),
-        ([1, 1], "the same arm stands twice; give each arm once"),
-        ([0.0, 1.0], "[0.0, 1.0] is not a flat list of arms; give integers, one an arm"),
-        ([True, False], "[True, False] is not a flat list of arms; give integers, one an arm"),
-        ([[0, 1]], "[[0, 1]] is not a flat list of arms; give integers, one an arm"),
-        ([[0], [1, 2]], "[[0], [1, 2]] is not a flat list of arms; give integers, one an arm"),
-        (["a"], "['a'] is not a flat list of arms; give integers, one an arm"),
-        (1, "1 is not a flat list of arms; give integers, one an arm"),
-        (None, "None is not a flat list of arms; give integers, one an arm"),
+        ([1, 1], "the same arm appears twice; give each arm once"),
+        ([0.0, 1.0], "[0.0, 1.0] is not a flat list of arms; give one integer per arm"),
+        ([True, False], "[True, False] is not a flat list of arms; give one integer per arm"),
+        ([[0, 1]], "[[0, 1]] is not a flat list of arms; give one integer per arm"),
+        ([[0], [1, 2]], "[[0], [1, 2]] is not a flat list of arms; give one integer per arm"),
+        (["a"], "['a'] is not a flat list of arms; give one integer per arm"),
+        (1, "1 is not a flat list of arms; give one integer per arm"),
+        (None, "None is not a flat list of arms; give one integer per arm"),
     ],
 )
 def test_arms_refuses(value, wrong):

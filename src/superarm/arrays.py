@@ -1,4 +1,4 @@
-"""The array types of the library, and the one place that turns what users give into them."""
+"""The array types of the library, and the conversion of arguments to them, with checks."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -13,7 +13,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
-    """``value`` as a float64 array whose entries all lie in ``[low, high]``; the caller's array is not kept."""
+    """Copy ``value`` into a float64 array; refuse entries outside of ``[low, high]``."""
     try:
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
@@ -28,7 +28,7 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
 
 
 def probabilities(value: Any, name: str) -> Floats:
-    """Parameters in [0, 1]: dense ``(n_arms, n_items)``, or the stored entries of a SciPy sparse matrix."""
+    """Convert parameters in [0, 1]: dense ``(n_arms, n_items)``, or the stored entries of a SciPy sparse matrix."""
     if hasattr(value, "tocsr"):
         matrix = value.tocsr()
         matrix.sort_indices()
@@ -37,28 +37,28 @@ def probabilities(value: Any, name: str) -> Floats:
 
 
 Probabilities = Annotated[Any, probabilities]
-"""A component's field of parameters: takes anything array-like or sparse, holds a float64 array."""
+"""The type of a component's field of parameters: accepts anything array-like or sparse, stores a float64 array."""
 
 
 def arms(value: Any, name: str, n_arms: int) -> Ints:
-    """``value`` as distinct arm numbers below ``n_arms``."""
+    """Convert ``value`` to distinct arm numbers below ``n_arms``."""
     try:
         array = np.asarray(value)
     except ValueError:  # rows of unequal length
         array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InvalidArgument(name, f"{value!r} is not a flat list of arms", "give integers, one an arm")
+        raise InvalidArgument(name, f"{value!r} is not a flat list of arms", "give one integer per arm")
     array = array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= n_arms):
         unknown = array[(array < 0) | (array >= n_arms)][0]
         raise InvalidArgument(name, f"unknown arm {unknown}", f"arms are 0 to {n_arms - 1}")
     if np.unique(array).size < array.size:
-        raise InvalidArgument(name, "the same arm stands twice", "give each arm once")
+        raise InvalidArgument(name, "the same arm appears twice", "give each arm once")
     return array
 
 
 def count(value: Any, name: str, least: int, owner: str = "") -> int:
-    """``value`` as an int of at least ``least``; True and False are not counted as numbers.
+    """Convert ``value`` to an int of at least ``least``; True and False are refused.
 
     >>> count(np.int64(3), "k", 1)
     3

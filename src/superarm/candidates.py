@@ -1,4 +1,4 @@
-"""Which arms may be played now, and how often each has been pulled."""
+"""Candidates: which arms may be played in a round, and how often each was pulled."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ class Candidates(NamedTuple):
     Parameters
     ----------
     counts
-        Pulls of each arm, (n_arms,): those told and those still pending. Confidence radii use them, and ties go to the
-        arm with the smallest count, then to the lowest number.
+        Pulls of each arm, (n_arms,): observed and pending ones. Confidence radii use them, and ties go to the arm with
+        the smallest count, then to the lowest number.
     eligible
         Whether each arm may be played, (n_arms,).
     """

@@ -2,9 +2,9 @@
 
 ``SuperarmError``
     ``InvalidArgument`` (also a ``ValueError``): names the argument, what was wrong and what would be right.
-        ``InvalidSpec``: the argument stands in a spec; names the file, the line, the key and the remedy.
-    ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is not open here.
-    ``ConflictingFeedback``: a decision was told twice, with different outcomes.
+        ``InvalidSpec``: the argument is part of a spec; names the file, the line, the key and the remedy.
+    ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is neither pending nor remembered here.
+    ``ConflictingFeedback``: a decision got feedback twice, with different outcomes.
     ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
 """
 
@@ -14,7 +14,19 @@ class SuperarmError(Exception):
 
 
 class InvalidArgument(SuperarmError, ValueError):
-    """An argument is wrong: which, what was wrong with it, and what would be right."""
+    """An argument is wrong.
+
+    Parameters
+    ----------
+    argument
+        The name of the argument.
+    wrong
+        What was wrong with it.
+    remedy
+        What would be right.
+    owner
+        The class or function that it belongs to, if its name alone is ambiguous.
+    """
 
     def __init__(self, argument: str, wrong: str, remedy: str, owner: str = "") -> None:
         super().__init__(argument, wrong, remedy, owner)
@@ -26,7 +38,17 @@ class InvalidArgument(SuperarmError, ValueError):
 
 
 class InvalidSpec(InvalidArgument):
-    """A spec is wrong: ``key`` is the path to what is wrong, ``place`` the file and line where they are known."""
+    """A spec is wrong.
+
+    Parameters
+    ----------
+    key
+        The path of keys to what is wrong.
+    wrong, remedy
+        As in :class:`InvalidArgument`.
+    place
+        The file and the line, where they are known.
+    """
 
     def __init__(self, key: tuple[str, ...], wrong: str, remedy: str, place: str = "") -> None:
         super().__init__(".".join(key), wrong, remedy)
@@ -40,14 +62,14 @@ class InvalidSpec(InvalidArgument):
 
 
 class UnknownDecision(SuperarmError, KeyError):
-    """Feedback for a decision that was never asked for, or was forgotten."""
+    """Feedback for a decision that was never made, or is no longer remembered."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ConflictingFeedback(SuperarmError):
-    """A decision that was told before is told again with another outcome; the first stands."""
+    """Feedback for a decision that already has other feedback; the first one is kept."""
 
 
 class MissingExtra(SuperarmError, ImportError):

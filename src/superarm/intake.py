@@ -1,4 +1,4 @@
-"""What a learner writes down of an outcome: the outcome itself, or a coin flipped with that bias."""
+"""Intakes: how an outcome enters the tally, as it is or as a coin flip with that bias."""
 
 from typing import NamedTuple, Protocol
 
@@ -7,16 +7,16 @@ from superarm.streams import Stream, uniform
 
 
 class Intake(Protocol):
-    """How an outcome of [0, 1] enters the tally."""
+    """How an outcome in [0, 1] enters the tally."""
 
     def take(self, outcome: float, stream: Stream) -> float:
-        """The number of [0, 1] that is recorded for ``outcome``."""
+        """The number in [0, 1] that is recorded for ``outcome``."""
         ...
 
 
 @component
 class Exact(NamedTuple):
-    """The outcome as it is."""
+    """Records the outcome as it is."""
 
     def take(self, outcome: float, stream: Stream) -> float:
         return outcome
@@ -24,7 +24,7 @@ class Exact(NamedTuple):
 
 @component
 class Coin(NamedTuple):
-    """1 with probability ``outcome``, else 0: how Beta-Bernoulli sampling takes outcomes inside [0, 1].
+    """Records 1 with probability ``outcome`` and 0 otherwise: for Beta-Bernoulli sampling with outcomes inside [0, 1].
 
     Implements [WangChen2018]_ (CTS, Algorithm 1, "update"), after [AgrawalGoyal2012]_.
     """

@@ -1,4 +1,4 @@
-"""Checks of the parameters of components, in the words of ``InvalidArgument``."""
+"""Range checks for the parameters of components; each raises ``InvalidArgument``."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Problem: all that a learner may know of its task."""
+"""Problem: what is to be learnt, without the true parameters."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from superarm.support import Dense, Sparse, Support, size
 from superarm.tally import Tally, from_data, from_prior
 
 MAX_DIMENSION = 2**31
-"""No dimension of a problem may reach this: indices stay far from overflow."""
+"""Dimensions of a problem are below this, so that indices of entries cannot overflow."""
 
 
 class _Fields(NamedTuple):
@@ -27,21 +27,27 @@ class _Fields(NamedTuple):
 
 
 class Problem(_Fields):
-    """Arms, items, weights, reward and action set.
+    """A combinatorial semi-bandit problem: arms, items, weights, reward and action set.
 
     Parameters
     ----------
     n_arms, n_items
         How many arms there are to choose from, and how many items they can touch.
     reward
-        What a batch is worth: ``Coverage()``, ``Logistic(c)``, ``Linear()``, ``ClippedLinear(slope)``, or your own.
+        The function from batches to numbers: ``Coverage()``, ``Logistic(c)``, ``Linear()``, ``ClippedLinear(slope)``,
+        or your own.
     actions
-        Which batches may be played: ``Subsets(k)``, ``Explicit([...])``.
+        Which batches may be played, e.g. ``Subsets(k)`` or ``Explicit([...])``.
     weights
         The weight of each item, (n_items,), not negative; all 1 by default.
     support
-        Which items an arm can touch at all: a SciPy sparse matrix of shape (n_arms, n_items) whose stored entries
-        are the support. By default every arm may touch every item.
+        Which items each arm can touch: a SciPy sparse matrix of shape (n_arms, n_items) whose stored entries are the
+        support. By default every arm can touch every item.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range, or the action set does not fit the number of arms.
 
     Examples
     --------
@@ -71,7 +77,7 @@ class Problem(_Fields):
         if not is_action_set(actions):
             raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)")
         actions.validate(int(n_arms))
-        terms = Terms(_weights(weights, int(n_items)), _support(support, int(n_arms), int(n_items)))
+        terms = Terms(_parse_weights(weights, int(n_items)), _parse_support(support, int(n_arms), int(n_items)))
         return super().__new__(cls, int(n_arms), int(n_items), reward, actions, terms)
 
     def __reduce__(self) -> Any:
@@ -94,7 +100,7 @@ class Problem(_Fields):
 
     @property
     def support(self) -> Support:
-        """Where the entries of each arm lie."""
+        """Which entries each arm has."""
         return self.terms.support
 
     @property
@@ -103,29 +109,31 @@ class Problem(_Fields):
         return size(self.support)
 
     def entries(self, p: Any, name: str = "p") -> Floats:
-        """Parameters as the flat array that kernels take, after checking their shape and range."""
+        """Convert parameters to the flat array (n_entries,) that kernels take; refuse a wrong shape or range."""
         values = probabilities(p, name)
         dense = isinstance(self.support, Dense)
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
         if values.shape not in (right, (self.n_entries,)):
-            raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, a row an arm")
-        if hasattr(p, "tocsr") and not dense and not _same(Sparse(p), self.support):
+            raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, one row per arm")
+        if hasattr(p, "tocsr") and not dense and not _same_entries(Sparse(p), self.support):
             raise InvalidArgument(
-                name, "stores other entries than the support", "give the support's entries, zeros too"
+                name,
+                "stores other entries than the support",
+                "store exactly the entries of the support, zeros included",
             )
         return values.reshape(-1)
 
     def value(self, p: Any, action: Any) -> float:
-        """r(action; p), with p (n_arms, n_items)."""
+        """The reward r(action; p) at the parameters ``p`` (n_arms, n_items)."""
         return base.value(self.reward, self.terms, self.entries(p), self.action(action))
 
     def gradient(self, p: Any, action: Any) -> Floats:
-        """The derivatives of r(action; p) in p, in the shape of p; zero for arms outside of ``action``."""
+        """The derivatives of r(action; p) with respect to p, in the shape of p; zero for arms outside of ``action``."""
         flat = base.gradient(self.reward, self.terms, self.entries(p), self.action(action))
         return flat.reshape(self.n_arms, self.n_items) if isinstance(self.support, Dense) else flat
 
     def gain(self, p: Any, action: Any, arm: int) -> float:
-        """r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""
+        """The marginal gain r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""
         q = self.entries(p)
         batch, new = arms(action, "action", self.n_arms), int(arms([arm], "arm", self.n_arms)[0])
         if new in batch:
@@ -136,7 +144,7 @@ class Problem(_Fields):
         return base.gain(self.reward, self.terms, states, q, new)
 
     def action(self, action: Any) -> Ints:
-        """``action`` as an array of arms, after checking that it may be played."""
+        """Convert ``action`` to an array of arms; refuse a batch that may not be played."""
         batch = arms(action, "action", self.n_arms)
         if not self.actions.includes(batch):
             raise InvalidArgument(
@@ -145,9 +153,16 @@ class Problem(_Fields):
         return batch
 
     def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
-        """The tally of past observations, one row an observation of one arm: for a warm start.
+        """The tally of past observations, for a warm start.
 
-        ``arms`` is (n,), ``outcomes`` and ``seen`` are (n, n_items); in a sparse problem a row holds the arm's entries.
+        Parameters
+        ----------
+        arms
+            The arm of each observation, (n,).
+        outcomes
+            One row per observation, (n, n_items); in a sparse problem, a row has the entries of its arm.
+        seen
+            Which outcomes were observed, in the same shape; all by default.
         """
         return from_data(self.support, arms, outcomes, seen)
 
@@ -156,26 +171,26 @@ class Problem(_Fields):
         return from_prior(self.support, self.entries(mean, "mean"), strength)
 
     def candidates(self) -> Candidates:
-        """No arm pulled yet, all eligible."""
+        """The candidates before the first round: no arm was pulled, all are eligible."""
         return Candidates(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
 
 
-def _weights(weights: Any, n_items: int) -> Floats:
+def _parse_weights(weights: Any, n_items: int) -> Floats:
     if weights is None:
         return np.ones(n_items)
     values = floats(weights, "weights", low=0.0, high=np.finfo(float).max)
     if values.shape != (n_items,):
-        raise InvalidArgument("weights", f"shape {values.shape}", f"give one weight an item, shape ({n_items},)")
+        raise InvalidArgument("weights", f"shape {values.shape}", f"give one weight per item, shape ({n_items},)")
     if not values.any():
         raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
     return values
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same_entries(a: Any, b: Any) -> bool:
     return np.array_equal(a.start, b.start) and np.array_equal(a.items, b.items) and a.n_items == b.n_items
 
 
-def _support(support: Any, n_arms: int, n_items: int) -> Support:
+def _parse_support(support: Any, n_arms: int, n_items: int) -> Support:
     if support is None:
         return Dense(n_arms, n_items)
     sparse = support if isinstance(support, Sparse) else Sparse(support)

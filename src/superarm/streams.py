@@ -1,11 +1,11 @@
-r"""Random numbers as a function of (key, round, place): the one source of chance in kernels.
+r"""Random numbers as a function of (key, round, index): the only source of randomness in kernels.
 
-A NumPy ``Generator`` hands out numbers in the order of the calls, so two policies that play different
-arms would see different worlds. Here the number drawn for arm ``j`` in round ``t`` depends on ``(key, t, j)``
-alone: policies share their random numbers, feedback may come in any order, and an agent's state needs a
-key and a round, not a generator.
+A NumPy ``Generator`` returns numbers in the order of the calls, so two policies that play different arms would get
+different outcomes for the same arm. Here the number drawn for arm ``j`` in round ``t`` depends on ``(key, t, j)``
+alone: policies share their random numbers, feedback may come in any order, and an agent's state contains a key and a
+round, not a generator.
 
-The bits are SplitMix64's [Steele2014]_: ``mix`` applied to an arithmetic sequence of odd step.
+The bits are those of SplitMix64, [Steele2014]_: ``mix`` applied to an arithmetic sequence of odd step.
 """
 
 import math
@@ -16,8 +16,8 @@ import numpy as np
 from superarm._jit import kernel, wrapping
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_ROUND = np.uint64(0xD1342543DE82EF95)
-_PLACE = np.uint64(0xAF251AF3B0F025B5)
+_ROUND_STEP = np.uint64(0xD1342543DE82EF95)
+_INDEX_STEP = np.uint64(0xAF251AF3B0F025B5)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _ALMOST_1 = 1.0 - 2.0**-53
@@ -25,14 +25,14 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
 class Stream(NamedTuple):
-    """A keyed stream: ``seek`` puts it at a place, ``uniform``, ``normal``, ``beta`` draw from there on."""
+    """A keyed random number stream: ``seek`` sets its position; ``uniform``, ``normal`` and ``beta`` draw from it."""
 
     key: Any  # uint64, (1,)
     state: Any  # uint64, (1,)
 
 
 def new_stream(seed: np.random.SeedSequence) -> Stream:
-    """A stream keyed by ``seed``, at round 0.
+    """Make a stream keyed by ``seed``.
 
     >>> import numpy as np
     >>> first = new_stream(np.random.SeedSequence(7))
@@ -45,7 +45,7 @@ def new_stream(seed: np.random.SeedSequence) -> Stream:
 
 
 class RunStreams(NamedTuple):
-    """The three sources of chance of a run: the world's, the policy's, and the coins flipped for its tally."""
+    """The random number streams of a run: for the environment, for the policy, and for the intake of outcomes."""
 
     environment: Stream
     policy: Stream
@@ -53,9 +53,9 @@ class RunStreams(NamedTuple):
 
 
 def run_streams(seed: np.random.SeedSequence) -> RunStreams:
-    """Independent streams from one seed; the same seed gives an ``Agent`` the same mind and coin.
+    """Make independent streams from one seed; an ``Agent`` with the same seed has the same last two.
 
-    Children are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
+    Child seeds are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
     """
     children = (
         np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, n), pool_size=seed.pool_size) for n in range(3)
@@ -65,27 +65,27 @@ def run_streams(seed: np.random.SeedSequence) -> RunStreams:
 
 @wrapping
 def mix(z: Any) -> Any:
-    """A bijection of 64-bit words that scatters neighbours: SplitMix64's finaliser."""
+    """A bijection of 64-bit words that maps neighbours far apart: the finaliser of SplitMix64."""
     z = (z ^ (z >> _30)) * _MIX_1
     z = (z ^ (z >> _27)) * _MIX_2
     return z ^ (z >> _31)
 
 
 @wrapping
-def seek(stream: Stream, t: int, place: int) -> None:
-    """Put the stream at round ``t``, place ``place`` (an arm, an item, any small integer)."""
-    stream.state[0] = mix(mix(stream.key[0] ^ np.uint64(t) * _ROUND) + np.uint64(place) * _PLACE)
+def seek(stream: Stream, t: int, index: int) -> None:
+    """Set the stream to the start of the numbers of (``t``, ``index``): a round, and an arm, an item or any integer."""
+    stream.state[0] = mix(mix(stream.key[0] ^ np.uint64(t) * _ROUND_STEP) + np.uint64(index) * _INDEX_STEP)
 
 
 @wrapping
 def round_key(t: int) -> Any:
-    """What round ``t`` changes of a stream's key: ``key ^ round_key(t)`` decides all numbers of the round."""
-    return np.uint64(t) * _ROUND
+    """The word by which round ``t`` enters: ``key ^ round_key(t)`` determines all numbers of the round."""
+    return np.uint64(t) * _ROUND_STEP
 
 
 @wrapping
 def uniform(stream: Stream) -> float:
-    """A number of [0, 1), a multiple of 2**-53."""
+    """A uniform number in [0, 1), a multiple of 2**-53."""
     state = stream.state[0] + _STEP
     stream.state[0] = state
     return float(mix(state) >> _11) * 1.1102230246251565e-16
@@ -93,44 +93,44 @@ def uniform(stream: Stream) -> float:
 
 @kernel
 def integer(stream: Stream, n: int) -> int:
-    """An integer of 0, …, n-1 (each within 2**-53 · n of equally likely)."""
+    """A random integer in 0, …, n-1; probabilities are equal up to 2**-53 · n."""
     return min(n - 1, int(uniform(stream) * n))
 
 
 @kernel
 def normal(stream: Stream) -> float:
-    """A standard normal, by inversion of one uniform (so that streams stay in step)."""
+    """A standard normal number, by inversion of one uniform number: every call uses exactly one."""
     return quantile(min(uniform(stream) + 5.551115123125783e-17, _ALMOST_1))
 
 
 @kernel
 def quantile(u: float) -> float:
-    """The standard normal's quantile function on (0, 1), to about 1e-16: algorithm AS 241 [Wichura1988]_."""
+    """The quantile function of the standard normal on (0, 1), to about 1e-16: algorithm AS 241, [Wichura1988]_."""
     d = u - 0.5
     if abs(d) <= 0.425:
         r = 0.180625 - d * d
-        return d * _centre_above(r) / _centre_below(r)
+        return d * _centre_numerator(r) / _centre_denominator(r)
     r = math.sqrt(-math.log(u if d < 0.0 else 1.0 - u))
-    z = _middle(r - 1.6) if r <= 5.0 else _far(r - 5.0)
+    z = _tail(r - 1.6) if r <= 5.0 else _far_tail(r - 5.0)
     return -z if d < 0.0 else z
 
 
 @kernel
-def _centre_above(r: float) -> float:
+def _centre_numerator(r: float) -> float:
     a = (2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853
     a = ((a * r + 45921.953931549871457) * r + 13731.693765509461125) * r + 1971.5909503065514427
     return (a * r + 133.14166789178437745) * r + 3.387132872796366608
 
 
 @kernel
-def _centre_below(r: float) -> float:
+def _centre_denominator(r: float) -> float:
     b = (5226.495278852545925 * r + 28729.085735721942674) * r + 39307.89580009271061
     b = ((b * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083
     return (b * r + 42.313330701600911252) * r + 1.0
 
 
 @kernel
-def _middle(r: float) -> float:
+def _tail(r: float) -> float:
     a = (7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r + 0.24178072517745061177
     a = ((a * r + 1.27045825245236838258) * r + 3.64784832476320460504) * r + 5.7694972214606914055
     b = (1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r + 0.0151986665636164571966
@@ -139,7 +139,7 @@ def _middle(r: float) -> float:
 
 
 @kernel
-def _far(r: float) -> float:
+def _far_tail(r: float) -> float:
     a = (2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 0.0012426609473880784386
     a = ((a * r + 0.026532189526576123093) * r + 0.29656057182850489123) * r + 1.7848265399172913358
     b = (2.04426310338993978564e-15 * r + 1.4215117583164458887e-7) * r + 1.8463183175100546818e-5
@@ -149,7 +149,7 @@ def _far(r: float) -> float:
 
 @kernel
 def gamma(stream: Stream, shape: float) -> float:
-    """A Gamma(shape, 1) number, by Marsaglia and Tsang's squeeze [MarsagliaTsang2000]_."""
+    """A Gamma(shape, 1) number, by the squeeze method of [MarsagliaTsang2000]_."""
     boost = 1.0
     if shape < 1.0:
         boost = math.pow(1.0 - uniform(stream), 1.0 / shape)
@@ -168,10 +168,10 @@ def gamma(stream: Stream, shape: float) -> float:
 
 @kernel
 def beta(stream: Stream, a: float, b: float) -> float:
-    """A Beta(a, b) number, as a ratio of gammas."""
+    """A Beta(a, b) number, as a ratio of Gamma numbers."""
     x = gamma(stream, a)
     y = gamma(stream, b)
     total = x + y
     if total > 0.0:
         return x / total
-    return 1.0 if uniform(stream) * (a + b) < a else 0.0  # both underflow: all mass is at the ends
+    return 1.0 if uniform(stream) * (a + b) < a else 0.0  # both underflow: the distribution is concentrated at 0 and 1

@@ -1,8 +1,8 @@
-"""Which items an arm can touch at all, and where its parameters lie in memory.
+"""Supports: which items each arm can touch, and where its parameters are in memory.
 
 Every array of parameters or statistics is flat: the *entries* of arm 0, then those of arm 1, and so on.
-In a ``Dense`` support an arm has an entry for every item; in a ``Sparse`` one it has only those listed, and
-all others are zero and cost nothing. Kernels ask for ``span`` and ``item`` and never which of the two it is.
+In a ``Dense`` support an arm has an entry for every item; in a ``Sparse`` one it has only those listed, and all other
+parameters are zero and take no memory. Kernels use ``span`` and ``item``, and work with either support.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -15,7 +15,7 @@ from superarm.errors import InvalidArgument
 
 
 class Support(Protocol):
-    """Where the entries of each arm lie, and which item each belongs to."""
+    """Which entries each arm has, and which item each of them belongs to."""
 
     @property
     def n_arms(self) -> int: ...
@@ -24,11 +24,11 @@ class Support(Protocol):
     def n_items(self) -> int: ...
 
     def span(self, arm: int) -> tuple[int, int]:
-        """First and one past the last entry of ``arm``."""
+        """The first entry of ``arm``, and one past its last."""
         ...
 
     def item(self, first: int, offset: int) -> int:
-        """The item of entry ``first + offset``, where ``first`` begins the span of an arm."""
+        """The item of entry ``first + offset``, where ``first`` is the first entry of an arm."""
         ...
 
     def size(self) -> int:
@@ -38,7 +38,7 @@ class Support(Protocol):
 
 @component
 class Dense(NamedTuple):
-    """Every arm has an entry for every item: entry ``arm * n_items + item``.
+    """A support in which every arm has an entry for every item: entry ``arm * n_items + item``.
 
     >>> Dense(3, 4).span(1)
     (4, 8)
@@ -65,12 +65,20 @@ class _Rows(NamedTuple):
 
 @component
 class Sparse(_Rows):
-    """Arm ``j`` has the entries ``start[j]:start[j + 1]``, which belong to ``items[start[j]:start[j + 1]]``.
+    """A support given by a sparse matrix.
 
-    Give a SciPy sparse matrix or array of shape ``(n_arms, n_items)``: its stored entries are the support.
+    Arm ``j`` has the entries ``start[j]:start[j + 1]``, which belong to ``items[start[j]:start[j + 1]]``.
 
+    Parameters
+    ----------
+    matrix
+        A SciPy sparse matrix or array of shape ``(n_arms, n_items)``: its stored entries are the support.
+
+    Examples
+    --------
     >>> from scipy.sparse import csr_array
-    >>> Sparse(csr_array([[1, 0, 1], [0, 1, 0]])).span(0)
+    >>> first, last = Sparse(csr_array([[1, 0, 1], [0, 1, 0]])).span(0)
+    >>> int(first), int(last)
     (0, 2)
     """
 
@@ -104,12 +112,12 @@ size = verb(Support.size)
 
 
 def length(support: Support, action: Ints) -> int:
-    """How many entries the arms of ``action`` have together: the length of an outcome laid flat."""
+    """How many entries the arms of ``action`` have together: the length of a flat outcome."""
     return sum(last - first for first, last in (span(support, int(j)) for j in action))
 
 
 def rows(support: Support, values: Floats, action: Ints) -> Floats:
-    """The entries of ``action``'s arms, laid flat in its order.
+    """The values of the entries of ``action``'s arms, flat, in the order of ``action``.
 
     >>> rows(Dense(3, 2), np.arange(6.0), np.array([2, 0]))
     array([4., 5., 0., 1.])

@@ -1,8 +1,9 @@
-r"""The sufficient statistics: pulls, sums and sums of squares, of entries and of whole arms, additive and exact.
+r"""Tallies: the sufficient statistics of all observations, additive and exact.
 
 Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact
-up to :math:`2^{29}` observations. So a tally does not depend on the order of its observations, ``merge`` is +,
-undoing is -, and live state, replay and any merge of workers agree bit for bit.
+up to :math:`2^{29}` observations. So a tally does not depend on the order of its observations, tallies are merged by
+addition, feedback is undone by subtraction, and a live state, its replay and any merge of partial tallies agree bit for
+bit.
 """
 
 import math
@@ -23,13 +24,20 @@ GRID = 16777216.0
 
 
 class Tally(NamedTuple):
-    r"""What was observed so far.
+    r"""The sufficient statistics of all observations.
 
-    ``pulls`` (n_arms,) is :math:`N_j`, how often an arm was observed; ``total`` and ``square`` (n_entries,) are
-    :math:`\sum X_{ij}` and :math:`\sum X_{ij}^2`; ``missed`` (n_entries,) counts the pulls of which this entry was not
-    seen, and is empty while everything was seen, as in the paper. ``joint`` (3 n_arms,) tells how the items of an arm
-    go together: of each arm the pulls that were seen whole, and the sums of :math:`\bar X_j` and :math:`\bar X_j^2`
-    over them, where :math:`\bar X_j` is the average over the arm's entries; empty if that was not recorded.
+    Parameters
+    ----------
+    pulls
+        :math:`N_j`, how often each arm was observed, (n_arms,).
+    total, square
+        :math:`\sum X_{ij}` and :math:`\sum X_{ij}^2` of each entry, (n_entries,).
+    missed
+        In how many pulls of its arm each entry was not seen, (n_entries,); empty while everything was seen.
+    joint
+        How the items of an arm vary together, (3 n_arms,): of each arm, the number of pulls of which every entry was
+        seen, and the sums of :math:`\bar X_j` and :math:`\bar X_j^2` over them, where :math:`\bar X_j` is the average
+        over the arm's entries. Empty if it was not recorded.
     """
 
     pulls: Floats
@@ -40,9 +48,9 @@ class Tally(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """The answer to one action: outcome and seen lie flat, row after row in the order of ``action``.
+    """The feedback to one action: ``outcome`` and ``seen`` are flat, one row per arm in the order of ``action``.
 
-    ``action`` are the arms that the rows belong to: those of the batch, or, where arms are triggered, those observed.
+    ``action`` are the arms that the rows belong to: those of the batch or, if arms are triggered, those observed.
     """
 
     t: int
@@ -65,18 +73,18 @@ def empty(support: Support) -> Tally:
 
 
 def allow_missing(tally: Tally) -> Tally:
-    """The same tally, ready to record feedback of which some entries were not seen."""
+    """The same tally with an array for ``missed``, so that it can record feedback in which entries were not seen."""
     return tally if tally.missed.size else tally._replace(missed=np.zeros_like(tally.total))
 
 
 @lean
 def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, stream: Stream, sign: float) -> None:
-    """Add (``sign=1.0``) one answer to the tally in place, or take it back (``sign=-1.0``).
+    """Add feedback to the tally in place (``sign=1.0``), or take it back (``sign=-1.0``).
 
-    A tally without ``missed`` takes everything as seen; ``allow_missing`` makes room for what was not. An arm of which
-    nothing was seen was played, but not observed: it counts no pull, and stays unsampled if it was.
+    A tally without ``missed`` takes everything as seen; see ``allow_missing``. An arm of which nothing was seen was
+    played, but not observed: no pull is counted for it.
     """
-    pulls, total, square, missed, joint = tally  # bound once: a store through the tuple counts references
+    pulls, total, square, missed, joint = tally  # local names: a store through the tuple would count references
     partial = missed.size > 0
     at = 0
     for j in feedback.action:
@@ -84,22 +92,22 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
         pulls[j] += sign
         first, last = span(support, j)
         entry, place = np.uint64(first), np.uint64(at)
-        whole, together = True, 0.0
+        complete, arm_total = True, 0.0
         for o in range(np.uint64(last - first)):
-            x = _on_grid(take(intake, feedback.outcome[place + o], stream))
+            x = _round_to_grid(take(intake, feedback.outcome[place + o], stream))
             if partial and not feedback.seen[place + o]:
                 missed[entry + o] += sign
-                whole = False
+                complete = False
             else:
                 total[entry + o] += sign * x
-                square[entry + o] += sign * _on_grid(x * x)
-                together += x
-        if whole and last > first and joint.size > 0:
-            average = _on_grid(together / (last - first))
+                square[entry + o] += sign * _round_to_grid(x * x)
+                arm_total += x
+        if complete and last > first and joint.size > 0:
+            average = _round_to_grid(arm_total / (last - first))
             joint[3 * j] += sign
             joint[3 * j + 1] += sign * average
-            joint[3 * j + 2] += sign * _on_grid(average * average)
-        if partial and not _observed(feedback.seen, at, last - first):
+            joint[3 * j + 2] += sign * _round_to_grid(average * average)
+        if partial and not _any_seen(feedback.seen, at, last - first):
             pulls[j] -= sign
             for e in range(first, last):
                 missed[e] -= sign
@@ -107,8 +115,8 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
 
 
 @lean
-def _observed(seen: Bools, at: int, n: int) -> bool:
-    """Whether anything was seen of the ``n`` entries from ``at`` on; of an arm without entries, always."""
+def _any_seen(seen: Bools, at: int, n: int) -> bool:
+    """Whether any of the ``n`` entries from ``at`` on was seen; true for an arm without entries."""
     for o in range(n):
         if seen[at + o]:
             return True
@@ -116,13 +124,13 @@ def _observed(seen: Bools, at: int, n: int) -> bool:
 
 
 @inlined
-def _on_grid(x: float) -> float:
+def _round_to_grid(x: float) -> float:
     return math.floor(x * GRID + 0.5) / GRID
 
 
 @lean
 def missed_count(tally: Tally, entry: int) -> float:
-    """Of how many pulls of its arm ``entry`` was not seen."""
+    """In how many pulls of its arm ``entry`` was not seen."""
     return tally.missed[entry] if tally.missed.size > 0 else 0.0
 
 
@@ -134,7 +142,7 @@ def seen_count(tally: Tally, arm: int, entry: int) -> float:
 
 @lean
 def most_missed(tally: Tally, support: Support, arm: int) -> float:
-    """Of how many pulls of ``arm`` its least seen entry was not seen."""
+    """In how many pulls of ``arm`` the entry that was seen least was not seen."""
     most = 0.0
     if tally.missed.size > 0:
         first, last = span(support, arm)
@@ -145,7 +153,7 @@ def most_missed(tally: Tally, support: Support, arm: int) -> float:
 
 @lean
 def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: Floats) -> None:
-    r"""Write :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries; 0 where nothing was seen.
+    r"""Compute :math:`\hat p_{ij}` and :math:`\sqrt{\hat V_{ij}}` of one arm's entries, in place; 0 if never seen.
 
     .. math:: \hat p = \frac{1}{N}\sum X, \qquad \hat V = \max\{0,\ \frac{1}{N}\sum X^2 - \hat p^2\}
 
@@ -177,7 +185,7 @@ def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
 
 
 def merge(a: Tally, b: Tally) -> Tally:
-    """The tally of both: exact, commutative and associative."""
+    """Add two tallies; exact, commutative and associative."""
     if a.missed.size or b.missed.size:
         a, b = allow_missing(a), allow_missing(b)
     if a.joint.size != b.joint.size:
@@ -186,20 +194,29 @@ def merge(a: Tally, b: Tally) -> Tally:
 
 
 def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
-    """The tally of past observations, one row an observation of one arm, for a warm start.
+    """Build the tally of past observations, for a warm start.
 
-    ``arms`` is (n,), ``outcomes`` (n, n_items) in [0, 1] and ``seen`` likewise, boolean; with a sparse support a
-    row holds the arm's entries, so ``outcomes`` is a list of rows.
+    Parameters
+    ----------
+    support
+        The support of the problem.
+    arms
+        The arm of each observation, (n,).
+    outcomes
+        One row per observation, (n, n_items), in [0, 1]; with a sparse support a list of rows, each with the entries of
+        its arm.
+    seen
+        Which outcomes were observed, in the same shape; all by default.
     """
     tally = allow_missing(empty(support)) if seen is not None else empty(support)
     rows = list(outcomes)
     marks = [np.ones(np.shape(row), bool) for row in rows] if seen is None else list(seen)
     for name, given in (("outcomes", rows), ("seen", marks)):
         if len(given) != len(arms):
-            raise InvalidArgument(name, f"{len(given)} rows for {len(arms)} arms", "give one row an arm")
+            raise InvalidArgument(name, f"{len(given)} rows for {len(arms)} arms", "give one row per arm")
     unused = new_stream(np.random.SeedSequence(0))
     for j, row, mark in zip(arms, rows, marks, strict=True):
-        action = _arm(j, support.n_arms)
+        action = _parse_arm(j, support.n_arms)
         first, last = span(support, int(action[0]))
         for name, shape in (("outcomes", np.shape(row)), ("seen", np.shape(mark))):
             if shape != (last - first,):
@@ -210,15 +227,24 @@ def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> T
     return tally
 
 
-def _arm(j: Any, n_arms: int) -> Ints:
+def _parse_arm(j: Any, n_arms: int) -> Ints:
     return arrays.arms([j], "arms", n_arms)
 
 
 def from_prior(support: Support, mean: Any, strength: float) -> Tally:
-    """The tally of ``strength`` imagined binary observations of each arm with the given means.
+    """Build the tally of ``strength`` imagined binary observations of each arm with the given means.
 
-    ``mean`` is (n_arms, n_items), or the flat entries of a sparse support.
+    Parameters
+    ----------
+    support
+        The support of the problem.
+    mean
+        The means, (n_arms, n_items), or the entries of a sparse support, (n_entries,).
+    strength
+        How many observations of each arm the prior counts for.
 
+    Examples
+    --------
     >>> from superarm.support import Dense
     >>> from_prior(Dense(1, 2), [[0.5, 0.25]], 8).total
     array([4., 2.])
@@ -226,8 +252,8 @@ def from_prior(support: Support, mean: Any, strength: float) -> Tally:
     p = arrays.probabilities(mean, "mean").reshape(-1)
     if p.size != size(support):
         raise InvalidArgument("mean", f"{p.size} values", f"the problem has {size(support)} entries")
-    whole = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
-    if not whole:
+    valid = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
+    if not valid:
         raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
     total = np.floor(p * strength * GRID + 0.5) / GRID
     return empty(support)._replace(pulls=np.full(support.n_arms, float(strength)), total=total, square=total.copy())

@@ -1,7 +1,7 @@
 """Contract checks for components, superarm's own and yours.
 
-``check(component)`` finds the family of a component by its methods and runs that family's checks; a violation is
-answered with a counterexample. Random trials come from a fixed seed, so a check passes always or never.
+``check(component)`` finds the family of a component by its methods and runs that family's checks; a violation raises
+``ContractViolation`` with a counterexample. Random trials have a fixed seed, so results are reproducible.
 """
 
 import itertools
@@ -31,15 +31,16 @@ from superarm.support import Support, length
 from superarm.tally import Feedback
 
 _TRIALS = 300
+"""How many random inputs a check of an index or a reward tries."""
 
 
 class ContractViolation(SuperarmError, AssertionError):
-    """A component breaks the contract of its family; the message holds a counterexample."""
+    """A component breaks the contract of its family; the message contains a counterexample."""
 
 
 def _require(holds: Any, promise: str, **example: Any) -> None:
     if not holds:
-        raise ContractViolation(f"{promise}; but with {', '.join(f'{k}={v!r}' for k, v in example.items())} not so")
+        raise ContractViolation(f"{promise}; violated with {', '.join(f'{k}={v!r}' for k, v in example.items())}")
 
 
 def check(component: Any) -> None:
@@ -64,14 +65,14 @@ def check(component: Any) -> None:
 
 
 def check_plain(component: Any) -> None:
-    """It can be pickled, and described as plain data and built again."""
-    again = pickle.loads(pickle.dumps(component))
-    _require(repr(again) == repr(component), "pickling keeps a component", component=component)
+    """Check that a component can be pickled, and described as plain data and built again."""
+    repeated = pickle.loads(pickle.dumps(component))
+    _require(repr(repeated) == repr(component), "pickling keeps a component", component=component)
     _require(repr(build(describe(component))) == repr(component), "describing keeps a component", component=component)
 
 
 def check_index(index: Index) -> None:
-    """Scores lie in [0, 1]; unless sampled, they are at least the mean and grow with the level, and levels with t."""
+    """Check that scores lie in [0, 1] and, unless sampled, are at least the mean and grow with level and t."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
         mean = float(rng.choice([0.0, 1.0, rng.random()]))
@@ -90,7 +91,7 @@ def check_index(index: Index) -> None:
 
 
 def check_reward(reward: Reward, k: int = 5) -> None:
-    """Order does not matter; gains are differences of worth; monotone; submodular, modular and smooth as claimed."""
+    """Check that the order of arms does not matter, that gains are differences of worth, and what is declared."""
     rng = np.random.default_rng(0)
     smoothness = reward.smoothness(k)
     for _ in range(_TRIALS):
@@ -102,18 +103,18 @@ def check_reward(reward: Reward, k: int = 5) -> None:
         q = float(qs[-1])
         difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
         gain = item_gain(reward, weight, state, q)
-        _require(abs(gain - difference) <= 1e-9 * weight, "lift is a difference of worth", state=state, q=q)
-        harmless = gain >= 0.0 or not monotone(reward)
-        _require(harmless, "an arm never takes worth away", state=state, q=q)
+        _require(abs(gain - difference) <= 1e-9 * weight, "item_gain is a difference of worth", state=state, q=q)
+        increasing = gain >= 0.0 or not monotone(reward)
+        _require(increasing, "an arm never lowers the worth", state=state, q=q)
         early = item_gain(reward, weight, start(reward, weight), q)
         if reward.submodular:
             _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
         if reward.modular:
             _require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
-        _check_slopes(reward, weight, qs, smoothness)
+        _check_derivatives(reward, weight, qs, smoothness)
 
 
-def _check_slopes(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:
+def _check_derivatives(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:
     slopes = []
     for n, q in enumerate(qs):
         state = start(reward, weight)
@@ -122,26 +123,26 @@ def _check_slopes(reward: Reward, weight: float, qs: Any, smoothness: Any) -> No
         slopes.append(derivative(reward, weight, state, float(q)) / weight)
         rise = item_gain(reward, weight, state, float(q) + 5e-7) - item_gain(reward, weight, state, float(q) - 5e-7)
         smooth = abs(rise / 1e-6 - slopes[-1] * weight) <= 1e-3 * weight * (1.0 + slopes[-1])
-        _require(smooth or _kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
+        _require(smooth or _has_kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
     gini = float(np.sqrt(np.sum(qs * (1.0 - qs) * np.square(slopes))))
     _require(max(slopes) <= smoothness.gamma_inf + 1e-9, "gamma_inf bounds the derivatives", q=qs.tolist())
     _require(gini <= smoothness.gamma_g + 1e-9, "gamma_g bounds the Gini-weighted gradient", q=qs.tolist(), gini=gini)
 
 
-def _kink(reward: Reward, weight: float, state: float, q: float) -> bool:
-    """Whether the slope changes within a hair of ``q``: a finite difference proves nothing there."""
+def _has_kink(reward: Reward, weight: float, state: float, q: float) -> bool:
+    """Whether the derivative jumps near ``q``, where a finite difference does not approximate it."""
     below, above = (derivative(reward, weight, state, x) for x in (q - 1e-6, q + 1e-6))
     return abs(below - above) > 1e-3 * weight
 
 
 def check_actions(actions: Actions, n_arms: int = 6) -> None:
-    """``admits`` says exactly what can still be extended to a batch; batches, cover and sample are playable."""
+    """Check that ``admits`` is true exactly if a batch contains all arms, and that listed batches may be played."""
     actions.validate(n_arms)
     batches = [frozenset(batch) for batch in actions.batches(n_arms)]
     _require(len(batches) <= actions.n_batches(n_arms), "n_batches is a bound", batches=len(batches))
-    room = capacity(actions, n_arms)
-    _require(room == max(map(len, batches)), "capacity is the size of the largest batch", capacity=room)
-    chosen = np.zeros(max(room, n_arms), np.int64)
+    largest = capacity(actions, n_arms)
+    _require(largest == max(map(len, batches)), "capacity is the size of the largest batch", capacity=largest)
+    chosen = np.zeros(max(largest, n_arms), np.int64)
     for batch in batches:
         _require(actions.includes(np.array(sorted(batch))), "a listed batch may be played", batch=sorted(batch))
         for size in range(len(batch)):
@@ -149,8 +150,13 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
                 chosen[:size] = part
                 for arm in set(range(n_arms)) - set(part):
                     possible = any({*part, arm} <= other for other in batches)
-                    said = admits(actions, chosen, size, arm)
-                    _require(said == possible, "admits tells what can be extended", chosen=part, arm=arm)
+                    admitted = admits(actions, chosen, size, arm)
+                    _require(
+                        admitted == possible,
+                        "admits is true exactly if some batch contains all arms",
+                        chosen=part,
+                        arm=arm,
+                    )
     candidates = Candidates(np.zeros(n_arms), np.ones(n_arms, bool))
     for played in (cover(actions, candidates), sample(actions, candidates, new_stream(np.random.SeedSequence(0)))):
         _require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
@@ -161,7 +167,7 @@ def _small_problem(rng: np.random.Generator) -> Problem:
 
 
 def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Problem] = _small_problem) -> None:
-    """Batches are playable, eligible, reproducible, and worth at least alpha times the best (if beta is 1)."""
+    """Check that batches may be played, are eligible and reproducible, and reach alpha times the best if beta is 1."""
     rng = np.random.default_rng(0)
     for trial in range(60):
         task = problem(rng)
@@ -173,10 +179,10 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
             eligible[rng.integers(task.n_arms)] = False
         candidates = Candidates(rng.integers(0, 3, task.n_arms).astype(float), eligible)
         q = task.entries(p)
-        action, again = (
+        action, repeated = (
             maximize(ready, task, q, candidates, new_stream(np.random.SeedSequence(trial))) for _ in range(2)
         )
-        _require(np.array_equal(action, again), "the same stream gives the same batch", p=p.tolist())
+        _require(np.array_equal(action, repeated), "the same stream gives the same batch", p=p.tolist())
         _require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
         value = task.value(p, action)
         best = max(task.value(p, b) for b in task.actions.batches(task.n_arms) if eligible[list(b)].all())
@@ -185,17 +191,17 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
 
 
 def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 40) -> None:
-    """Batches are playable, the same seed gives the same batches, and taking feedback back is exact."""
+    """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact."""
     task = problem or Problem(5, 3, Coverage(), Subsets(2))
     ready = policy.fit(task)
-    first, second = (_played(ready, task, rounds) for _ in range(2))
-    for action, again in zip(first, second, strict=True):
+    first, second = (_play(ready, task, rounds) for _ in range(2))
+    for action, repeated in zip(first, second, strict=True):
         _require(task.actions.includes(action), "batches may be played", action=action.tolist())
-        _require(np.array_equal(action, again), "the same seed gives the same batches", action=action.tolist())
+        _require(np.array_equal(action, repeated), "the same seed gives the same batches", action=action.tolist())
 
 
 class _AnyAnswer(NamedTuple):
-    """Answers at random, one entry in ten unseen: a policy must keep its promises whatever it is told."""
+    """An environment with random outcomes of which one entry in ten is not seen."""
 
     @property
     def partial(self) -> bool:
@@ -211,49 +217,51 @@ class _AnyAnswer(NamedTuple):
         return -1
 
 
-def _played(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
+def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     rng = np.random.default_rng(0)
     environment: Any = _AnyAnswer()
     actions = []
     for t, run, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
         size = length(problem.support, action)
-        slip = Feedback(t, action, rng.random(size), np.ones(size, bool))
+        feedback = Feedback(t, action, rng.random(size), np.ones(size, bool))
         before = [values.copy() for values in run.tally]
         for sign in (1.0, -1.0):
-            learn(policy, problem, run.tally, run.memory, slip, run.streams.rounding, sign)
+            learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, sign)
         same = all(np.array_equal(x, y) for x, y in zip(before, run.tally, strict=True))
-        _require(same, "what is taken back leaves no trace", action=action.tolist())
+        _require(same, "undoing feedback restores the tally", action=action.tolist())
         actions.append(action)
     return actions
 
 
 def check_environment(environment: Environment, problem: Problem | None = None, rounds: int = 4000) -> None:
-    """Outcomes lie in [0, 1], depend on seed, round and arm alone, and average to the means.
+    """Check that outcomes lie in [0, 1], depend on seed, round and arm alone, and average to the means.
 
-    An average may be off by six standard errors: a true environment fails with probability below 1e-7 an entry.
-    Without a ``problem``, the environment's own shape is taken, with ``Coverage``.
+    An average may be off by six standard errors: a correct environment fails with probability below 1e-7 per entry.
+    Without a ``problem``, one of the shape of the environment's means is used, with ``Coverage``.
     """
     means = environment.means(1)
     n_arms, n_items = np.shape(means) if problem is None else (0, 0)
     task = problem or Problem(n_arms, n_items, Coverage(), Subsets(1))
     p = task.entries(means)
-    everyone, (answers, _, _) = np.arange(task.n_arms), run_streams(np.random.SeedSequence(0))
-    size = length(task.support, everyone)
+    all_arms, (answers, _, _) = np.arange(task.n_arms), run_streams(np.random.SeedSequence(0))
+    size = length(task.support, all_arms)
     outcome, seen = np.empty(size), np.ones(size, bool)
     total, square, count = np.zeros(size), np.zeros(size), np.zeros(size)
     for t in range(1, rounds + 1):
         seen[:] = True
-        draw(environment, task.support, everyone, t, answers, outcome, seen)
+        draw(environment, task.support, all_arms, t, answers, outcome, seen)
         _require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
         total += np.where(seen, outcome, 0.0)
         square += np.where(seen, outcome**2, 0.0)
         count += seen
-    alone, part = np.empty(size), everyone[-1:]
+    alone, part = np.empty(size), all_arms[-1:]
     last = length(task.support, part)
-    for t in range(1, 31):  # one round would let one entry of two values pass half of the time
-        draw(environment, task.support, everyone, t, answers, outcome, np.ones(size, bool))
+    for t in range(1, 31):  # several rounds: in a single one, a binary entry agrees by chance half of the time
+        draw(environment, task.support, all_arms, t, answers, outcome, np.ones(size, bool))
         draw(environment, task.support, part, t, answers, alone, np.ones(size, bool))
-        _require(np.array_equal(alone[:last], outcome[-last:]), "an arm's outcome does not hang on the others", t=t)
+        _require(
+            np.array_equal(alone[:last], outcome[-last:]), "the outcome of an arm does not depend on the others", t=t
+        )
     mean = total / np.maximum(count, 1.0)
     error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))
     _require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())
