@@ -1,4 +1,8 @@
-"""How influence spreads on a graph: node ``u`` is an arm, its entries are the edges that leave it, items their ends."""
+"""The independent cascade model of influence on a graph: node ``u`` is an arm, its entries are the edges that leave it.
+
+``forward`` simulates cascades, ``sets`` samples reverse-reachable sets and selects seeds by them, ``exact`` enumerates
+them on small graphs, and ``condense`` merges nodes that reach one another with probability 1.
+"""
 
 from superarm.diffusion.condense import Condensed, condense
 from superarm.diffusion.exact import MAX_UNSURE_EDGES, exact_sets

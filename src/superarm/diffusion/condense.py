@@ -1,4 +1,7 @@
-"""Nodes that certainly reach one another are one: while most edges are unknown and score 1, that is most of a graph."""
+"""Condensation: nodes that reach one another with probability 1 are merged into one.
+
+While most edges are unknown and score 1, this merges most of the graph.
+"""
 
 from typing import NamedTuple
 
@@ -10,7 +13,7 @@ from superarm.diffusion.sets import Arcs, Network
 
 
 class Condensed(NamedTuple):
-    """A graph whose nodes are the groups of another one's, and the group ``home`` (n_nodes,) of each of those."""
+    """A graph whose nodes are groups of nodes of another graph; ``home`` (n_nodes,) is the group of each node."""
 
     network: Network
     home: Ints
@@ -18,12 +21,13 @@ class Condensed(NamedTuple):
 
 @kernel
 def condense(network: Network) -> Condensed:
-    """One node for each group that is strongly connected by edges of probability 1; edges inside a group are gone.
+    """Merge the nodes of each group that edges of probability 1 connect strongly; edges inside a group are dropped.
 
-    Reverse-reachable sets of groups, their roots drawn by the weight of the group, are those of nodes, told shorter.
+    A reverse-reachable set of nodes is the union of the groups in a reverse-reachable set of groups, if roots are drawn
+    by the weight of the group.
     """
     arcs, p, weights = network
-    home, n = _groups(network)
+    home, n = _find_groups(network)
     start, mass, n_arcs = np.zeros(n + 1, np.int64), np.zeros(n), 0
     for v in range(len(home)):
         mass[home[v]] += weights[v]
@@ -43,8 +47,8 @@ def condense(network: Network) -> Condensed:
 
 
 @kernel
-def _groups(network: Network) -> tuple[Ints, int]:
-    """The strongly connected component of each node by certain edges, and how many there are, [Tarjan1972]_."""
+def _find_groups(network: Network) -> tuple[Ints, int]:
+    """The strongly connected component of each node by edges of probability 1, and their number, [Tarjan1972]_."""
     arcs, p, weights = network
     n = len(weights)
     order, low, home = np.full(n, -1), np.empty(n, np.int64), np.full(n, -1)

@@ -1,4 +1,4 @@
-"""The reverse-reachable sets of a small graph, every one with its probability: spread without sampling."""
+"""All reverse-reachable sets of a small graph with their probabilities: the exact spread, without sampling."""
 
 import itertools
 
@@ -9,13 +9,13 @@ from superarm.diffusion.sets import Sets
 from superarm.support import Support, item, span
 
 MAX_UNSURE_EDGES = 10
-"""Up to this many edges that may or may not be live, all worlds are enumerated."""
+"""Up to this many edges with a probability strictly between 0 and 1, all live-edge graphs are enumerated."""
 
 
 def exact_sets(support: Support, p: Floats, weights: Floats) -> tuple[Sets, Floats] | None:
-    """All sets, and the worth (n_sets,) of each: the weight of the roots times the probability of the worlds.
+    """All sets, and the worth (n_sets,) of each: the weight of the roots times the probability of the live-edge graphs.
 
-    None where more than ``MAX_UNSURE_EDGES`` edges are uncertain. The live-edge graphs of [KempeKleinbergTardos2003]_.
+    None if more than ``MAX_UNSURE_EDGES`` edges are uncertain. For live-edge graphs see [KempeKleinbergTardos2003]_.
     """
     edges = [
         (u, int(item(support, first, o)), float(p[first + o]))
@@ -30,19 +30,19 @@ def exact_sets(support: Support, p: Floats, weights: Floats) -> tuple[Sets, Floa
     worth: dict[tuple[int, ...], float] = {}
     for live in itertools.product((False, True), repeat=len(unsure)):
         chance = float(np.prod([q if on else 1.0 - q for on, (_, _, q) in zip(live, unsure, strict=True)]))
-        world = sure + [(u, v) for on, (u, v, _) in zip(live, unsure, strict=True) if on]
+        live_edges = sure + [(u, v) for on, (u, v, _) in zip(live, unsure, strict=True) if on]
         for root in np.flatnonzero(weights):
-            found = _upstream(world, int(root))
+            found = _find_ancestors(live_edges, int(root))
             worth[found] = worth.get(found, 0.0) + chance * float(weights[root])
     sizes = [len(found) for found in worth]
     nodes = np.array([u for found in worth for u in found], np.int32)
     return Sets(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes), np.array(list(worth.values()))
 
 
-def _upstream(world: list[tuple[int, int]], root: int) -> tuple[int, ...]:
+def _find_ancestors(live_edges: list[tuple[int, int]], root: int) -> tuple[int, ...]:
     found = {root}
     while True:
-        more = {u for u, v in world if v in found} - found
+        more = {u for u, v in live_edges if v in found} - found
         if not more:
             return tuple(sorted(found))
         found |= more

@@ -13,7 +13,7 @@ _KEY = np.uint64(0x6A09E667F3BCC909)
 
 
 class SpreadTrace(NamedTuple):
-    """Room for a cascade: the edges tried, row after row; the active nodes in the order of waking; who is active."""
+    """Buffers for a cascade: the outcomes of edges, row after row; the active nodes in order; and which are active."""
 
     outcome: Floats
     active: Ints
@@ -22,11 +22,11 @@ class SpreadTrace(NamedTuple):
 
 @kernel
 def diffuse(support: Support, p: Floats, seeds: Ints, t: int, stream: Stream, trace: SpreadTrace) -> int:
-    """Let influence spread from ``seeds`` in world ``t``; how many nodes are active in the end.
+    """Simulate the cascade of round ``t`` from ``seeds`` and return how many nodes become active.
 
     Every active node tries each edge that leaves it once, also those to nodes that are active already: all of them are
-    observed. Chance depends on (t, node) alone, so that one world answers all seeds. ``trace.awake`` must be False
-    everywhere, and is so again afterwards.
+    observed. The random numbers depend on (t, node) alone, so they are the same for all seeds. ``trace.awake`` must be
+    False everywhere, and is so again afterwards.
     """
     outcome, active, awake = trace
     n = 0
@@ -57,18 +57,18 @@ def diffuse(support: Support, p: Floats, seeds: Ints, t: int, stream: Stream, tr
 
 @kernel
 def expected_spread(support: Support, p: Floats, weights: Floats, seeds: Ints, simulations: int) -> float:
-    r"""The mean weight of the active nodes over ``simulations`` fixed worlds, the same for all seeds and parameters.
+    r"""The mean weight of the active nodes over ``simulations`` cascades, with fixed random numbers.
 
     .. math:: \hat\sigma(S; p) = \frac{1}{n}\sum_{s \le n} w(R_s(S))
 
-    with :math:`R_s(S)` what S reaches in world s. Monotone and submodular in S, as each world's reach is.
+    where :math:`R_s(S)` are the nodes that S activates in cascade s. Monotone and submodular in S, as each term is.
     """
     n_nodes = len(weights)
-    room = SpreadTrace(np.empty(size(support)), np.empty(n_nodes, np.int64), np.zeros(n_nodes, np.bool_))
+    trace = SpreadTrace(np.empty(size(support)), np.empty(n_nodes, np.int64), np.zeros(n_nodes, np.bool_))
     stream = Stream(np.full(1, _KEY), np.full(1, _KEY))
     total = 0.0
     for s in range(simulations):
-        n = diffuse(support, p, seeds, s, stream, room)
+        n = diffuse(support, p, seeds, s, stream, trace)
         for m in range(n):
-            total += weights[room.active[m]]
+            total += weights[trace.active[m]]
     return total / simulations

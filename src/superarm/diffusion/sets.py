@@ -1,9 +1,9 @@
-r"""Reverse-reachable sets: the nodes from which a random root is reached in a random world, [BorgsEtAl2014]_.
+r"""Reverse-reachable sets: the nodes from which a random root is reached in a random live-edge graph, [BorgsEtAl2014]_.
 
 .. math:: \sigma(S; p) = W \cdot P\{S \cap R \ne \emptyset\}
 
-where R is the set of a root drawn with probability proportional to its weight, and W the sum of the weights. So spread
-is a coverage of random sets, and seeds that hit many sets reach much.
+where R is the set of a root drawn with probability proportional to its weight, and W the sum of the weights. So the
+spread of S is proportional to the probability that S hits a random set.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -37,14 +37,14 @@ class Network(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Sets of nodes, one after the other: set s is ``nodes[start[s]:start[s + 1]]``; by node, node and set change."""
+    """Sets of nodes in one array: set s is ``nodes[start[s]:start[s + 1]]``. ``by_node`` swaps nodes and sets."""
 
     start: Ints
     nodes: Shorts
 
 
 def reverse(support: Support) -> Arcs:
-    """The edges of a graph by the node that they enter."""
+    """Sort the edges of a graph by the node that they enter."""
     n = support.n_arms
     if isinstance(support, Sparse):
         source, target = np.repeat(np.arange(n), np.diff(support.start)), support.items
@@ -57,7 +57,7 @@ def reverse(support: Support) -> Arcs:
 
 @kernel
 def sample_sets(network: Network, n_sets: int, stream: Stream) -> Sets:
-    """``n_sets`` independent reverse-reachable sets; ``stream`` goes on from where it stands."""
+    """Draw ``n_sets`` independent reverse-reachable sets from ``stream``, from its current position on."""
     arcs, p, weights = network
     n_nodes = len(weights)
     mass = np.empty(n_nodes)
@@ -69,9 +69,9 @@ def sample_sets(network: Network, n_sets: int, stream: Stream) -> Sets:
     last = np.full(n_nodes, -1)  # the set that a node joined last
     for s in range(n_sets):
         if size + n_nodes > len(nodes):
-            wider = np.empty(2 * len(nodes), np.int32)
-            wider[:size] = nodes[:size]
-            nodes = wider
+            larger = np.empty(2 * len(nodes), np.int32)
+            larger[:size] = nodes[:size]
+            nodes = larger
         root = min(int(np.searchsorted(mass, uniform(stream) * total, side="right")), n_nodes - 1)
         head, last[root] = size, s
         nodes[size] = root
@@ -108,7 +108,7 @@ def by_node(sets: Sets, n_nodes: int) -> Sets:
 
 @kernel
 def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
-    """The worth of the sets (n_sets,) that ``seeds`` hit, where ``held`` are the sets of each node."""
+    """The total worth of the sets that ``seeds`` hit; ``worth`` is (n_sets,), ``held`` has the sets of each node."""
     hit = np.zeros(len(worth), np.bool_)
     total = 0.0
     for u in seeds:
@@ -122,11 +122,11 @@ def covered(held: Sets, worth: Floats, seeds: Ints) -> float:
 
 @kernel
 def select(sets: Sets, home: Ints, candidates: Candidates, chosen: Ints, size: int) -> float:
-    """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; the share of sets hit.
+    """Fill ``chosen`` from ``size`` on with the eligible nodes that hit most sets not hit yet; return the share hit.
 
-    ``home`` (n_nodes,) is what stands for each node in the sets: its group, or itself.
+    ``home`` (n_nodes,) is the number by which each node appears in the sets: that of its group, or its own.
 
-    Greedy maximum coverage, [TangShiXiao2015]_ (Algorithm 1). Equals go to the node with fewest pulls, then the lowest.
+    Greedy maximum coverage, [TangShiXiao2015]_ (Algorithm 1). Ties go to the node with fewest pulls, then the lowest.
     """
     n_nodes, n_sets, n_groups = len(home), len(sets.start) - 1, int(home.max()) + 1
     held = by_node(sets, n_groups)

@@ -1,4 +1,7 @@
-"""What the world answers: environments."""
+"""Environments: they draw the outcomes of a batch, and know the true means.
+
+``base`` holds the family, its verbs and the defaults of its hooks; every other file holds one environment or a few.
+"""
 
 from superarm._renamed import old_names
 from superarm.environments.base import (

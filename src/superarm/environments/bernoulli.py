@@ -11,7 +11,10 @@ from superarm.support import Support
 class Bernoulli(NamedTuple):
     """Independent binary outcomes: entry (j, i) is 1 with probability ``p[j, i]``.
 
-    ``p`` is (n_arms, n_items), or a SciPy sparse matrix whose stored entries match the problem's support.
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items), or a SciPy sparse matrix whose stored entries are the problem's support.
     """
 
     p: Probabilities
@@ -22,7 +25,7 @@ class Bernoulli(NamedTuple):
 
     @lean
     def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
-        """As by default, but without counting references, which at a few arms costs more than their coins."""
+        """As the default, without counting references, which takes longer than drawing the outcomes of a few arms."""
         draw(self, support, action, t, stream, sheet.outcome, sheet.seen)
         return -1
 

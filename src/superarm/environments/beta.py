@@ -13,7 +13,12 @@ class Beta(NamedTuple):
 
     .. math:: X_{ij} \sim Beta(p_{ij}\,strength,\ (1 - p_{ij})\,strength)
 
-    Where the variance is far below p(1-p), variance-aware policies have the advantage.
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    strength
+        The sum of the two parameters of the Beta distributions: the larger, the smaller the variance.
     """
 
     p: Probabilities

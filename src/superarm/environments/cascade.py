@@ -1,7 +1,7 @@
-"""Cascades: a list is read from the top until one arm ends it.
+"""Cascades: a list is read from the top until the outcome of one arm ends the reading.
 
-The arms of a batch stand in the order of ``action``. With several items, each is a reader of their own of the same
-list. The outcome of every arm is drawn; ``seen`` tells which ones the reader came to.
+The list has the arms of a batch in the order of ``action``. With several items, each item is a different reader of the
+same list. The outcome of every arm is drawn; ``seen`` marks those that the reader reached.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from superarm.support import Support, item, span
 
 
 class _Reader(NamedTuple):
-    """Who reads a list with chances ``p`` (n_entries,) until an outcome is ``end``."""
+    """A reader: ``p`` (n_entries,) are the probabilities of outcome 1; an outcome of ``end`` ends the reading."""
 
     p: Floats
     end: float
@@ -24,11 +24,16 @@ class _Reader(NamedTuple):
 
 @component
 class Cascade(NamedTuple):
-    """Disjunctive: a user examines the list from the top and stops at the first arm that attracts them.
+    """Disjunctive cascade: a user examines the list from the top and stops at the first attractive arm.
 
-    Arm ``j`` attracts with probability ``p[j, i]``, independently of all else; arms below the first attractive one
-    are not seen. The probability that the user finds anything is what ``Coverage`` says of a batch with one item.
-    The cascade model of [CraswellEtAl2008]_, as a bandit [KvetonEtAl2015]_.
+    Arm ``j`` attracts with probability ``p[j, i]``, independently of all other arms; arms below the first attractive
+    one are not seen. With one item, the probability that some arm attracts is the reward ``Coverage``. The cascade
+    model of [CraswellEtAl2008]_, as a bandit [KvetonEtAl2015]_.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
     """
 
     p: Probabilities
@@ -46,10 +51,15 @@ class Cascade(NamedTuple):
 
 @component
 class ConjunctiveCascade(NamedTuple):
-    """Conjunctive: all arms of the list must work, and it is tried from the top until the first that fails.
+    """Conjunctive cascade: all arms of the list must work; they are tried from the top until the first that fails.
 
     Arm ``j`` works with probability ``p[j, i]``; arms below the first failing one are not seen. The probability that
-    all work is what the reward ``Conjunctive`` says. Combinatorial cascading bandits, [KvetonEtAl2015b]_.
+    all work is the reward ``Conjunctive``. The model of combinatorial cascading bandits, [KvetonEtAl2015b]_.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
     """
 
     p: Probabilities
@@ -69,7 +79,7 @@ class ConjunctiveCascade(NamedTuple):
 def _read(
     reader: _Reader, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools
 ) -> None:
-    """Draw every arm, and mark as not seen what lies below the first outcome that ends an item's reading."""
+    """Draw every arm, and mark as not seen what comes after the first outcome that ends an item's reading."""
     flip(support, reader.p, action, t, stream, outcome)
     done = np.zeros(support.n_items, np.bool_)
     at = 0

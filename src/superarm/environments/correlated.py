@@ -9,8 +9,11 @@ from superarm.streams import Stream, normal, seek, uniform
 from superarm.support import Support, item, span
 
 _ROOT_HALF = math.sqrt(0.5)
-_EVERYONE = 1 << 62  # the place, in a round's stream, of what all arms share; arms have the places from 0 up
-_ITEMS = _EVERYONE + 1  # and items those from here up
+_SHARED = 1 << 62
+"""The index, in the stream of a round, of the numbers that all arms share; arms have the indices from 0 on."""
+
+_ITEMS = _SHARED + 1
+"""The first index of the numbers that belong to items."""
 
 
 @component
@@ -20,8 +23,18 @@ class Copula(NamedTuple):
     .. math:: X_{ij} = 1\{\Phi(Z_{ij}) < p_{ij}\}, \qquad
               Z_{ij} = \sqrt{all}\,G + \sqrt{arms}\,G_i + \sqrt{items}\,G'_j + \sqrt{1 - all - arms - items}\,G''_{ij}
 
-    with independent standard normals. ``arms`` is the correlation of the latent variables of one item across
-    arms, ``items`` that of one arm across items, ``all`` what everything shares.
+    with independent standard normals.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    arms
+        The correlation of the latent variables of one item between arms.
+    items
+        The correlation of the latent variables of one arm between items.
+    all
+        The correlation between all latent variables.
     """
 
     p: Probabilities
@@ -33,19 +46,19 @@ class Copula(NamedTuple):
         fraction(self, "arms", "items", "all")
         if self.arms + self.items + self.all > 1.0:
             raise InvalidArgument(
-                "arms + items + all", "above 1", "the shares of variance add up to at most 1", "Copula"
+                "arms + items + all", "above 1", "give shares of variance that add up to at most 1", "Copula"
             )
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
         own = math.sqrt(max(0.0, 1.0 - self.arms - self.items - self.all))
-        seek(stream, t, _EVERYONE)
-        everyone = math.sqrt(self.all) * normal(stream)
+        seek(stream, t, _SHARED)
+        shared = math.sqrt(self.all) * normal(stream)
         at = 0
         for j in action:
             first, last = span(support, j)
             for o in range(last - first):
-                z = everyone
+                z = shared
                 if self.arms > 0.0:
                     seek(stream, t, _ITEMS + item(support, first, o))
                     z += math.sqrt(self.arms) * normal(stream)
@@ -63,10 +76,17 @@ class Copula(NamedTuple):
 
 @component
 class CommonShock(NamedTuple):
-    """Binary outcomes with exact marginals ``p`` that, in a share of the rounds, all hang on one uniform number.
+    """Binary outcomes with exact marginals ``p`` that, in a share of the rounds, all depend on one uniform number.
 
     With probability ``share`` a round is comonotone: ``X[j, i] = U < p[j, i]`` with one ``U`` for all arms and
-    items; otherwise all entries are independent. ``share=1`` is full dependence.
+    items; otherwise all entries are independent.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    share
+        The probability of a comonotone round; 1 is full dependence.
     """
 
     p: Probabilities
@@ -77,7 +97,7 @@ class CommonShock(NamedTuple):
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
         p = self.p.reshape(-1)
-        seek(stream, t, _EVERYONE)
+        seek(stream, t, _SHARED)
         shock = uniform(stream) < self.share
         common = uniform(stream)
         at = 0
@@ -95,10 +115,15 @@ class CommonShock(NamedTuple):
 
 @component
 class Comonotone(NamedTuple):
-    """Binary outcomes that hang on one uniform number an arm and round: items fully dependent, arms independent.
+    """Binary outcomes that depend on one uniform number per arm and round: items fully dependent, arms independent.
 
-    ``X[j, i] = U[j] < p[j, i]``. With equal parameters in a row the items of an arm are identical,
+    ``X[j, i] = U[j] < p[j, i]``. If the parameters of an arm are equal, its items are identical,
     ``X[j, i] = X[j]``: the construction of the lower bound in [MerlisMannor2019]_ (section Lower Bounds).
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
     """
 
     p: Probabilities

@@ -19,10 +19,17 @@ from superarm.support import Support
 
 @component
 class FreeSamples(NamedTuple):
-    """Another world that shows every arm ``n`` times before the first round, for nothing.
+    """Another environment that shows every arm ``n`` times before the first round, without regret.
 
-    So begins the cascading-bandits literature, [KvetonEtAl2015]_ (Algorithm 1, initialization): with ``n=1``, regret is
-    comparable with theirs. An ``Agent`` gets the same from ``problem.past(arms, outcomes)`` as its ``tally``.
+    The literature on cascading bandits starts this way, [KvetonEtAl2015]_ (Algorithm 1, initialization): with ``n=1``,
+    regret is comparable with theirs. For an ``Agent``, ``problem.past(arms, outcomes)`` as its ``tally`` does the same.
+
+    Parameters
+    ----------
+    environment
+        The environment to wrap.
+    n
+        How often every arm is shown.
     """
 
     environment: Environment
@@ -30,7 +37,9 @@ class FreeSamples(NamedTuple):
 
     def _check(self) -> None:
         if self.n < 1:
-            raise InvalidArgument("n", f"{self.n} is below 1", "give at least one sample, or the world itself")
+            raise InvalidArgument(
+                "n", f"{self.n} is below 1", "give n >= 1, or take the environment without FreeSamples"
+            )
 
     @property
     def partial(self) -> bool:
@@ -61,5 +70,5 @@ class FreeSamples(NamedTuple):
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float] | None:
-        """What the best batch is worth, if the world itself tells."""
+        """Bounds of the best expected reward, if the wrapped environment has them."""
         return traits.known_best(self.environment, problem)

@@ -21,16 +21,26 @@ class _Graph(NamedTuple):
 
 @component
 class IndependentCascade(_Graph):
-    r"""Influence that travels on: an active node activates each neighbour once, with the probability of their edge.
+    r"""The independent cascade: an active node tries to activate each neighbour once, with the probability of the edge.
 
-    ``p`` is a SciPy sparse matrix, (n_nodes, n_nodes): ``p[u, v]`` for the edge from u to v. A batch is a set of seeds;
-    every node that becomes active is observed, with the outcome of each edge that leaves it: arms are triggered. The
-    model of [KempeKleinbergTardos2003]_ with the feedback of [ChenEtAl2016]_ (section 4.2).
+    A batch is a set of seeds; every node that becomes active is observed, with the outcome of each edge that leaves it:
+    arms are triggered. The model of [KempeKleinbergTardos2003]_ with the feedback of [ChenEtAl2016]_ (section 4.2).
 
-    What a batch earns is its expected spread, the weight of the nodes that become active. It is exact on graphs with at
-    most ten uncertain edges; on larger ones it is the coverage of a fixed collection of ``samples`` reverse-reachable
-    sets at the true ``p``, drawn from ``seed``: the same for all policies, with a standard error of at most
-    ``W / (2 sqrt(samples))``, where W is the total weight. ``weights`` (n_nodes,) are the problem's, 1 by default.
+    The expected reward of a batch is its expected spread, the weight of the nodes that become active. It is exact on
+    graphs with at most ten uncertain edges. On larger ones it is estimated by a fixed collection of reverse-reachable
+    sets at the true ``p``, the same for all policies, with a standard error of at most ``W / (2 sqrt(samples))``, where
+    W is the total weight.
+
+    Parameters
+    ----------
+    p
+        A SciPy sparse matrix, (n_nodes, n_nodes): ``p[u, v]`` is the probability of the edge from u to v.
+    weights
+        The weights of the problem, (n_nodes,); 1 by default.
+    samples
+        How many reverse-reachable sets are drawn.
+    seed
+        From which seed they are drawn.
     """
 
     __slots__ = ()
@@ -66,7 +76,7 @@ class IndependentCascade(_Graph):
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float]:
-        """What the best seeds reach, at least and at most: greedy, and what is left to gain at each of its stages."""
+        """Lower and upper bound of the best spread: that of greedy, and the bound from the gains at its stages."""
         from scipy.sparse import csr_array
 
         table = csr_array((np.ones(len(self.held)), self.held, self.start), shape=(problem.n_arms, len(self.worth)))

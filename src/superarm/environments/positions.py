@@ -1,7 +1,7 @@
-"""Lists whose places matter: dependent clicks, and examination by position.
+"""Click models in which positions matter: dependent clicks, and examination by position.
 
-What a list is worth depends on the order of its arms, so these worlds say themselves what was earned; the reward of
-the problem (``Coverage`` or ``Linear``) is the learner's, and orders arms alike.
+The expected reward of a list depends on the order of its arms, so these environments define ``expected_reward``. The
+reward of the problem (``Coverage`` or ``Linear``) is used by the learner only; it ranks arms in the same way.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -15,32 +15,42 @@ from superarm.errors import InvalidArgument
 from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, item, rows, span
 
-_PLACES = 3 << 61  # where, in a round's stream, the chance of the places of a list begins; arms have those from 0 up
+_POSITIONS = 3 << 61
+"""The first index, in the stream of a round, of the numbers of positions; arms have the indices from 0 on."""
 
 
-def _falling(value: Any, name: str) -> Floats:
+def _parse_falling(value: Any, name: str) -> Floats:
     chances = np.atleast_1d(floats(value, name, low=0.0, high=1.0))
     if chances.ndim != 1 or not chances.size or (np.diff(chances) > 0.0).any():
-        raise InvalidArgument(name, "not a list that never rises", "give one probability a place, the first largest")
+        raise InvalidArgument(
+            name, "not a list of falling probabilities", "give one probability per position, the largest first"
+        )
     return chances
 
 
-Falling = Annotated[Any, _falling]
-"""A component's field of probabilities by place, from the top; the last holds for all further places."""
+Falling = Annotated[Any, _parse_falling]
+"""The type of a component's field of probabilities by position, from the top; the last holds for all further ones."""
 
 
 @component
 class DependentClick(NamedTuple):
-    r"""Several clicks: after a click at place n the user leaves, satisfied, with probability ``leave[n]``.
+    r"""The dependent-click model: after a click at position n the user leaves satisfied with probability ``leave[n]``.
 
-    A user examines the list from the top, clicks on each arm that attracts them (probability ``p[j, i]``), and reads on
-    unless they leave. What was examined is seen: a log of how far the user scrolled. The reward is the probability of
-    leaving satisfied,
+    A user examines the list from the top, clicks on each attractive arm (probability ``p[j, i]``), and reads on unless
+    they leave. What was examined is seen, as in a log of how far the user scrolled. The expected reward is the
+    probability of leaving satisfied,
 
     .. math:: 1 - \prod_n (1 - leave_n\, p_{a_n})
 
-    The dependent-click model of [GuoLiuWang2009]_, as a bandit [KatariyaEtAl2016]_. Differs: there, clicks alone are
-    logged and everything up to the last click counts as examined, which favours arms that were clicked last.
+    The model of [GuoLiuWang2009]_, as a bandit [KatariyaEtAl2016]_. Differs: there, only clicks are logged and
+    everything up to the last click counts as examined, which favours arms that were clicked last.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    leave
+        The probability of leaving after a click, by position from the top; must not rise.
     """
 
     p: Probabilities
@@ -57,7 +67,7 @@ class DependentClick(NamedTuple):
         for n in range(len(action)):
             first, last = span(support, action[n])
             flip_arm(support, p, action[n], t, stream, outcome, at)
-            seek(stream, t, _PLACES + n)
+            seek(stream, t, _POSITIONS + n)
             leave = self.leave[min(n, len(self.leave) - 1)]
             for o in range(last - first):
                 i = item(support, first, o)
@@ -84,7 +94,7 @@ class DependentClick(NamedTuple):
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float]:
-        """What the best list is worth, at least and at most: equal with one item, [KatariyaEtAl2016]_ (section 3)."""
+        """Lower and upper bound of the best expected reward; equal with one item, [KatariyaEtAl2016]_ (section 3)."""
         table = _table(self.p, problem)
         chance = self.leave[np.minimum(np.arange(problem.k), len(self.leave) - 1)]
         order = np.argsort(-(table @ problem.weights), kind="stable")[: problem.k]
@@ -95,15 +105,22 @@ class DependentClick(NamedTuple):
 
 @component
 class PositionBased(NamedTuple):
-    r"""Place n is examined with probability ``examine[n]``, whatever stands above it.
+    r"""The position-based model: position n is examined with probability ``examine[n]``, whatever is above it.
 
-    An arm that is examined attracts with probability ``p[j, i]``; what was examined is seen. The reward is the expected
-    number of clicks,
+    An arm that is examined attracts with probability ``p[j, i]``; what was examined is seen. The expected reward is the
+    expected number of clicks,
 
     .. math:: \sum_n examine_n\, p_{a_n}
 
-    The position-based model of [RichardsonDominowskaRagno2007]_, as a bandit [LagreeVernadeCappe2016]_. Differs: there,
-    whether a place was examined is not logged, only its chance is known.
+    The model of [RichardsonDominowskaRagno2007]_, as a bandit [LagreeVernadeCappe2016]_. Differs: there, whether a
+    position was examined is not logged; only the probability is known.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    examine
+        The probability of examination, by position from the top; must not rise.
     """
 
     p: Probabilities
@@ -119,7 +136,7 @@ class PositionBased(NamedTuple):
         for n in range(len(action)):
             first, last = span(support, action[n])
             flip_arm(support, p, action[n], t, stream, outcome, at)
-            seek(stream, t, _PLACES + n)
+            seek(stream, t, _POSITIONS + n)
             examine = self.examine[min(n, len(self.examine) - 1)]
             for o in range(last - first):
                 seen[at + o] = uniform(stream) < examine
@@ -140,16 +157,18 @@ class PositionBased(NamedTuple):
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float]:
-        """What the best list is worth: the best arms from the top."""
+        """The best expected reward, twice: it is attained by the best arms in falling order."""
         order = np.argsort(-(_table(self.p, problem) @ problem.weights), kind="stable")[: problem.k]
         most = float(self.expected_reward(problem.weights, problem.support, order, 1, 0.0))
         return most, most
 
 
 def _table(p: Floats, problem: Any) -> Floats:
-    """The parameters as (n_arms, n_items), where any k arms make a list."""
+    """The parameters as an array (n_arms, n_items); refuses action sets other than ``Subsets``."""
     if not problem.uniform:
-        raise InvalidArgument("target", "the best list is not known here", 'measure against "oracle", or take Subsets')
+        raise InvalidArgument(
+            "target", "the best list is known for Subsets only", 'take the target "oracle", or Subsets'
+        )
     table = np.zeros((problem.n_arms, problem.n_items))
     for j in range(problem.n_arms):
         first, last = span(problem.support, j)

@@ -16,10 +16,14 @@ class _Recording(NamedTuple):
 
 @component
 class Replay(_Recording):
-    """A recorded table played back: round ``t`` answers with ``table[(t - 1) % n_rounds]``.
+    """Outcomes from a recorded table: those of round ``t`` are ``table[(t - 1) % n_rounds]``.
 
-    ``table`` is (n_rounds, n_arms, n_items), or (n_rounds, n_entries) for a sparse problem; the true means are
-    the averages over the recording.
+    The true means are the averages over the table.
+
+    Parameters
+    ----------
+    table
+        Outcomes in [0, 1], (n_rounds, n_arms, n_items), or (n_rounds, n_entries) for a sparse problem.
     """
 
     __slots__ = ()

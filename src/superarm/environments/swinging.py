@@ -13,12 +13,21 @@ from superarm.support import Support, span
 
 @component
 class Swinging(NamedTuple):
-    r"""Independent binary outcomes whose parameters swing from ``p`` to ``other`` and back, in steps.
+    r"""Independent binary outcomes whose parameters move from ``p`` to ``other`` and back periodically, in steps.
 
     .. math:: p_{ij}(t) = p_{ij} + (other_{ij} - p_{ij})\,\frac{1 - \cos(2\pi\tau / period)}{2}, \qquad
               \tau = step\,\lfloor (t - 1) / step \rfloor
 
-    Within a step nothing changes, so that regret against the moving optimum asks the oracle once a step.
+    Parameters are constant within a step, so the moving optimum has to be found only once per step.
+
+    Parameters
+    ----------
+    p, other
+        The two tables of parameters, (n_arms, n_items) or sparse.
+    period
+        How many rounds it takes to return to ``p``.
+    step
+        How many rounds the parameters stay the same.
     """
 
     p: Probabilities
@@ -51,5 +60,5 @@ class Swinging(NamedTuple):
 
 @kernel
 def _share(period: float, step: int, t: int) -> float:
-    """How far the swing is from ``p`` to ``other``."""
+    """The weight of ``other`` in round ``t``, from 0 to 1."""
     return 0.5 * (1.0 - math.cos(2.0 * math.pi * (step * ((t - 1) // step)) / period))

@@ -19,8 +19,15 @@ class _Phases(NamedTuple):
 class Switching(_Phases):
     """Independent binary outcomes whose parameters change at known rounds: ``p[n]`` holds from round ``since[n]`` on.
 
-    ``p`` is (n_phases, n_arms, n_items), or (n_phases, n_entries) for a sparse problem; ``since`` increases from 1.
+    Parameters
+    ----------
+    p
+        The parameters of each phase, (n_phases, n_arms, n_items), or (n_phases, n_entries) for a sparse problem.
+    since
+        The first round of each phase, increasing from 1.
 
+    Examples
+    --------
     >>> environment = Switching([[[0.1], [0.9]], [[0.9], [0.1]]], since=[1, 100])
     >>> environment.means(99)[0, 0], environment.means(100)[0, 0]
     (np.float64(0.1), np.float64(0.9))

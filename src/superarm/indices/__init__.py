@@ -1,4 +1,7 @@
-"""How hopeful to be of one entry: indices."""
+"""Indices: rules that turn the statistics of one entry into an optimistic value.
+
+``base`` holds the family, ``traits`` its optional properties; every other file holds one index or two.
+"""
 
 from superarm.indices.base import Index, IndexHooks, level, score, unknown
 from superarm.indices.bernstein import Bernstein

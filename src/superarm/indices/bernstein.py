@@ -13,7 +13,7 @@ class Bernstein(NamedTuple):
     .. math:: q = \min\{1,\ mean + deviation\sqrt{2x} + 3x\}, \qquad x = \rho \log t / pulls
 
     Implements [MerlisMannor2019]_ (Algorithm 1, line 6); their constants are ``rho=3``, which gives
-    :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`. A smaller ``rho`` explores less and leaves the theorem.
+    :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`. A smaller ``rho`` explores less; the theorem does not cover it.
 
     >>> round(Bernstein().score(0.1, 0.3, Bernstein().level(1000.0, 100, 0.1), None), 6)
     0.191314

@@ -27,9 +27,9 @@ def upper_confidence(p: float, x: float) -> float:
 
     .. math:: q(p, x) = \max\{q \in [p, 1] : kl(p, q) \le x\}
 
-    Halley's iteration on kl(p, ·) - x, from a closed-form point above the root and kept inside the bracket
-    that its signs give. With d = q - p the divergence is -p log(1 + d/p) - (1-p) log(1 - d/(1-p)), whose
-    rounding error is of the order of d, so that the root is exact to the last places however small x is.
+    Halley's iteration on kl(p, ·) - x, which starts at a closed-form point above the root and is kept inside a bracket
+    of the root. With d = q - p the divergence is -p log(1 + d/p) - (1-p) log(1 - d/(1-p)), whose rounding error is of
+    the order of d, so that the root is accurate to the last digits however small x is.
     Implements [GarivierCappe2011]_ (KL-UCB, section 3).
 
     >>> round(upper_confidence(0.1, 0.05), 12)
@@ -84,13 +84,18 @@ def upper_relaxation(p: float, x: float) -> float:
 
 @component
 class KL(NamedTuple):
-    r"""The KL upper confidence bound: no radius is smaller at the same confidence for binary outcomes.
+    r"""The KL upper confidence bound: the inversion of Chernoff's bound for binary outcomes.
 
     .. math:: q = \max\{q : kl(mean, q) \le x\}, \qquad
               x = \frac{\rho \log t + c \log^+ \log t}{pulls}
 
-    Implements [GarivierCappe2011]_ for the semi-bandit. ``rho=1, c=3`` is their choice and superarm's default;
-    ``rho=3, c=0`` is the one of the theorem with explicit constants (``docs/theory``).
+    Implements [GarivierCappe2011]_ for the semi-bandit.
+
+    Parameters
+    ----------
+    rho, c
+        The constants of the level. ``rho=1, c=3`` is the choice of [GarivierCappe2011]_ and the default; ``rho=3, c=0``
+        is that of the theorem with explicit constants (``docs/theory``).
     """
 
     rho: float = 1.0
@@ -114,14 +119,13 @@ class KL(NamedTuple):
 
 @component
 class KLMoss(NamedTuple):
-    r"""The anytime minimax KL bound: exploration ends once an arm has had its fair share of the pulls.
+    r"""The anytime KL-MOSS bound: the level is 0 once an arm has had its share t k / n_arms of the pulls.
 
     .. math:: q = \max\{q : kl(mean, q) \le x\}, \qquad
               x = \log^+\Bigl(\frac{t}{pulls}\cdot\frac{k}{n\_arms}\Bigr) / pulls
 
-    After [AudibertBubeck2009]_ (MOSS) and [MenardGarivier2017]_ (kl-UCB++), with k arms a round.
-    Differs: no regret bound is known for it on semi-bandits; the width keeps the form
-    :math:`u\sqrt{p(1-p)} + v`.
+    After [AudibertBubeck2009]_ (MOSS) and [MenardGarivier2017]_ (kl-UCB++), with k arms per round.
+    Differs: no regret bound is known for it on semi-bandits; the width has the form :math:`u\sqrt{p(1-p)} + v`.
     """
 
     @property

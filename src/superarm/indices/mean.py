@@ -6,9 +6,9 @@ from superarm.streams import Stream
 
 @component
 class Mean(NamedTuple):
-    """The empirical mean, without hope: follow the leader, and the greedy part of epsilon-greedy.
+    """The empirical mean, without exploration: follow the leader, and the greedy part of epsilon-greedy.
 
-    The naive baseline of [AuerCesaBianchiFischer2002]_.
+    A baseline of [AuerCesaBianchiFischer2002]_.
     """
 
     @property

@@ -16,7 +16,7 @@ class BetaPosterior(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return "It samples every entry on its own, as if arms and items were independent; its analysis needs it."
+        return "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
@@ -32,19 +32,19 @@ class AnglePosterior(NamedTuple):
 
     .. math:: q = \sin^2\Bigl(\arcsin\sqrt{\tfrac{S + 3/8}{N + 3/4}} + \tfrac{Z}{2\sqrt N}\Bigr), \qquad Z \sim N(0, 1)
 
-    with the angle clipped to :math:`[0, \pi/2]`. The transform is [Anscombe1948]_'s; as a sampled index it is
+    with the angle clipped to :math:`[0, \pi/2]`. The transform is that of [Anscombe1948]_; as a sampled index it is
     superarm's own, without a regret bound. Here the level of an arm is its number of pulls.
     """
 
     @property
     def caveat(self) -> str:
-        return "It samples every entry on its own, as if arms and items were independent."
+        return "It samples every entry independently, as if arms and items were."
 
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         centre = math.asin(math.sqrt((mean * level + 0.375) / (level + 0.75)))
-        root = math.sqrt(level) if level > 0.0 else 1.0  # at level 0 nothing was seen, and the score is not used
+        root = math.sqrt(level) if level > 0.0 else 1.0  # at level 0 nothing was seen; the score is not used
         angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(stream) / root))
         return math.sin(angle) ** 2

@@ -1,18 +1,18 @@
-"""What an index says of itself beyond the protocol, with one accessor for each: see ``IndexHooks``."""
+"""Optional properties of indices, one accessor for each: see ``IndexHooks``."""
 
 from superarm.indices.base import Index
 
 
 def monotone(index: Index) -> bool:
-    """Whether scores grow with the level, and levels with t and not with pulls; False unless the index says so."""
+    """Whether scores grow with the level, and levels with t and not with pulls; False by default."""
     return bool(getattr(index, "monotone", False))
 
 
 def unclipped(index: Index) -> bool:
-    """Whether scores may lie above 1; False unless the index says so."""
+    """Whether scores may exceed 1; False by default."""
     return bool(getattr(index, "unclipped", False))
 
 
 def caveat(index: Index) -> str:
-    """What the index assumes that may not hold; empty unless the index says so."""
+    """What the index assumes that may not hold; empty by default."""
     return str(getattr(index, "caveat", ""))

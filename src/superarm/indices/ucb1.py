@@ -12,9 +12,9 @@ class UCB1(NamedTuple):
 
     .. math:: q = mean + \sqrt{x / 2}, \qquad x = \rho \log(t - 1) / pulls
 
-    Implements [KvetonEtAl2015]_ (section 4.1); ``rho=3`` gives their :math:`\sqrt{1.5\log(t-1)/N}`. It may lie above 1,
-    which orders arms before they are known: only for oracles that rank arms (``TopArms``). :class:`Hoeffding` is the
-    same, clipped, with log t. In the first round the logarithm counts as 0.
+    Implements [KvetonEtAl2015]_ (section 4.1); ``rho=3`` gives their :math:`\sqrt{1.5\log(t-1)/N}`. The score may
+    exceed 1, so that arms with few pulls are still ordered: only for oracles that rank arms (``TopArms``).
+    :class:`Hoeffding` is the same, clipped, with log t. In the first round the logarithm is taken as 0.
 
     >>> round(UCB1().score(0.1, 0.3, UCB1().level(1000.0, 101, 0.1), None), 6)
     0.183113

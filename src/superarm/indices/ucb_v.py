@@ -12,9 +12,16 @@ class UCBV(NamedTuple):
 
     .. math:: q = \min\{1,\ mean + deviation\sqrt{2x} + 3cx\}, \qquad x = \zeta \log t / pulls
 
-    Implements [AudibertMunosSzepesvari2009]_ (UCB-V). ``zeta=1, c=1/6`` is the tuned choice that works in
-    practice; ``zeta=3, c=1`` is :class:`Bernstein` with the constants of BC-UCB.
+    Implements [AudibertMunosSzepesvari2009]_ (UCB-V).
 
+    Parameters
+    ----------
+    zeta, c
+        The constants of the radius. The default ``zeta=1, c=1/6`` is smaller than what the theorem needs; ``zeta=3,
+        c=1`` is :class:`Bernstein` with the constants of BC-UCB.
+
+    Examples
+    --------
     >>> UCBV(3, 1).score(0.1, 0.3, 0.01, None) == UCBV(1, 1).score(0.1, 0.3, 0.01, None)
     True
     """

@@ -1,4 +1,8 @@
-"""What a batch is worth: rewards."""
+"""Rewards: functions from a batch and its parameters to a number, defined item by item.
+
+``base`` holds the family and the only loops over items; ``coverage``, ``logistic``, ``linear``, ``conjunctive`` and
+``spread`` hold the rewards.
+"""
 
 from superarm._renamed import old_names
 from superarm.rewards.base import (

@@ -7,15 +7,15 @@ from superarm.rewards.base import Smoothness
 
 @component
 class Conjunctive(NamedTuple):
-    r"""All arms of the batch must work: the conjunctive cascade.
+    r"""The probability that all arms of the batch work: the conjunctive cascade.
 
     .. math:: r_i(A; q) = \prod_{j \in A} q_{ij}
 
-    The state of an item is its weight times the probability that all arms so far work. A further arm takes worth
-    away, so that only batches of one size compare: all action sets list complete batches, and all oracles fill them.
-    With one item the arms with the largest parameters are the best batch of a matroid (``TopArms``, ``Greedy``).
+    The state of an item is its weight times the probability that all arms so far work. Each further arm lowers the
+    value, so that only batches of one size can be compared: all action sets list complete batches, and all oracles fill
+    them. With one item, the arms with the largest parameters are the best batch of a matroid (``TopArms``, ``Greedy``).
     A monotone Boolean function of the outcomes: :math:`\gamma_\infty = 1` and :math:`\gamma_g = 1/2` exactly, for every
-    batch size (``docs/theory``). Combinatorial cascading bandits, [KvetonEtAl2015b]_.
+    batch size (``docs/theory``). The reward of combinatorial cascading bandits, [KvetonEtAl2015b]_.
     """
 
     @property

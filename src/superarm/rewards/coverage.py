@@ -7,7 +7,7 @@ from superarm.rewards.base import Smoothness
 
 @component
 class Coverage(NamedTuple):
-    r"""Probabilistic maximum coverage (PMC): an item counts once some arm of the batch covers it.
+    r"""Probabilistic maximum coverage (PMC): an item counts if at least one arm of the batch covers it.
 
     .. math:: r_i(A; q) = 1 - \prod_{j \in A}(1 - q_{ij})
 
@@ -31,7 +31,7 @@ class Coverage(NamedTuple):
 
     @property
     def gains_shrink(self) -> bool:
-        return True  # a state only shrinks, and products and sums of floats that are not negative follow
+        return True  # states never grow, and rounded products and sums of nonnegative floats are monotone
 
     def start(self, weight: float) -> float:
         return weight

@@ -51,15 +51,22 @@ class Linear(NamedTuple):
 
 @component
 class ClippedLinear(NamedTuple):
-    r"""A sum of clipped lines: the two examples of the paper's introduction.
+    r"""A sum of clipped linear functions: the two examples of the paper's introduction.
 
     .. math:: r_i(A; q) = \sum_{j \in A} \max\{0, \min\{1, slope\,(q_{ij} - shift)\}\}
 
     ``ClippedLinear(c)`` is :math:`\sum\min\{c\mu, 1\}`, ``ClippedLinear(c, 0.5)`` its translate
-    :math:`\sum\max\{\min\{c(\mu - 1/2), 1\}, 0\}`: the same Lipschitz constant, but the first is steep only
+    :math:`\sum\max\{\min\{c(\mu - 1/2), 1\}, 0\}`. Both have the same Lipschitz constant, but the first is steep only
     where parameters are easy to estimate. Modular, monotone, not differentiable at its two kinks.
     :math:`\gamma_\infty = slope` and :math:`\gamma_g = slope\sqrt{k\,\max_x x(1-x)}`, the maximum over the x where
-    the line is not clipped. Implements [MerlisMannor2019]_ (section Introduction).
+    the function is not clipped. Implements [MerlisMannor2019]_ (section Introduction).
+
+    Parameters
+    ----------
+    slope
+        The slope where the function is not clipped.
+    shift
+        The parameter from which on the function is positive.
     """
 
     slope: float

@@ -8,7 +8,7 @@ from superarm.arrays import Floats
 from superarm.parameters import positive
 from superarm.rewards.base import Smoothness
 
-# (1 - e^-q) / q on [0, 1], by interpolation in Chebyshev's nodes (after [Trefethen2013]_, chapter 5).
+# (1 - e^-q) / q on [0, 1], by interpolation at Chebyshev nodes (after [Trefethen2013]_, chapter 5).
 _C0, _C1, _C2, _C3 = 1.0, -0.4999999999999964, 0.1666666666664944, -0.041666666663443576
 _C4, _C5, _C6 = 0.008333333302138762, -0.0013888887104824001, 0.0001984120502317959
 _C7, _C8, _C9 = -2.4800032289946006e-05, 2.753231109497008e-06, -2.7289403227036547e-07
@@ -16,8 +16,8 @@ _C10, _C11 = 2.3200975871202737e-08, -1.3221480811326931e-09
 
 
 @inlined
-def _fall(q: float) -> float:
-    r""":math:`1 - e^{-q}` for q in [0, 1], to 3e-16 of itself; a call of ``exp`` breaks vectors."""
+def _one_minus_exp(q: float) -> float:
+    r""":math:`1 - e^{-q}` for q in [0, 1], to a relative 3e-16; a call of ``exp`` would not be vectorised."""
     high = _C6 + q * (_C7 + q * (_C8 + q * (_C9 + q * (_C10 + q * _C11))))
     return q * (_C0 + q * (_C1 + q * (_C2 + q * (_C3 + q * (_C4 + q * (_C5 + q * high))))))
 
@@ -32,6 +32,11 @@ class Logistic(NamedTuple):
     is concave on :math:`[0, \infty)`. Implements [MerlisMannor2019]_ (section Preliminaries). Differs: the
     paper's :math:`\gamma_\infty = 1/4` is attained only if :math:`0 \le \log c \le k`, and its
     :math:`\gamma_g = \frac14\sqrt{1 + \log c}` is a bound only for :math:`c \ge 0.485`; here both are exact.
+
+    Parameters
+    ----------
+    c
+        The value without any arm is 1 / (1 + c).
     """
 
     c: float = 1.0
@@ -61,7 +66,7 @@ class Logistic(NamedTuple):
         return weight / (1.0 + state)
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
-        fall = _fall(q)
+        fall = _one_minus_exp(q)
         return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
 
     def derivative(self, weight: float, state: float, q: float) -> float:

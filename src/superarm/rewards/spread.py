@@ -11,15 +11,21 @@ from superarm.rewards.coverage import Coverage
 
 @component
 class Spread(NamedTuple):
-    r"""The expected weight of the nodes that seeds activate, where influence travels on along the edges of a graph.
+    r"""The expected weight of the nodes that seeds activate in the independent cascade model on a graph.
 
     .. math:: \sigma(S; q) = \sum_v w_v\, P\{v \text{ is reached from } S\}
 
     Arms and items are the nodes; the entries of an arm are the edges that leave it. ``value`` is the mean over
-    ``simulations`` worlds, the same ones for all batches and parameters; ``IMM`` maximises. Not a sum over items of
-    their own stories: start, join and lift tell of direct influence alone, which is what oracles that add up gains see,
-    so that they promise nothing here (``submodular`` is False, though spread itself is submodular). On a bipartite
-    graph with weights on the far side it is ``Coverage``. [KempeKleinbergTardos2003]_ (section 2).
+    ``simulations`` simulated cascades, with the same random numbers for all batches and parameters; ``IMM`` maximises
+    it. The reward is not a sum over items: ``start``, ``join`` and ``item_gain`` describe direct influence only, and so
+    do the gains that other oracles add up. They have no guarantee here, so ``submodular`` is False, although spread
+    itself is submodular. On a bipartite graph with weights on the targets only, it is ``Coverage``.
+    [KempeKleinbergTardos2003]_ (section 2).
+
+    Parameters
+    ----------
+    simulations
+        How many cascades ``value`` averages over.
     """
 
     simulations: int = 200
@@ -60,5 +66,5 @@ class Spread(NamedTuple):
 
     @interpreted
     def smoothness(self, k: int) -> Smoothness:
-        """Of direct influence; of the spread no constant is known that does not grow with the graph."""
+        """The smoothness of direct influence; for spread, no constant is known that does not grow with the graph."""
         return Smoothness(1.0, 0.5, math.nan)
