@@ -107,7 +107,7 @@ def test_every_policy_and_search_fills_its_batch(kind, seed):
         problem, p, candidates = problems(rng, kind, reward)
         allowed = feasible(problem, candidates)
         tally = from_prior(problem.support, p, 4)
-        current = Round(9, tally, candidates._replace(pulls=tally.pulls + candidates.counts))
+        current = Round(9, tally, candidates._replace(counts=tally.pulls + candidates.counts))
         for policy in filter(None, (fitted(policy, problem) for policy in POLICIES)):
             memory = prepare(policy, problem, tally)
             action = choose(policy, problem, current, memory, new_stream(np.random.SeedSequence(seed)))

@@ -58,12 +58,12 @@ class LocalSearch(NamedTuple):
     def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
         action = maximize(self.start, problem, q, candidates, stream)
+        if len(action) == 0:
+            return chosen[:0]
         chosen[: len(action)] = action
         for _ in range(self.rounds):
             if not _exchange(problem, q, candidates, chosen[: len(action)], self.step):
                 break
-        if len(action) == 0:
-            return chosen[:0]
         return chosen[: grow(problem, q, candidates, chosen, len(action))]
 
     @interpreted
