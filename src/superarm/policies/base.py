@@ -6,6 +6,8 @@ A policy sees the problem and the tally, never the environment. ``prepare`` deri
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from superarm._jit import kernel, lean, verb
 from superarm.actions import Actions, cover
 from superarm.arrays import Ints
@@ -100,7 +102,9 @@ def any_unsampled(candidates: Candidates) -> bool:
 
 @kernel
 def first_batch(actions: Actions, candidates: Candidates) -> Ints:
-    """A batch with as many unsampled arms as possible; empty if no playable batch contains one."""
+    """A batch with as many unsampled arms as possible; empty if there are none, or no playable batch contains one."""
+    if not any_unsampled(candidates):
+        return np.empty(0, np.int64)
     action = cover(actions, candidates)
     for j in action:
         if candidates.counts[j] == 0.0:

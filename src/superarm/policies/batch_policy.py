@@ -10,7 +10,7 @@ from superarm.intake import Exact
 from superarm.oracles import Guarantee
 from superarm.oracles.gains import before
 from superarm.policies import traits
-from superarm.policies.base import Round, any_unsampled, first_batch
+from superarm.policies.base import Round, first_batch
 from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
 from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
@@ -45,10 +45,9 @@ class BatchPolicy(NamedTuple):
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> Ints:
-        if any_unsampled(current.candidates):
-            action = first_batch(problem.actions, current.candidates)
-            if len(action) > 0:
-                return action
+        action = first_batch(problem.actions, current.candidates)
+        if len(action) > 0:
+            return action
         return _grow(self.hope, problem, current, memory.mean)
 
     def learn(

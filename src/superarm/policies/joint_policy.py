@@ -7,7 +7,7 @@ from superarm.indices import Index, monotone
 from superarm.intake import Exact, Intake
 from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.parameters import positive
-from superarm.policies.base import Round, any_unsampled, first_batch
+from superarm.policies.base import Round, first_batch
 from superarm.policies.dependence import Dependence, dependence, effects, observe
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm, update_estimates
 from superarm.problem import Problem
@@ -62,10 +62,9 @@ class JointPolicy(NamedTuple):
         return Learnt(estimate_arms(problem, tally), dependence(problem, tally))
 
     def choose(self, problem: Problem, current: Round, memory: Learnt, stream: Stream) -> Ints:
-        if any_unsampled(current.candidates):
-            action = first_batch(problem.actions, current.candidates)
-            if len(action) > 0:
-                return action
+        action = first_batch(problem.actions, current.candidates)
+        if len(action) > 0:
+            return action
         leader = maximize(self.oracle, problem, memory.estimates.mean, current.candidates, stream)
         weights = _met_by_the_last(problem, memory.estimates.mean, leader)
         eta = effects(problem, memory.seen, weights, self.pooled, self.own)

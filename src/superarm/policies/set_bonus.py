@@ -13,7 +13,7 @@ from superarm.oracles import Guarantee
 from superarm.oracles.default import MAX_ENUMERATED_BATCHES
 from superarm.oracles.gains import gains
 from superarm.parameters import nonnegative
-from superarm.policies.base import Round, any_unsampled, first_batch
+from superarm.policies.base import Round, first_batch
 from superarm.policies.scoring import estimate_all, update_estimates
 from superarm.policies.set_search import Ascent, SetSearch, search, suitable
 from superarm.problem import Problem
@@ -63,10 +63,9 @@ class SetBonus(NamedTuple):
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: Sums, stream: Stream) -> Ints:
-        if any_unsampled(current.candidates):
-            action = first_batch(problem.actions, current.candidates)
-            if len(action) > 0:
-                return action
+        action = first_batch(problem.actions, current.candidates)
+        if len(action) > 0:
+            return action
         worth = gains(problem, initial_states(problem.reward, problem.terms), memory.mean, current.candidates)
         f = math.log(current.t)
         if current.t > 2:

@@ -10,6 +10,7 @@ from superarm import theory
 from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
 from superarm.environments import Comonotone, has_own_reward
+from superarm.environments.traits import partial
 from superarm.errors import SuperarmError
 from superarm.experiments.spec.claim_kinds import BOUNDS
 from superarm.simulation import Instance
@@ -66,7 +67,7 @@ def _find_gaps(key: _ByIdentity) -> Any:
 
 def _observes_batch(instance: Instance) -> bool:
     """Whether feedback shows exactly the arms of the batch, as the theorems assume."""
-    return not getattr(instance.environment, "partial", False) and not has_own_reward(instance.environment)
+    return not partial(instance.environment) and not has_own_reward(instance.environment)
 
 
 def _is_lower_bound_instance(instance: Instance) -> bool:

@@ -8,6 +8,7 @@ from superarm.describe import build, describe
 from superarm.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec import resolve
 from superarm.experiments.spec.sweeps import Case, KeyPath, expand
+from superarm.policies.traits import is_policy
 from superarm.simulation.instances import Instance
 
 
@@ -26,7 +27,7 @@ def check_section(kind: str, section: Mapping[str, Any]) -> None:
 def _is_object(kind: str, entry: Any) -> bool:
     if kind == "instances":
         return isinstance(entry, Instance)
-    return callable(getattr(entry, "choose", None)) and not isinstance(entry, type)
+    return is_policy(entry)
 
 
 def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
