@@ -1,4 +1,4 @@
-"""The commands of the service. Heavy imports stand inside, so that ``--help`` answers at once."""
+"""The commands of the service. Heavy imports are inside of the functions, so that ``--help`` answers at once."""
 
 import contextlib
 from collections.abc import Iterator
@@ -29,9 +29,19 @@ def _reading(db: str) -> Iterator[Any]:
 @_DB
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
 @click.option("--port", default=8000, show_default=True, help="Port to listen on.")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL).")
 @click.option(
-    "--rate", "per_second", type=click.FloatRange(min=0.1), default=None, help="Requests a second and key; no limit."
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes; more need PostgreSQL.",
+)
+@click.option(
+    "--rate",
+    "per_second",
+    type=click.FloatRange(min=0.1),
+    default=None,
+    help="Requests per second and key; no limit by default.",
 )
 @click.option(
     "--max-body",
@@ -39,7 +49,7 @@ def _reading(db: str) -> Iterator[Any]:
     type=click.IntRange(min=1024),
     default=8 * 1024 * 1024,
     show_default=True,
-    help="Bytes of one request at most.",
+    help="The largest request body, in bytes.",
 )
 @click.option(
     "--snapshot-every",
@@ -48,10 +58,10 @@ def _reading(db: str) -> Iterator[Any]:
     show_default=True,
     help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
 )
-@click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Answer its calls as well.")
+@click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
 @click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 def serve(db: str, host: str, port: int, workers: int, compat: str | None, **limits: Any) -> None:
-    """Serve decisions over HTTP; nothing that was acknowledged is lost."""
+    """Serve decisions over HTTP. Nothing that was acknowledged is lost."""
     from superarm.service.http.service import ServiceLimits
     from superarm.service.server import serve as run
 
@@ -66,7 +76,7 @@ def serve(db: str, host: str, port: int, workers: int, compat: str | None, **lim
     help="Rebuild snapshots that disagree with the log, which itself is never changed; no service may run.",
 )
 def verify(db: str, repair: bool) -> None:
-    """Check the log, and that the counters equal the fold of it, bit for bit."""
+    """Check the log, and that the counters follow from it, bit for bit."""
     from superarm.service.storage.verify import repair as rebuild
     from superarm.service.storage.verify import verify as check
 
@@ -92,8 +102,8 @@ def verify(db: str, repair: bool) -> None:
 @click.command()
 @_DB
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--tenant", default=None, help="Of one tenant only.")
-@click.option("--problem", default=None, help="Of one problem only.")
+@click.option("--tenant", default=None, help="Only the decisions of this tenant.")
+@click.option("--problem", default=None, help="Only the decisions of this problem.")
 def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
     from superarm.service.storage.tables import export as write
@@ -136,7 +146,7 @@ def backup(db: str, target: Path) -> None:
 
 @click.group()
 def keys() -> None:
-    """Keys with scopes and tenants."""
+    """Create, list and revoke keys, which have a tenant and scopes."""
 
 
 @keys.command("create")
@@ -151,9 +161,9 @@ def keys() -> None:
     show_default=True,
     help="What it may do; may be given several times.",
 )
-@click.option("--note", default="", help="For people.")
+@click.option("--note", default="", help="A note for people, shown by list.")
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
-    """Make a key and show it, this once."""
+    """Create a key and show it, once."""
     from superarm.service.http.auth import make_key
     from superarm.service.server import open_store
 

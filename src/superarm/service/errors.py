@@ -1,10 +1,10 @@
-"""What the service says when it does not do what it was asked: a status, a code and a sentence."""
+"""Errors that the service answers a request with: an HTTP status, a code and a sentence."""
 
 from superarm.errors import SuperarmError
 
 
 class RequestError(SuperarmError):
-    """A request that changed nothing: ``status`` and ``code`` for programs, the message for people."""
+    """A request was refused and changed nothing: ``status`` and ``code`` for programs, the message for people."""
 
     def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ def unknown(what: str, name: str) -> RequestError:
 
 
 def conflict(message: str) -> RequestError:
-    """409: what was said first stands."""
+    """409: the request contradicts an earlier one, which remains valid."""
     return RequestError(409, "conflict", message)
 
 

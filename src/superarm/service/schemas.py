@@ -1,4 +1,4 @@
-"""Requests and answers of the HTTP interface."""
+"""The bodies and replies of the HTTP interface."""
 
 from typing import Annotated, Any, Literal
 
@@ -27,11 +27,11 @@ Arms = Annotated[list[Name], Meta(max_length=MAX_ARMS)]
 
 
 class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a client sends: unknown fields are refused."""
+    """A request body; unknown fields are refused."""
 
 
 class SlotBody(Body, frozen=True):
-    """A named place of the slate, and the arms that may not stand there."""
+    """A named slot of the slate, and the arms that it may not hold."""
 
     id: Name
     excluded: Arms = field(default_factory=list)
@@ -124,7 +124,7 @@ class PastBody(Body, frozen=True):
 
 
 class PolicyChange(Body, frozen=True):
-    """A policy by its name, with its numbers; without a name, numbers of the policy there is.
+    """A policy by its name, with its parameters; without a name, parameters of the current policy.
 
     ``window`` and ``half_life`` as in the settings of a problem; null takes one away.
     """
@@ -167,7 +167,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
 
 
 class DecisionsReply(Struct, frozen=True):
-    """Several decisions, in the order asked; a refusal stands in its place."""
+    """Several decisions, in the order of the requests; an error takes the place of a decision that was refused."""
 
     decisions: list[Any]
 
@@ -197,7 +197,7 @@ class ArmRow(Struct, frozen=True):
 
 
 class ProblemReply(Struct, frozen=True):
-    """A problem as it stands."""
+    """The current state of a problem."""
 
     name: str
     n_arms: int
@@ -225,7 +225,7 @@ class NamesReply(Struct, frozen=True):
 
 
 class VersionsReply(Struct, frozen=True):
-    """All versions of the settings; the last is in force."""
+    """All versions of the settings; the last one is the current one."""
 
     versions: list[Settings]
 

@@ -1,4 +1,4 @@
-"""The numbers behind the page."""
+"""The numbers that the page shows."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ def learning(history: History) -> Verdict:
             "Too early", f"{sum(p.n for p in parts)} finished", "Needs a few more finished decisions.", "open"
         )
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]))
-    meaning = "Reward a decision, last quarter minus first quarter, with its 95 % interval."
+    meaning = "Reward per decision, last quarter minus first quarter, with its 95 % interval."
     return _judge(gained, meaning, ("Yes", "Level", "Falling"))
 
 
@@ -45,7 +45,7 @@ def against_baseline(history: History, mode: str) -> Verdict:
         said = "Decisions made in mode apprentice or logging_only, with a baseline, are what it is compared with."
         now = "only the baseline is shown" if mode != "online" else "no decision with a baseline"
         return Verdict("Unknown", now, said, "open")
-    meaning = f"Reward a decision, {policy.n} of the policy minus {baseline.n} of the baseline, with its 95 % interval."
+    meaning = f"Reward per decision, {policy.n} of the policy minus {baseline.n} of the baseline, with a 95 % interval."
     return _judge(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
 
 

@@ -1,4 +1,4 @@
-"""The page, section by section. Everything that changes stands in an element with ``data-live``."""
+"""The page, section by section. What changes is inside elements with ``data-live``."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,16 +12,13 @@ from superarm.service.console.view import View, section
 from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
 
-_CREATE = """curl -X PUT --json '{"arms": ["ad-1", "ad-2", "ad-3"], "items": ["sport", "news"], "k": 2}' \\
-  localhost:8000/v1/problems/ads"""
-
 
 class Health(NamedTuple):
-    """How the process is doing."""
+    """The state of the process."""
 
     ready: bool
     queue: int
-    waiting: int
+    pending: int
     worker: str
 
 
@@ -78,7 +75,7 @@ def nothing_yet(keyed: bool) -> bytes:
 
 
 class PageData(NamedTuple):
-    """What is to be seen: ``found`` is the decision that was looked for, or a word on why there is none."""
+    """What the page shows; ``found`` is the decision that was searched for, or a sentence on why there is none."""
 
     view: View
     learner: ProblemState
@@ -175,10 +172,10 @@ def _tile(question: str, verdict: Verdict) -> Html:
 
 def _health(learner: ProblemState, health: Health) -> Verdict:
     limit = learner.settings.max_pending
-    words = f"{health.waiting:,} pending of at most {limit:,}; {health.queue} in the write queue"
+    words = f"{health.pending:,} pending of at most {limit:,}; {health.queue} in the write queue"
     if not health.ready:
         return Verdict("Stopping", words, "Decisions are refused.", "bad")
-    if health.waiting >= limit:
+    if health.pending >= limit:
         return Verdict("Full", words, "New decisions are refused (429) until feedback comes or windows end.", "bad")
     finished = learner.history.expired + learner.history.complete
     share = learner.history.expired / finished if finished else 0.0
@@ -204,7 +201,7 @@ def _rewards(learner: ProblemState) -> Html:
     )
     return section(
         "rewards",
-        "Reward a decision",
+        "Reward per decision",
         svg.rewards(wide, k * history.length),
         keys,
         note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
@@ -214,12 +211,12 @@ def _rewards(learner: ProblemState) -> Html:
 def _feedback(learner: ProblemState, health: Health) -> Html:
     history = learner.history
     counts = (
-        ("complete", history.complete, "decisions that were told everything"),
+        ("complete", history.complete, "decisions with all their feedback"),
         ("expired", history.expired, "windows that ended before all of it came"),
         ("late", history.late, "feedback after the window"),
-        ("repeated", history.repeated, "told before, equal; changed nothing"),
-        ("conflicting", history.conflicting, "told before, otherwise; refused"),
-        ("pending", health.waiting, "decisions that wait"),
+        ("repeated", history.repeated, "equal to earlier feedback; changed nothing"),
+        ("conflicting", history.conflicting, "different from earlier feedback; refused"),
+        ("pending", health.pending, "decisions that await feedback"),
     )
     cells = [tag("div", tag("dt", name), tag("dd", n, tag("span", said, class_="note"))) for name, n, said in counts]
     note = "Repeated and conflicting feedback is counted by the worker that got it."

@@ -1,4 +1,4 @@
-"""The page's routes: itself, its style and script, a stream that says when it is out of date, and a key in a cookie."""
+"""The routes of the console: the page, its style and script, a stream of updates, log-in and log-out."""
 
 import asyncio
 import re
@@ -77,11 +77,11 @@ class Console:
         try:
             who = self._who(headers)
             body = await self._render(who, scope["query_string"])
-        except RequestError as refusal:
-            if refusal.status not in (401, 403):
-                return await _send(send, refusal.status, page.document("superarm", tag("p", refusal.message)))
-            words = refusal.message if refusal.status == 403 or b"cookie" in headers else ""
-            return await _send(send, refusal.status, page.login(words))
+        except RequestError as error:
+            if error.status not in (401, 403):
+                return await _send(send, error.status, page.document("superarm", tag("p", error.message)))
+            words = error.message if error.status == 403 or b"cookie" in headers else ""
+            return await _send(send, error.status, page.login(words))
         return await _send(send, 200, body)
 
     async def _render(self, who: Any, query: bytes) -> bytes:
@@ -96,9 +96,9 @@ class Console:
         view = view._replace(problem=chosen)
         learner.history.flush(learner.problem)
         arms = await asyncio.to_thread(overview, learner, learner.tally, view.ordering)
-        waiting = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
+        pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         health = Health(
-            coordinator.ready, coordinator.writer.depth if coordinator.ready else 0, waiting, self._service.store.worker
+            coordinator.ready, coordinator.writer.depth if coordinator.ready else 0, pending, self._service.store.worker
         )
         found = await self._find_decision(who.tenant, view)
         return page.page(names, PageData(view, learner, health, arms, found), bool(who.key))
@@ -108,16 +108,16 @@ class Console:
             return None
         try:
             record = await self._service.coordinator.record((tenant, view.decision))
-        except RequestError as refusal:
-            return refusal.message
+        except RequestError as error:
+            return error.message
         return record if record.asked.problem == view.problem else f"It belongs to problem {record.asked.problem!r}."
 
     async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        """Server-sent events: one whenever the log has grown, at most one a second."""
+        """Server-sent events: one whenever the log has grown, at most one per second."""
         try:
             self._who(headers)
-        except RequestError as refusal:
-            return await _send(send, refusal.status, refusal.message.encode(), b"text/plain; charset=utf-8")
+        except RequestError as error:
+            return await _send(send, error.status, error.message.encode(), b"text/plain; charset=utf-8")
         kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         gone = asyncio.ensure_future(receive())
@@ -143,9 +143,9 @@ class Console:
         key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
         try:
             permit(authenticate(self._service, headers, key), "read")
-        except RequestError as refusal:
-            return await _send(send, refusal.status, page.login(refusal.message))
-        key = key if _KEY.fullmatch(key) else ""  # without keys anything is admitted, and a cookie takes not everything
+        except RequestError as error:
+            return await _send(send, error.status, page.login(error.message))
+        key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return await _redirect(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
 

@@ -11,7 +11,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
 
 
 def rewards(stretches: Sequence[Stretch], length: int) -> Html:
-    """Reward a decision over time: the policy's with its band, and the baseline's."""
+    """Reward per decision over time: the policy's with its band, and the baseline's."""
     policy = [mean_interval(stretch.policy) for stretch in stretches]
     baseline = [mean_interval(stretch.baseline) for stretch in stretches]
     known = [m for m in (*policy, *baseline) if m is not None]
@@ -35,7 +35,7 @@ def rewards(stretches: Sequence[Stretch], length: int) -> Html:
         for v in scale
     ]
     total = sum(s.policy.n + s.baseline.n for s in stretches)
-    words = f"Reward a decision of {total} finished decisions, in stretches of {length} rounds"
+    words = f"Reward per decision of {total} finished decisions, in stretches of {length} rounds"
     return tag(
         "svg",
         tag("title", words),

@@ -1,4 +1,4 @@
-"""One decision and what became of it: a fold of its events, without I/O, clock or settings."""
+"""The record of one decision: what its events so far come to."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,10 +15,11 @@ Row = tuple[float, ...]
 
 
 class DecisionRecord(Struct, frozen=True, gc=False):
-    """A decision as it stands: ``rows`` holds one value per item for each arm of ``action``, None if nothing is known.
+    """The current state of a decision.
 
-    ``closed`` is "" while feedback is awaited, then "complete", "expired" or "unshown". ``widths`` are how many items
-    each arm of ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
+    ``rows`` holds one value per item for each arm of ``action``, None if nothing is known. ``closed`` is "" while
+    feedback is awaited, then "complete", "expired" or "unshown". ``widths`` are how many items each arm of ``action``
+    has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
     """
 
     asked: Asked

@@ -1,6 +1,6 @@
-"""What happened, as it stands in the log: frozen, JSON, complete.
+"""Events: the lines of the log, frozen and encoded as JSON.
 
-The log is the truth. An event holds all that its effect depends on, so that a replay never decides again, never
+The log is authoritative. An event holds all that its effect depends on, so that a replay never decides again, never
 consults the clock, and never asks which settings were in force. Arms and items are numbers: they are only ever
 appended. ``at`` is wall-clock milliseconds, for people; no effect depends on it.
 """

@@ -1,4 +1,4 @@
-"""The semantics of feedback: a record and a request give an event, nothing, or a refusal. Pure."""
+"""The rules of feedback: from a record and a request to an event, to nothing, or to an error."""
 
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, expand_units, widths_of
 from superarm.service.domain.events import ALL, Activated, Expired, Told, Unit
@@ -33,15 +33,15 @@ def feedback(
         if given.setdefault((arm, item), value) != value:
             raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
         row = rows.get(arm)
-        stands = PENDING if row is None else row[item]
-        if record.closed and stands in (PENDING, DEFAULTED):
+        known = PENDING if row is None else row[item]
+        if record.closed and known in (PENDING, DEFAULTED):
             is_late = True
-            stands = late.get((arm, item), PENDING)
-            if stands == value and learn:
-                stands = PENDING  # it was only logged; now it is learnt
-        if stands == value:
+            known = late.get((arm, item), PENDING)
+            if known == value and learn:
+                known = PENDING  # it was only logged; now it is learnt
+        if known == value:
             continue
-        if stands != PENDING and not amend:
+        if known != PENDING and not amend:
             raise _contradiction(record, arm, item)
         fresh = True
     return Told(now, units, amend, is_late, learn or not is_late, others) if fresh else None
@@ -55,7 +55,7 @@ def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) ->
 
 def _contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
     return conflict(
-        f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, and the first stands; "
+        f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept; "
         "send amend: true to replace it"
     )
 
@@ -70,7 +70,7 @@ def activation(
     if record.closed:
         raise conflict(f"decision {record.asked.id!r} is {record.closed}; it cannot be activated any more")
     if record.active and record.step and record.action != record.asked.action:
-        raise conflict(f"decision {record.asked.id!r} was reported with another slate, and the first report stands")
+        raise conflict(f"decision {record.asked.id!r} was reported with another slate before, which is kept")
     told = {arm for arm, row in zip(record.action, record.rows, strict=True) if row is not None}
     if shown is not None and not told <= set(shown):
         raise conflict(f"decision {record.asked.id!r}: there is feedback for an arm that is not in `shown`")

@@ -1,7 +1,10 @@
-"""How a problem has fared: rewards of finished decisions by the round they were made in, and counts. A view, no truth.
+"""Rewards of finished decisions by the round they were made in, and counts, for the console.
 
-Stretches are so many rounds each, not hours: a clock that jumps changes nothing, nor does the order in which decisions
-finish. There are at most ``MAX_STRETCHES`` of them: beyond, neighbours are joined and stretches become twice as long.
+Derived from the log; never authoritative.
+
+A stretch is a number of rounds, not of hours: neither a clock that jumps nor the order in which decisions finish
+changes anything. There are at most ``MAX_STRETCHES``; when more are needed, neighbours are joined and stretches get
+twice as long.
 """
 
 import math
@@ -18,7 +21,7 @@ from superarm.support import Sparse
 MAX_STRETCHES = 128
 MAX_UNFLUSHED_REWARDS = 256
 MAX_UNFLUSHED_ITEMS = 200_000
-"""So many decisions are valued by one call at most, and of so many items together."""
+"""The rewards of at most so many decisions are computed by one call, and of so many items in total."""
 
 
 class RunningMoments(Struct, array_like=True):
@@ -29,7 +32,7 @@ class RunningMoments(Struct, array_like=True):
     square: float = 0.0
 
     def add(self, value: float) -> None:
-        """One more."""
+        """Add a value."""
         self.n += 1
         self.total += value
         self.square += value * value
@@ -112,13 +115,13 @@ class History(Struct):
             self.last = LastSlate(asked.t, action)
 
     def moved(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
-        """A decision went on."""
+        """A decision changed."""
         if before.closed == "expired":
             self.late += 1
         elif after.closed and not before.closed:
             self.expired += after.closed == "expired"
             self.complete += after.closed == "complete"
-            if _valued(after, problem.n_items):
+            if _has_known_reward(after, problem.n_items):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
@@ -126,7 +129,7 @@ class History(Struct):
                 self.flush(problem)
 
     def flush(self, problem: Any) -> None:
-        """Value what waits for it."""
+        """Compute the rewards of the decisions that finished since the last call."""
         waiting, self.waiting = self.waiting, []
         sizes = np.array([len(record.action) for record in waiting], np.int64)
         rows = [_filled(row, arm, record, problem) for record in waiting for arm, row in _known(record)]
@@ -157,7 +160,7 @@ class History(Struct):
         self.length *= 2
 
 
-def _valued(record: DecisionRecord, n_items: int) -> bool:
+def _has_known_reward(record: DecisionRecord, n_items: int) -> bool:
     """Whether the reward is known: every entry was told, or filled at the end of the window."""
     if not record.active or not record.action or record.asked.n_items != n_items:
         return False

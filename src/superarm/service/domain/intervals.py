@@ -1,4 +1,4 @@
-"""What slates are worth: as they turned out, and as the estimates have it, with intervals."""
+"""The value of slates and arms: from outcomes, and from estimates with intervals."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _Z = 1.96
 def gains_each(reward: Reward, terms: Terms, q: Floats, sizes: Ints) -> tuple[Floats, float]:
     """What each row of ``q`` adds to those before it in its slate, and what an empty slate is worth.
 
-    ``q`` lies flat, a row of n_items an arm, slate after slate; ``sizes`` says how many rows each slate has.
+    ``q`` is flat: one row of n_items per arm, slate after slate; ``sizes`` says how many rows each slate has.
     """
     added = np.zeros(sizes.sum())
     memo = initial_states(reward, terms)

@@ -1,4 +1,4 @@
-"""Events in, state out: problems and their open decisions. No I/O, no clock.
+"""The ledger: the state of all problems and pending decisions, made from the events of the log.
 
 ``fold`` of the whole log gives the same ledger, bit for bit, as living through it: sums are exact, so neither the
 order of feedback nor its partition over workers matters.
@@ -13,7 +13,7 @@ from superarm.service.domain.events import Asked, Created
 from superarm.service.domain.problem import MAX_UNCOUNTED_ROWS, ProblemState
 
 MAX_REMEMBERED_DECISIONS = 20_000
-"""How many closed decisions stay in memory; older ones are read from the log when they are spoken of again."""
+"""How many closed decisions stay in memory; older ones are read from the log when they are needed again."""
 
 
 class LogEntry(NamedTuple):
@@ -34,7 +34,7 @@ Recall = Callable[[Key, int], DecisionRecord | None]
 
 
 class Ledger:
-    """The state of everything; ``recall`` reads a decision that memory lost, as it was before a step.
+    """All problems and decisions; ``recall`` reads a decision that is not in memory, as it was before a step.
 
     ``remembered`` closed decisions stay in memory; ``max_uncounted_rows`` of feedback wait until they are counted.
     """
@@ -56,14 +56,14 @@ class Ledger:
         return self.pending.get(key) or self.closed.get(key)
 
     def remember(self, key: Key, record: DecisionRecord) -> None:
-        """Keep a closed decision at hand."""
+        """Keep a closed decision in memory."""
         self.closed[key] = record
         self.closed.move_to_end(key)
         while len(self.closed) > self._remembered:
             self.closed.popitem(last=False)
 
     def apply(self, entry: LogEntry) -> None:
-        """Take in one event."""
+        """Apply one event."""
         key, event = (entry.tenant, entry.stream), entry.event
         if entry.kind == "decision":
             before = None if isinstance(event, Asked) else self._before(key, entry.step)
@@ -79,11 +79,11 @@ class Ledger:
         if (record is None or record.step != step - 1) and self._recall is not None:
             record = self._recall(key, step)
         if record is None or record.step != step - 1:
-            raise KeyError(f"the log speaks of step {step} of decision {key[1]!r}, but not of the one before")
+            raise KeyError(f"the log holds step {step} of decision {key[1]!r} without the one before it")
         return record
 
     def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
-        """A decision moved on: counters, open decisions and memory follow."""
+        """Update counters, pending and remembered decisions for a decision that changed."""
         problem = (key[0], after.asked.problem)
         self.problems[problem].move(before, after)
         if before is None:
@@ -92,7 +92,7 @@ class Ledger:
         self.n_pending[problem] = self.n_pending.get(problem, 0) + is_ - was
         newest = self.record(key)
         if newest is not None and newest.step > after.step:
-            return  # another worker's later event was applied first; its record stands
+            return  # another worker's later event was applied first; its record stays
         if is_:
             self.pending[key] = after
         else:
@@ -100,7 +100,7 @@ class Ledger:
             self.remember(key, after)
 
     def place(self, key: Key, record: DecisionRecord) -> None:
-        """Hold an open decision whose effect is in the counters already."""
+        """Add a pending decision from a snapshot, whose effect is in the counters already."""
         self.pending[key] = record
         problem = (key[0], record.asked.problem)
         self.n_pending[problem] = self.n_pending.get(problem, 0) + 1

@@ -1,4 +1,5 @@
-"""The HTTP interface: routes, request and response schemas, keys, metrics and the OpenAPI document.
+"""The HTTP interface: a table of operations, their handlers, keys, rate limits, metrics and the OpenAPI document.
 
-Handlers parse a request, call the runtime and encode the answer.
+``router`` finds the operation of a path, ``endpoint`` reads the request and sends the reply, ``handlers`` call the
+runtime, ``views`` turn state into replies, and ``auth`` knows the keys.
 """

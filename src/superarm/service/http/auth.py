@@ -1,4 +1,4 @@
-"""Who may do what: keys of 32 random bytes, shown once, stored hashed, with scopes and a tenant."""
+"""Keys and rate limits. A key has 32 random bytes, a tenant and scopes; it is shown once and stored as a hash."""
 
 import hashlib
 import hmac
@@ -14,7 +14,7 @@ REREAD_SECONDS = 1.0
 
 
 class Principal(NamedTuple):
-    """On whose behalf a request comes."""
+    """The key behind a request, with its tenant and scopes."""
 
     key: str
     tenant: str
@@ -26,7 +26,7 @@ ANYONE = Principal("", "default", frozenset(SCOPES))
 
 
 def make_key(tenant: str, scopes: tuple[str, ...], note: str = "") -> tuple[str, KeyRow]:
-    """A new key and its row: the key itself is stored nowhere.
+    """A new key, and the row to store; the key itself is stored nowhere.
 
     >>> key, row = make_key("shop", ("decide",))
     >>> key.startswith(f"sa_{row.id}_") and len(row.digest)
@@ -38,11 +38,11 @@ def make_key(tenant: str, scopes: tuple[str, ...], note: str = "") -> tuple[str,
 
 
 def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()  # 256 random bits: nothing to slow down a guesser for
+    return hashlib.sha256(secret.encode()).hexdigest()  # 256 random bits cannot be guessed: no slow hash is needed
 
 
 class Keyring:
-    """The keys of a store, read again every second, so that a revoked one is refused soon."""
+    """The keys of a store. They are read again every second, so that a revoked key is refused within a second."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -51,18 +51,18 @@ class Keyring:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the keys, if the last time is long ago."""
+        """Read the keys, if they were not read within the last second."""
         now = time.monotonic()
         if now - self._read >= REREAD_SECONDS:
             self._rows, self._read = {row.id: row for row in self._store.key_rows()}, now
 
     @property
     def required(self) -> bool:
-        """Whether any key was ever made: revoking the last one does not open the door."""
+        """Whether any key was ever created. Revoking the last one does not open the service."""
         return bool(self._rows)
 
     def principal(self, key: str | None) -> Principal:
-        """Whose key this is, or 401."""
+        """The principal of a key, or 401."""
         self.refresh()
         if not self.required:
             return ANYONE
@@ -76,8 +76,8 @@ class Keyring:
         id, _, secret = rest.partition("_")
         row = self._rows.get(id)
         digest = _digest(secret)
-        right = hmac.compare_digest(digest, row.digest if row else "0" * 64)
-        return row if prefix == "sa" and right and row is not None and row.revoked is None else None
+        matches = hmac.compare_digest(digest, row.digest if row else "0" * 64)
+        return row if prefix == "sa" and matches and row is not None and row.revoked is None else None
 
 
 def permit(principal: Principal, scope: str) -> None:
@@ -87,7 +87,7 @@ def permit(principal: Principal, scope: str) -> None:
 
 
 class RateLimits:
-    """A token bucket a key: ``per_second`` on average, twice that at once."""
+    """One token bucket per key: ``per_second`` requests on average, twice as many at once."""
 
     def __init__(self, per_second: float | None) -> None:
         self._rate = per_second
@@ -102,4 +102,4 @@ class RateLimits:
         tokens = min(2.0 * self._rate, tokens + (now - last) * self._rate)
         self._buckets[key] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
         if tokens < 1.0:
-            raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests a second", 1)
+            raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests per second", 1)

@@ -1,4 +1,4 @@
-"""What the operations of ``/v1`` do."""
+"""The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from superarm.service.runtime.coordinator import Coordinator
 
 
 class Call(NamedTuple):
-    """A request, read and permitted."""
+    """A request that was authenticated and decoded."""
 
     coordinator: Coordinator
     who: Principal
@@ -33,7 +33,7 @@ Answer = tuple[int, Any]
 
 
 async def put_problem(call: Call) -> Answer:
-    name = checked(call.path["name"], "name")
+    name = parse_name(call.path["name"], "name")
     who = call.who
     created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
     return (201 if created else 200), await _problem(call)
@@ -60,7 +60,7 @@ async def get_problems(call: Call) -> Answer:
 async def get_arms(call: Call) -> Answer:
     await call.coordinator.catch_up()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    offset, limit = whole(call.query, "offset", 0, 10**9), whole(call.query, "limit", 100, 1_000)
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
     return 200, views.arms(learner, offset, offset + limit)
 
 
@@ -95,7 +95,7 @@ async def get_versions(call: Call) -> Answer:
 
 
 async def restore_version(call: Call) -> Answer:
-    version = whole(call.path, "version", 0, 10**9)
+    version = parse_integer(call.path, "version", 0, 10**9)
     await admin.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
     return 200, await _problem(call)
 
@@ -117,8 +117,8 @@ async def post_decisions(call: Call) -> Answer:
     async def one(body: schemas.AskBody) -> Any:
         try:
             return (await post_decision(call._replace(body=body)))[1]
-        except RequestError as refusal:
-            return schemas.ErrorReply(schemas.ErrorBody(refusal.code, refusal.message))
+        except RequestError as error:
+            return schemas.ErrorReply(schemas.ErrorBody(error.code, error.message))
         except InvalidArgument as error:
             return schemas.ErrorReply(schemas.ErrorBody("invalid", str(error)))
 
@@ -143,33 +143,33 @@ _line = msgspec.json.Decoder(schemas.BulkLine)
 
 
 async def post_bulk(call: Call) -> Answer:
-    """NDJSON in, NDJSON out: each line stands for itself and is answered in its place."""
+    """Feedback as NDJSON: every line is a request of its own and gets one line of the reply, in the same order."""
     lines = [line for line in call.body.split(b"\n") if line.strip()]
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
 
-    bodies = [_decoded(line) for line in lines]
+    bodies = [_decode_line(line) for line in lines]
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
     answers = [next(outcomes) if isinstance(body, schemas.BulkLine) else body for body in bodies]
-    return 200, b"".join(_encoded(answer) + b"\n" for answer in answers)
+    return 200, b"".join(_encode_answer(answer) + b"\n" for answer in answers)
 
 
-def _decoded(line: bytes) -> schemas.BulkLine | RequestError:
+def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
     try:
         return _line.decode(line)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         return RequestError(422, "invalid", str(error))
 
 
-def _encoded(answer: schemas.AppliedReply | RequestError) -> bytes:
+def _encode_answer(answer: schemas.AppliedReply | RequestError) -> bytes:
     if isinstance(answer, RequestError):
         return msgspec.json.encode(schemas.ErrorReply(schemas.ErrorBody(answer.code, answer.message)))
     return msgspec.json.encode(answer)
 
 
-def whole(values: dict[str, str], name: str, default: int, largest: int) -> int:
-    """A whole number out of the path or the query."""
+def parse_integer(values: dict[str, str], name: str, default: int, largest: int) -> int:
+    """A whole number from the path or the query."""
     text = values.get(name)
     if text is None:
         return default
@@ -178,8 +178,8 @@ def whole(values: dict[str, str], name: str, default: int, largest: int) -> int:
     return int(text)
 
 
-def checked(name: str, field: str) -> str:
-    """A name out of the path, under the same rules as in a body."""
+def parse_name(name: str, field: str) -> str:
+    """A name from the path, under the same rules as in a body."""
     try:
         return msgspec.convert(name, Name)
     except msgspec.ValidationError as error:

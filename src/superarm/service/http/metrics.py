@@ -1,7 +1,7 @@
-"""What a monitoring system reads: Prometheus counters of this process.
+"""Metrics of this process for Prometheus.
 
-Requests are counted in plain numbers, on the event loop alone, and turned into Prometheus' families when they are read:
-its own counters take a lock each, which would be a twentieth of a decision.
+Requests are counted in plain numbers on the event loop and turned into metric families when they are read: the counters
+of the Prometheus client take a lock each, which would add a twentieth to the time of a decision.
 """
 
 from bisect import bisect_left
@@ -22,10 +22,10 @@ _BOUNDS = (*(str(bound) for bound in _BUCKETS), "+Inf")
 
 
 class Metrics:
-    """Requests, queue, open decisions."""
+    """Counts requests, and reads the queue and the pending decisions from the coordinator."""
 
     def __init__(self, coordinator: Any) -> None:
-        self._desk = coordinator
+        self._coordinator = coordinator
         self._requests: dict[tuple[str, str, int], int] = {}
         self._seconds: dict[tuple[str, str], list[float]] = {}
         self._registry = CollectorRegistry()
@@ -43,7 +43,7 @@ class Metrics:
         times[-1] += seconds
 
     def collect(self) -> Iterator[Metric]:
-        """All of it, as Prometheus' families."""
+        """All metrics, as Prometheus metric families."""
         labels = ["method", "path"]
         requests = CounterMetricFamily("superarm_requests", "Requests answered", labels=[*labels, "status"])
         for (method, path, status), n in list(self._requests.items()):
@@ -54,7 +54,7 @@ class Metrics:
             below = [sum(times[: n + 1]) for n in range(len(_BOUNDS))]
             seconds.add_metric([method, path], list(zip(_BOUNDS, below, strict=True)), times[-1])
         yield seconds
-        coordinator = self._desk
+        coordinator = self._coordinator
         now = (
             (coordinator.writer.depth, len(coordinator.ledger.pending), len(coordinator.ledger.closed))
             if coordinator.ready
@@ -68,5 +68,5 @@ class Metrics:
         yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", now[2])
 
     def text(self) -> bytes:
-        """All of it, in Prometheus' text format."""
+        """All metrics, in Prometheus' text format."""
         return generate_latest(self._registry)

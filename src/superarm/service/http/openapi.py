@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of operations and the types that decode and encode."""
+"""The OpenAPI 3.1 document, built from the table of operations and the types of their bodies and replies."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _WORDS = {
     401: "No valid key.",
     403: "The key lacks the scope.",
     404: "No such thing, for this tenant.",
-    409: "It contradicts what was said before, which stands.",
+    409: "It contradicts an earlier request, which remains valid.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "A field is wrong; the message names it.",

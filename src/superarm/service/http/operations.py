@@ -1,4 +1,4 @@
-"""The operations of ``/v1``, as one table: from it come the routes, the OpenAPI document and the tests of tenants."""
+"""The operations of ``/v1`` as one table. Routes, the OpenAPI document and tests are made from it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from superarm.service.http.handlers import Answer, Call
 
 
 class Operation(NamedTuple):
-    """One line of the interface."""
+    """One operation: method, path, required scope, handler, types of body and replies, and possible errors."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ OPERATIONS = (
         _P,
         "admin",
         handlers.put_problem,
-        "Create a problem; the same again changes nothing.",
+        "Create a problem; repeating the call changes nothing.",
         ProblemSpec,
         {201: schemas.ProblemReply, 200: schemas.ProblemReply},
         (409, 422, 429),
@@ -62,7 +62,7 @@ OPERATIONS = (
         _P,
         "read",
         handlers.get_problem,
-        "A problem as it stands.",
+        "The current state of a problem.",
         None,
         {200: schemas.ProblemReply},
         (404,),
@@ -72,7 +72,7 @@ OPERATIONS = (
         f"{_P}/arms",
         "read",
         handlers.get_arms,
-        "Statistics, arm by arm; a page: offset and limit.",
+        "Statistics of arms; offset and limit select a page.",
         None,
         {200: schemas.ArmsReply},
         (404, 422),
@@ -137,7 +137,7 @@ OPERATIONS = (
         f"{_P}/versions",
         "read",
         handlers.get_versions,
-        "All settings there were.",
+        "All versions of the settings.",
         None,
         {200: schemas.VersionsReply},
         (404,),
@@ -147,7 +147,7 @@ OPERATIONS = (
         f"{_P}/versions/{{version}}/restore",
         "admin",
         handlers.restore_version,
-        "Take up the settings of an earlier version, as a new one.",
+        "Restore the settings of an earlier version, as a new version.",
         None,
         {200: schemas.ProblemReply},
         (404, 422),
@@ -179,7 +179,7 @@ OPERATIONS = (
         _D,
         "read",
         handlers.get_decision,
-        "A decision as it stands.",
+        "The current state of a decision.",
         None,
         {200: schemas.DecisionReply},
         (404,),
@@ -189,7 +189,7 @@ OPERATIONS = (
         f"{_D}/feedback",
         "feedback",
         handlers.post_feedback,
-        "Tell what arms of a decision did.",
+        "Send feedback: what the arms of a decision did.",
         schemas.TellBody,
         {200: schemas.AppliedReply},
         (404, 409, 422),
@@ -200,7 +200,7 @@ OPERATIONS = (
         f"{_D}/activate",
         "decide",
         handlers.post_activation,
-        "Tell that a decision was shown, and as what.",
+        "Report that a decision was shown, and with which arms.",
         schemas.ActivateBody,
         {200: schemas.AppliedReply},
         (404, 409, 422),
@@ -211,7 +211,7 @@ OPERATIONS = (
         "/v1/feedback/bulk",
         "feedback",
         handlers.post_bulk,
-        "Feedback of many decisions: NDJSON, a line each.",
+        "Feedback of many decisions: NDJSON, one line per decision.",
         bytes,
         {200: bytes},
         (),

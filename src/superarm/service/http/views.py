@@ -1,4 +1,4 @@
-"""State as answers."""
+"""Turn the state into replies."""
 
 import numpy as np
 from msgspec import UNSET
@@ -10,7 +10,7 @@ from superarm.tally import estimate
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
-    """A decision by names."""
+    """The reply that shows a decision, with the names of its arms."""
     asked, names = record.asked, learner.arms.all
     return DecisionReply(
         asked.id,
@@ -28,7 +28,7 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
-    """A problem as it stands."""
+    """The reply that shows the current state of a problem."""
     return ProblemReply(
         name,
         learner.problem.n_arms,

@@ -1,8 +1,8 @@
-"""Azure Personalizer's calls, answered: rank, reward and activate, for one slot and for many.
+"""Azure Personalizer's rank, reward and activate, for one slot and for several.
 
-superarm is not feature-contextual. Context reaches it as a segment: the problem of a rank call is named by
-``contextFeatures`` of the form ``{"superarm": {"problem": …}}``, or is "personalizer". Features of actions and of the
-context are refused unless the service was told to ignore them.
+superarm does not learn from features. A context is a segment, a problem of its own: ``contextFeatures`` of the form
+``{"superarm": {"problem": …}}`` name it, otherwise it is "personalizer". Other features are refused, unless the service
+was started with ``--ignore-features``.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -22,7 +22,7 @@ from superarm.service.schemas import ActivateBody, ArmsBody, AskBody, SlotBody, 
 
 
 class Caller(NamedTuple):
-    """On whose behalf a call is made, and what it may use; ``ignore`` features instead of refusing them."""
+    """The principal and the limits of a call; ``ignore``: whether features are ignored instead of refused."""
 
     coordinator: Coordinator
     who: Principal
@@ -46,7 +46,7 @@ class Action(Struct, frozen=True):
 
 
 class Slot(Struct, frozen=True, rename="camel"):
-    """A place to fill."""
+    """A slot to fill."""
 
     id: Name
     baseline_action: str
@@ -94,7 +94,7 @@ class MultiSlotRewardRequest(Struct, frozen=True):
 
 
 def segment(features: Features, ignore: bool) -> str:
-    """Which problem the context names; other features are refused, or ignored if so told."""
+    """The problem that the context names; other features are refused, or ignored with ``ignore``."""
     name = "personalizer"
     for group in features:
         for key, value in group.items():
@@ -103,7 +103,7 @@ def segment(features: Features, ignore: bool) -> str:
             elif not ignore:
                 raise invalid(
                     "contextFeatures",
-                    f"superarm does not learn by feature ({key!r})",
+                    f"superarm does not learn from features ({key!r})",
                     'name a segment with {"superarm": {"problem": …}}, or serve with --ignore-features',
                 )
     return msgspec.convert(name, Name)
@@ -116,10 +116,10 @@ async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
     """
     coordinator, tenant, by = caller.coordinator, caller.who.tenant, caller.who.key
     if not caller.ignore and any(action.features for action in actions):
-        raise invalid("actions.features", "superarm does not learn by feature", "serve with --ignore-features")
+        raise invalid("actions.features", "superarm does not learn from features", "serve with --ignore-features")
     ids = [action.id for action in actions]
     if len(set(ids)) < len(ids):
-        raise invalid("actions", "an id stands twice", "give distinct ids")
+        raise invalid("actions", "an id appears twice", "give distinct ids")
     if (tenant, name) not in coordinator.ledger.problems:
         await coordinator.catch_up()
     if (tenant, name) not in coordinator.ledger.problems:
@@ -130,10 +130,10 @@ async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
         spec = msgspec.structs.replace(spec, settings=DEFAULT_SETTINGS)
         try:
             await admin.create(coordinator, tenant, name, spec, by, caller.max_problems)
-        except RequestError as refusal:
-            if refusal.status != 409:
+        except RequestError as error:
+            if error.status != 409:
                 raise
-        spare = ArmsBody(retire=spec.arms)  # they only make room for slates as large as a request may ask for
+        spare = ArmsBody(retire=spec.arms)  # these arms only allow slates of MAX_SLOTS; they are never shown
         await admin.change_arms(coordinator, tenant, name, spare, by)
     learner = await coordinator.learner(tenant, name)
     known = set(learner.arms.all)
@@ -177,11 +177,11 @@ async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, An
     name = segment(body.context_features, caller.ignore)
     await _problem(caller, name, body.actions)
     if any(slot.features for slot in body.slots) and not caller.ignore:
-        raise invalid("slots.features", "superarm does not learn by feature", "serve with --ignore-features")
+        raise invalid("slots.features", "superarm does not learn from features", "serve with --ignore-features")
     if len(body.slots) > len(body.actions):
         raise invalid("slots", f"{len(body.slots)} slots for {len(body.actions)} actions", "give as many actions")
     if len({slot.id for slot in body.slots}) < len(body.slots):
-        raise invalid("slots", "an id stands twice", "give distinct ids")
+        raise invalid("slots", "an id appears twice", "give distinct ids")
     slots = [SlotBody(slot.id, slot.excluded_actions) for slot in body.slots]
     ids = [action.id for action in body.actions]
     baseline = await _baseline(coordinator, tenant, name, [slot.baseline_action for slot in body.slots])
@@ -225,5 +225,5 @@ async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest)
 
 
 async def activate(caller: Caller, event: str) -> None:
-    """The event was used."""
+    """The event was shown."""
     await feedback.activate(caller.coordinator, (caller.who.tenant, event), ActivateBody())

@@ -1,4 +1,5 @@
 """The running service: requests are planned, appended to the log, and applied after the commit.
 
-All state is touched on one event loop; one thread writes to the store.
+The state is used on one event loop alone; one thread writes to the store. ``ask``, ``feedback``, ``bulk`` and ``admin``
+plan events; ``coordinator`` has them written and applied, with ``batcher``, ``writer``, ``locks`` and ``deadlines``.
 """
