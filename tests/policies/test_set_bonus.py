@@ -13,7 +13,7 @@ from superarm.candidates import Candidates
 from superarm.oracles.base import GREEDY
 from superarm.policies import Ascent, EveryBatch, choose, prepare
 from superarm.policies.base import Round
-from superarm.policies.set_search import optimistic, search
+from superarm.policies.set_search import optimistic_value, search
 from superarm.simulation.engine import advance, begin
 from superarm.streams import new_stream
 from superarm.tally import Tally
@@ -36,9 +36,9 @@ def test_both_searches_against_every_batch(kind, seed):
     allowed = playable(actions, n, candidates.eligible)
     best = max(worth[list(a)].sum() + math.sqrt(spread[list(a)].sum()) for a in allowed)
     exact, climbed = (search(finder, problem, worth, spread, candidates) for finder in (_listed(actions, n), Ascent()))
-    assert optimistic(worth, spread, exact) == pytest.approx(best)
+    assert optimistic_value(worth, spread, exact) == pytest.approx(best)
     assert tuple(sorted(climbed.tolist())) in allowed
-    assert optimistic(worth, spread, climbed) >= Ascent().guarantee(problem).alpha * best - 1e-9
+    assert optimistic_value(worth, spread, climbed) >= Ascent().guarantee(problem).alpha * best - 1e-9
 
 
 @pytest.mark.parametrize("hair", [-0.01, 0.01])
