@@ -1,7 +1,9 @@
 """One name, one meaning; and old public spellings still work, with a warning."""
 
+import ast
 import importlib
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +20,16 @@ def test_the_glossary_speaks_of_what_exists():
     for term in re.findall(r"`([^`]+)`", (PACKAGE.parent.parent / "docs" / "glossary.md").read_text()):
         known = (PACKAGE / term).is_dir() or all(word in words for word in re.findall(r"\w+", term))
         assert known, term
+
+
+def test_no_class_name_is_defined_twice():
+    names = Counter(
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ _DB = click.option(
 
 
 @contextlib.contextmanager
-def _reading(db: str) -> Iterator[Any]:
+def _open_for_reading(db: str) -> Iterator[Any]:
     from superarm.service.server import open_reader
 
     store = open_reader(db)
@@ -80,7 +80,7 @@ def verify(db: str, repair: bool) -> None:
     from superarm.service.storage.verify import repair as rebuild
     from superarm.service.storage.verify import verify as check
 
-    with _reading(db) as store:
+    with _open_for_reading(db) as store:
         if repair:
             done = rebuild(store)
             if done.deleted:
@@ -109,7 +109,7 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None) -> No
     from superarm.service.storage.tables import export as write
     from superarm.service.storage.tables import rows
 
-    with _reading(db) as store, store.read_transaction():
+    with _open_for_reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target)
     click.echo(f"{n} rows in {target}")
 
@@ -137,7 +137,7 @@ def import_(source: Path, problem: str, url: str, key: str | None) -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(db: str, target: Path) -> None:
     """Copy a SQLite log to TARGET, consistently, while it is served."""
-    with _reading(db) as store:
+    with _open_for_reading(db) as store:
         if target.exists():
             raise SuperarmError(f"{target} exists; give a new name")
         store.backup(target)
@@ -177,7 +177,7 @@ def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None
 @_DB
 def list_keys(db: str) -> None:
     """Show all keys, without their secrets."""
-    with _reading(db) as store:
+    with _open_for_reading(db) as store:
         for row in store.key_rows():
             state = "revoked" if row.revoked else "valid"
             click.echo(f"{row.id}  {state:8}{row.tenant:20}  {row.scopes}  {row.note}")
@@ -190,7 +190,7 @@ def revoke_key(db: str, id: str) -> None:
     """Make a key invalid, within a second, by the id that ``list`` shows."""
     import time
 
-    with _reading(db) as store:
+    with _open_for_reading(db) as store:
         row = next((row for row in store.key_rows() if row.id == id), None)
         if row is None:
             raise SuperarmError(f"no key {id!r}; see superarm keys list")

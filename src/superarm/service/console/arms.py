@@ -5,7 +5,7 @@ import numpy as np
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
-from superarm.service.console.view import View, hidden, section
+from superarm.service.console.view import View, hidden_inputs, section
 from superarm.service.domain.intervals import wilson
 from superarm.service.domain.problem import ProblemState
 
@@ -62,7 +62,7 @@ def _finder(view: View) -> Html:
     field = tag("input", type="search", name="find", value=view.ordering.find, id="find", accesskey="f")
     return tag(
         "form",
-        hidden(view, "find"),
+        hidden_inputs(view, "find"),
         tag("label", "Find ", field),
         tag("button", "Find"),
         method="get",

@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     kind: str  # "good", "bad" or "open"
 
 
-def learning(history: History) -> Verdict:
+def judge_learning(history: History) -> Verdict:
     """Whether late decisions earn more than early ones."""
     parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
     quarter = max(1, len(parts) // 4)
@@ -36,7 +36,7 @@ def learning(history: History) -> Verdict:
     return _judge(gained, meaning, ("Yes", "Level", "Falling"))
 
 
-def against_baseline(history: History, mode: str) -> Verdict:
+def compare_with_baseline(history: History, mode: str) -> Verdict:
     """Whether the policy's slates earn more than those of the caller's baseline."""
     policy, baseline = (
         join_moments([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")

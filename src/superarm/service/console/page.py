@@ -127,8 +127,8 @@ def _tiles(learner: ProblemState, health: Health) -> Html:
     drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
     earned = mean_interval(numbers.recent(history))
     verdicts = [
-        ("Is it learning?", numbers.learning(history)),
-        ("Better than the baseline?", numbers.against_baseline(history, settings.mode)),
+        ("Is it learning?", numbers.judge_learning(history)),
+        ("Better than the baseline?", numbers.compare_with_baseline(history, settings.mode)),
         ("Is it healthy?", _health(learner, health)),
         (
             "Exploration",

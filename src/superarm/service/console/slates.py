@@ -6,13 +6,13 @@ import numpy as np
 
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, join, tag
-from superarm.service.console.view import View, hidden, section
+from superarm.service.console.view import View, hidden_inputs, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.intervals import value_in_order, wilson
 from superarm.service.domain.problem import ProblemState
 
-MOST_ITEMS = 40
+MAX_ITEMS_SHOWN = 40
 
 
 def slate(learner: ProblemState) -> Html:
@@ -25,7 +25,7 @@ def slate(learner: ProblemState) -> Html:
         title,
         _worth(learner, list(last.action)),
         note=f"The policy's choice for round {last.t}: what each arm adds to those above it, at the estimates of now. "
-        "Arms that are little known stand here for what they may be worth, and add little yet.",
+        "Arms that were observed rarely may be in the slate for what they could be worth.",
     )
 
 
@@ -58,7 +58,7 @@ def what_if(view: View, learner: ProblemState) -> Html:
     unknown = [name for name, arm in zip(view.tried, arms, strict=True) if arm is None]
     form = tag(
         "form",
-        hidden(view),
+        hidden_inputs(view),
         tag("label", "Add an arm ", tag("input", name="try", id="try", autocomplete="off")),
         tag("button", "Add"),
         method="get",
@@ -83,7 +83,7 @@ def what_if(view: View, learner: ProblemState) -> Html:
 def inspector(view: View, learner: ProblemState, found: Any) -> Html:
     form = tag(
         "form",
-        hidden(view, "decision"),
+        hidden_inputs(view, "decision"),
         tag(
             "label", "Decision ", tag("input", name="decision", value=view.decision, id="decision", autocomplete="off")
         ),
@@ -112,7 +112,7 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     if record.late:
         facts.append(("late", f"{len(record.late)} entries came after the window"))
     chances = asked.propensities if record.action == asked.action else None
-    items = learner.items.all[: min(asked.n_items, MOST_ITEMS)]
+    items = learner.items.all[: min(asked.n_items, MAX_ITEMS_SHOWN)]
     heads = [tag("th", "Arm", scope="col"), tag("th", "Chance", scope="col", class_="num")]
     heads += [tag("th", item, scope="col", class_="num") for item in items]
     rows = []

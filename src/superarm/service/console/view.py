@@ -35,7 +35,7 @@ def section(id: str, title: str, *body: Any, note: str = "") -> Html:
     return tag("section", tag("h2", title), said, *body, id=id, class_="card", data_live=True)
 
 
-def hidden(view: View, *left_out: str) -> list[Html]:
+def hidden_inputs(view: View, *left_out: str) -> list[Html]:
     order = view.ordering
     pairs = [("problem", view.problem), ("sort", order.sort), ("find", order.find), ("decision", view.decision)]
     pairs += [("try", name) for name in view.tried]

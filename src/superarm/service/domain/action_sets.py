@@ -109,13 +109,13 @@ class LaminarSpec(ActionSpec, frozen=True, tag="laminar"):
 
 
 class SlotsParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """For every slot the arms that may stand in it."""
+    """For every slot the arms that it may hold."""
 
     slots: Annotated[dict[Name, ArmNames], Meta(min_length=1, max_length=1_000)]
 
 
 class SlotsSpec(ActionSpec, frozen=True, tag="slots"):
-    """Arms in distinct slots, where every slot says which arms may stand in it."""
+    """Arms in distinct slots, where every slot says which arms it may hold."""
 
     parameters: SlotsParameters
 

@@ -10,7 +10,7 @@ from superarm.problem import Problem
 from superarm.service.domain.decision import advance_record, open_record
 from superarm.service.domain.events import ALL, Asked, Created, Told
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import joining
+from superarm.service.domain.slate import joinable_arms
 from superarm.service.domain.spec import ProblemSpec, to_problem
 from superarm.streams import Stream
 
@@ -43,4 +43,4 @@ def compile_actions(problem: Problem, policy: Policy, actions: Actions) -> None:
     everyone, key = np.ones(problem.n_arms, bool), np.zeros(1, np.uint64)
     library.Learner(problem, policy).choose(1, everyone, Stream(key, key.copy()), actions)
     if actions.matroid and not isinstance(actions, Subsets):
-        joining(actions.actions if isinstance(actions, Pinned) else actions, [], everyone)
+        joinable_arms(actions.actions if isinstance(actions, Pinned) else actions, [], everyone)

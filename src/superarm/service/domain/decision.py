@@ -157,7 +157,7 @@ def _encode_row(row: Row, fill: float) -> Row:
 
 
 def pending_arms(record: DecisionRecord | None) -> tuple[int, ...]:
-    """The arms whose pull is under way: they count in the radius, not in the mean."""
+    """The arms whose pulls are pending: they count in the radius, not in the mean."""
     if record is None or record.closed:
         return ()
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)

@@ -101,20 +101,20 @@ class History(Struct):
     waiting: list[DecisionRecord] = field(default_factory=list)
     last: LastSlate | None = None
 
-    def asked(self, chances: tuple[float, ...] | None, share: float) -> None:
+    def count_slots(self, chances: tuple[float, ...] | None, share: float) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
         if chances is not None:
             self.slots += len(chances)
             if share > 0.0:
                 self.explored += sum(chance < 1.0 - share or share == 1.0 for chance in chances)
 
-    def chosen(self, asked: Asked) -> None:
+    def remember_slate(self, asked: Asked) -> None:
         """Remember the slate that the policy chose, if no later round is known."""
         if self.last is None or asked.t >= self.last.t:
             action = asked.action if asked.policy_action is None else asked.policy_action
             self.last = LastSlate(asked.t, action)
 
-    def moved(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
+    def follow(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
         """A decision changed."""
         if before.closed == "expired":
             self.late += 1
@@ -132,7 +132,7 @@ class History(Struct):
         """Compute the rewards of the decisions that finished since the last call."""
         waiting, self.waiting = self.waiting, []
         sizes = np.array([len(record.action) for record in waiting], np.int64)
-        rows = [_filled(row, arm, record, problem) for record in waiting for arm, row in _known(record)]
+        rows = [_fill_row(row, arm, record, problem) for record in waiting for arm, row in _rows_of(record)]
         if not rows:
             return
         terms = row_terms(problem, len(rows))
@@ -170,11 +170,11 @@ def _has_known_reward(record: DecisionRecord, n_items: int) -> bool:
     return True
 
 
-def _known(record: DecisionRecord) -> Any:
+def _rows_of(record: DecisionRecord) -> Any:
     return zip(record.action, record.rows, strict=True)
 
 
-def _filled(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
+def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
     """One value per item: the default where the end of the window filled it, 0 where the arm touches nothing."""
     n_items, fill = problem.n_items, record.fill or 0.0
     if isinstance(problem.support, Sparse):

@@ -87,7 +87,7 @@ class Ledger:
         problem = (key[0], after.asked.problem)
         self.problems[problem].move(before, after)
         if before is None:
-            self.problems[problem].history.chosen(after.asked)
+            self.problems[problem].history.remember_slate(after.asked)
         was, is_ = before is not None and not before.closed, not after.closed
         self.n_pending[problem] = self.n_pending.get(problem, 0) + is_ - was
         newest = self.record(key)

@@ -208,7 +208,7 @@ class ProblemState:
 
     def _grow(self, event: Armed) -> None:
         if event.add:
-            self.learner.grow_arms(event.add, *grown(self, event.add, event.actions, event.support))
+            self.learner.grow_arms(event.add, *enlarge(self, event.add, event.actions, event.support))
             self.actions = event.actions or self.actions
         self.learner.retire_arms(event.retire)
 
@@ -226,9 +226,9 @@ class ProblemState:
         """A decision went from ``before`` to ``after``: counters follow, exactly."""
         if before is None:
             self.learner.pend(after.action, after.asked.t)
-            self.history.asked(after.asked.propensities, self.versions[after.asked.version - 1].explore)
+            self.history.count_slots(after.asked.propensities, self.versions[after.asked.version - 1].explore)
             return
-        self.history.moved(before, after, self.problem)
+        self.history.follow(before, after, self.problem)
         self.learner.unpend(pending_arms(before))
         self.learner.unpend(pending_arms(after), -1.0)
         old, new = counted_rows(before), counted_rows(after)
@@ -270,7 +270,7 @@ class ProblemState:
         self.history = history
 
 
-def grown(
+def enlarge(
     learner: ProblemState, add: list[str], actions: ActionSpec | None, support: list[list[int]] | None
 ) -> tuple[Actions | None, Sparse | None]:
     """The action set and the support of a problem with more arms; None where they stay what they are."""

@@ -15,9 +15,9 @@ from superarm.streams import Stream, integer, seek, uniform
 
 
 class SlateRequest(NamedTuple):
-    """What the caller allows: arm numbers; ``pinned`` arms stand first, ``k`` shortens the slate.
+    """What the caller allows: arm numbers; ``pinned`` arms come first, ``k`` shortens the slate.
 
-    ``slots`` (n_slots, n_arms) tells which arms may stand in which slot; None if any arm may stand in any.
+    ``slots`` (n_slots, n_arms) tells which arms each slot may hold; None if any slot may hold any arm.
     """
 
     eligible: list[int] | None
@@ -132,7 +132,7 @@ def explore(
     for slot in range(len(picks)):
         seek(stream, slot, 0)
         if not isinstance(actions, Subsets):
-            left = joining(actions, slate, free)
+            left = joinable_arms(actions, slate, free)
         n, leader = len(left), queue[0]
         arm = left[integer(stream, n)] if uniform(stream) < share else leader
         chances.append(share / n + (1.0 - share) * (arm == leader))
@@ -142,7 +142,7 @@ def explore(
     return slate[len(before) :], chances
 
 
-def joining(actions: Actions, slate: list[int], free: Bools) -> list[int]:
+def joinable_arms(actions: Actions, slate: list[int], free: Bools) -> list[int]:
     """The free arms that may join a slate."""
     candidates = Candidates(np.zeros(len(free)), free | np.isin(np.arange(len(free)), slate))
     chosen = np.array([*slate, -1], np.int64)
@@ -179,7 +179,7 @@ def assign_slots(names: list[str], slots: Bools | None, action: tuple[int, ...])
 
 
 def slot_table(names: list[str], excluded: list[list[int]], n_arms: int, limit: int) -> Bools | None:
-    """Which arms may stand in which slot, (n_slots, n_arms); None if no slot excludes any."""
+    """Which arms each slot may hold, (n_slots, n_arms); None if no slot excludes any."""
     if not any(excluded):
         return None
     if len(names) * n_arms > limit:

@@ -196,7 +196,7 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
 
 def to_reward(spec: RewardSpec) -> Reward:
     """The library's reward."""
-    return _made(_REWARDS[spec.name], spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
+    return _build(_REWARDS[spec.name], spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
 
 
 def to_policy(spec: PolicySpec) -> Policy:
@@ -205,7 +205,7 @@ def to_policy(spec: PolicySpec) -> Policy:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).confidence
     Bernstein(rho=1.0)
     """
-    policy: Policy = _made(getattr(catalog, spec.name), spec.parameters, "policy.parameters")
+    policy: Policy = _build(getattr(catalog, spec.name), spec.parameters, "policy.parameters")
     if spec.window is not UNSET and spec.half_life is not UNSET:
         raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
     if spec.window is not UNSET:
@@ -213,7 +213,7 @@ def to_policy(spec: PolicySpec) -> Policy:
     return policy if spec.half_life is UNSET else catalog.discounted(policy, spec.half_life)
 
 
-def _made(make: Any, parameters: dict[str, float], argument: str) -> Any:
+def _build(make: Any, parameters: dict[str, float], argument: str) -> Any:
     known = [name for name in inspect.signature(make).parameters if name != "oracle"]
     for name in parameters:
         if name not in known:

@@ -13,7 +13,7 @@ from superarm.learner.growth import with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.domain.problem import ProblemState, grown, past
+from superarm.service.domain.problem import ProblemState, enlarge, past
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
@@ -154,7 +154,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             return Armed(now_ms(), [], retire, by)
         support = _new_support(learner, add, body)
         try:
-            with_arms(learner.problem, len(add), *grown(learner, add, body.actions, support))
+            with_arms(learner.problem, len(add), *enlarge(learner, add, body.actions, support))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None

@@ -97,7 +97,7 @@ class Coordinator:
     def _n_pending(self, problem: Key) -> int:
         return self.ledger.n_pending.get(problem, 0)
 
-    def committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
         """Called by the writer: apply what is in the log, then answer the requests."""
         mine = self.store.worker
         known = self.position.get(mine, 0)  # reading the log may have been quicker than this report
@@ -110,11 +110,11 @@ class Coordinator:
                 written.done.set_result(seq > 0)
         self._snapshot_if_due()
 
-    def failed(self, batch: list[WriteRequest], error: Exception) -> None:
+    def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         """Called by the writer: answer that nothing is known to be written."""
         fail_all(batch, overloaded(f"the log cannot be written: {error}", 2))
 
-    def unapplied(self) -> list[ReadEntry]:
+    def read_unapplied(self) -> list[ReadEntry]:
         """The events of all workers that are in the log and not in the state, in one consistent read."""
         return list(self.store.tail(dict(self.position)))
 
@@ -156,7 +156,7 @@ class Coordinator:
         if not self.store.shared:
             return
         async with self._catch_up_lock:
-            self._apply_reads(await asyncio.to_thread(self.unapplied))
+            self._apply_reads(await asyncio.to_thread(self.read_unapplied))
 
     async def learner(self, tenant: str, name: str) -> ProblemState:
         """A problem, or 404."""

@@ -66,15 +66,15 @@ def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
 class Receiver(Protocol):
     """Gets the writer's reports, on the event loop and in the order of commits."""
 
-    def committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
         """These are in the log under these numbers; 0 if another event has the step."""
         ...
 
-    def failed(self, batch: list[WriteRequest], error: Exception) -> None:
+    def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         """None of these is known to be in the log."""
         ...
 
-    def unapplied(self) -> list[ReadEntry]:
+    def read_unapplied(self) -> list[ReadEntry]:
         """Events in the log that are not in the state yet; called by the writer's thread."""
         ...
 
@@ -141,20 +141,20 @@ class Writer:
         try:
             if self._uncertain:
                 self._store.last()  # connects again and claims this worker's name again, if the connection was lost
-                report(self._receiver.recover, self._receiver.unapplied())
+                report(self._receiver.recover, self._receiver.read_unapplied())
                 self._uncertain = False
             numbers = self._store.commit([write.line for write in batch])
         except Exception as error:
             self._uncertain = True
             log.error("commit failed: %s", error)
-            report(self._failed, batch, error)
+            report(self._report_failure, batch, error)
         else:
-            report(self._committed, batch, numbers)
+            report(self._report_commit, batch, numbers)
 
-    def _committed(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+    def _report_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
         self.depth -= len(batch)
-        self._receiver.committed(batch, numbers)
+        self._receiver.on_commit(batch, numbers)
 
-    def _failed(self, batch: list[WriteRequest], error: Exception) -> None:
+    def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)
-        self._receiver.failed(batch, error)
+        self._receiver.on_failure(batch, error)
