@@ -228,7 +228,7 @@ class verb(Generic[P, R]):
 
 
 def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
-    """Tell numba which kernel ``call`` stands for, by the type of its first argument; lean ones have other options."""
+    """Register with numba which kernel ``call`` resolves to, by the type of its first argument."""
 
     def resolve(component: Any, *args: Any) -> Callable[..., Any] | None:
         method = find(component.instance_class)

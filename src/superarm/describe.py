@@ -40,7 +40,7 @@ _STORED_VARIANTS: dict[str, tuple[str, str, str]] = {
     "superarm.policies.index_policy:IndexPolicy": (_INDEX_POLICY, "start", "superarm.policies.start:TryEveryArm"),
     "superarm.policies.optimistic:Optimistic": (_INDEX_POLICY, "start", "superarm.policies.start:NoStart"),
 }
-"""Names in stored data that stand for a class of today with a certain component, without parameters, in one field."""
+"""Names in stored data of a current class with a certain component, without parameters, in one field."""
 
 
 def describe(thing: Any) -> Any:
@@ -84,7 +84,7 @@ def build(description: Any) -> Any:
 
 
 def _with_stored_variant(description: dict[str, Any]) -> dict[str, Any]:
-    """The description under the name in stored data that stands for the value of one of its fields."""
+    """The description under the stored name of its class and of the value of one of its fields."""
     for stored, (today, field, value) in _STORED_VARIANTS.items():
         if description[_TYPE] == today and description[field] == {_TYPE: value}:
             return {_TYPE: stored} | {f: v for f, v in description.items() if f not in (_TYPE, field)}

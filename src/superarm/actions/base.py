@@ -1,8 +1,8 @@
-"""Which batches may be played.
+"""The family of action sets: which batches may be played.
 
-An action set tells, for a batch under construction, whether an arm may still join it: whether some batch that may
-be played contains them all. So joining arms until none may ends in a batch, and an arm once refused stays refused
-as the batch grows. In kernels a batch is an array ``chosen`` of which the first ``size`` places are taken.
+An action set decides, for a batch under construction, whether an arm may join it: whether some batch that may be played
+contains all of them. So adding arms until none may join gives a batch, and an arm that may not join now may not join
+later either. In kernels a batch is an array ``chosen`` of which the first ``size`` elements are in use.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from superarm.streams import Stream, uniform
 
 
 class Actions(Protocol):
-    """Which batches may be played."""
+    """An action set: which batches may be played."""
 
     @property
     def matroid(self) -> bool:
@@ -29,7 +29,7 @@ class Actions(Protocol):
         ...
 
     def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        """Whether ``arm``, not in the batch yet, may join the ``size`` arms that stand in ``chosen``."""
+        """Whether ``arm``, not in the batch yet, may join the first ``size`` arms of ``chosen``."""
         ...
 
     def includes(self, action: Ints) -> bool:
@@ -37,7 +37,7 @@ class Actions(Protocol):
         ...
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        """Every batch that no other batch contains: a monotone reward needs no others."""
+        """Every batch that no other batch contains; for a monotone reward, one of them is the best."""
         ...
 
     def n_batches(self, n_arms: int) -> float:
@@ -45,14 +45,14 @@ class Actions(Protocol):
         ...
 
     def validate(self, n_arms: int) -> None:
-        """Refuse an action set that does not fit ``n_arms`` arms or leaves some arm unplayable."""
+        """Raise ``InvalidArgument`` if the set does not fit ``n_arms`` arms, or if some arm is in no batch."""
         ...
 
 
 class ActionHooks(Protocol):
     """Methods that an action set may define beyond :class:`Actions`; ``traits`` and the verbs below have the defaults.
 
-    They are for sets that can do better than letting arms join one by one.
+    They are for sets that have better algorithms than adding arms one by one.
     """
 
     @property
@@ -67,28 +67,28 @@ class ActionHooks(Protocol):
 
     @property
     def budgeted(self) -> bool:
-        """Whether batches are what a budget buys, with ``cost`` and ``budget``; False by default."""
+        """Whether batches are limited by a budget, with ``cost`` and ``budget``; False by default."""
         ...
 
     @property
     def uniform(self) -> bool:
-        """Whether any k arms, or any k with some pinned, may be played; False by default."""
+        """Whether any k arms may be played, or any k that include the pinned ones; False by default."""
         ...
 
     def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
-        """``admits`` when only eligible arms may complete the batch; the same unless batches must be complete."""
+        """``admits`` if only eligible arms may complete the batch; ``admits`` itself by default."""
         ...
 
     def pins(self, candidates: Candidates, chosen: Ints) -> int:
-        """Write the arms that every batch contains into ``chosen``; how many, or -1 if one is not eligible."""
+        """Write the pinned arms into ``chosen`` and return how many there are; -1 if they cannot be played."""
         ...
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        """What may be played of ``batch`` when only eligible arms may: those of it, or nothing if it must be whole."""
+        """The part of ``batch`` that may be played: its eligible arms, or nothing if batches must be whole."""
         ...
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        """A batch of large total weight (n_arms,), not negative; the largest if the set is ``tractable``."""
+        """A batch of large total weight, for ``weights`` (n_arms,) >= 0; of the largest if the set is ``tractable``."""
         ...
 
     def ceiling(self, weights: Floats, candidates: Candidates) -> float:
@@ -96,7 +96,7 @@ class ActionHooks(Protocol):
         ...
 
     def cost(self, arm: int) -> float:
-        """What ``arm`` costs, if the set is ``budgeted``."""
+        """The cost of ``arm``, if the set is ``budgeted``."""
         ...
 
     def budget(self) -> float:
@@ -108,17 +108,13 @@ class ActionHooks(Protocol):
         ...
 
     def sample(self, candidates: Candidates, stream: Stream) -> Ints:
-        """A batch at random."""
+        """A random batch."""
         ...
 
 
 @kernel
 def fill(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> int:
-    """Let arms join ``chosen`` in the order of ``candidates`` until none may; the new size.
-
-    The arms that were never pulled come first, so a batch filled from nothing covers as many of them as greedy
-    joining allows.
-    """
+    """Add arms to ``chosen``, those with the fewest pulls first, until none may join; return the new size."""
     taken = ~candidates.eligible
     for n in range(size):
         taken[chosen[n]] = True
@@ -141,32 +137,32 @@ def fill(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> int:
 
 @kernel
 def order_by_weight(weights: Floats, candidates: Candidates) -> Ints:
-    """All arms, heaviest first; equal weights in the order of ``candidates``."""
+    """All arms, heaviest first; of equal weights, the arm with the fewest pulls first, then the lowest."""
     by_pulls = np.argsort(candidates.counts, kind="mergesort")
     return by_pulls[np.argsort(-weights[by_pulls], kind="mergesort")]
 
 
 @kernel
 def heaviest_arms(k: int, weights: Floats, candidates: Candidates) -> Ints:
-    """The first ``k`` eligible arms of that order, each let into the line of the best so far: for small ``k``."""
-    line, size = np.empty(k, np.int64), 0
+    """The first ``k`` eligible arms in the order of ``order_by_weight``, by insertion: for small ``k``."""
+    best, size = np.empty(k, np.int64), 0
     for j in range(len(weights)):
         if not candidates.eligible[j]:
             continue
         at = size
         while at > 0:
-            ahead = line[at - 1]
+            ahead = best[at - 1]
             if weights[ahead] > weights[j] or (
                 weights[ahead] == weights[j] and candidates.counts[ahead] <= candidates.counts[j]
             ):
                 break
             if at < k:
-                line[at] = ahead
+                best[at] = ahead
             at -= 1
         if at < k:
-            line[at] = j
+            best[at] = j
             size = min(size + 1, k)
-    return line[:size]
+    return best[:size]
 
 
 @kernel
@@ -180,7 +176,7 @@ def contains(chosen: Ints, size: int, arm: int) -> bool:
 
 @kernel
 def greedy_heaviest(actions: Any, weights: Floats, candidates: Candidates) -> Ints:
-    """Let arms join from the heaviest down: the heaviest batch of a matroid, [Edmonds1971]_."""
+    """Add arms, the heaviest first, until none may join: the heaviest batch of a matroid, [Edmonds1971]_."""
     chosen = np.empty(capacity(actions, len(weights)), np.int64)
     size = pins(actions, candidates, chosen)
     for j in order_by_weight(weights, candidates):
@@ -202,7 +198,7 @@ def total_weight(weights: Floats, action: Ints) -> float:
 
 
 @kernel
-def more_than_all(weights: Floats) -> float:
+def exceed_total(weights: Floats) -> float:
     """A number above the sum of all ``weights``, which are not negative."""
     more = 1.0
     for w in weights:
@@ -221,7 +217,7 @@ def _no_pins(actions: Any, candidates: Candidates, chosen: Ints) -> int:
 
 
 @kernel
-def _top(actions: Any, weights: Floats, candidates: Candidates) -> float:
+def _sum_of_largest(actions: Any, weights: Floats, candidates: Candidates) -> float:
     """The sum of the ``capacity`` largest weights: a bound for every action set, exact for ``Subsets``."""
     total, left = 0.0, capacity(actions, len(weights))
     for j in order_by_weight(weights, candidates):
@@ -241,11 +237,11 @@ def _cover(actions: Any, candidates: Candidates) -> Ints:
 
 @kernel
 def _sample(actions: Any, candidates: Candidates, stream: Stream) -> Ints:
-    lots = np.empty(len(candidates.counts))
-    for j in range(len(lots)):
-        lots[j] = uniform(stream)
-    shuffled = Candidates(lots, candidates.eligible)
-    chosen = np.empty(capacity(actions, len(lots)), np.int64)
+    keys = np.empty(len(candidates.counts))
+    for j in range(len(keys)):
+        keys[j] = uniform(stream)
+    shuffled = Candidates(keys, candidates.eligible)
+    chosen = np.empty(capacity(actions, len(keys)), np.int64)
     size = fill(actions, shuffled, chosen, pins(actions, shuffled, chosen))
     return chosen[: max(size, 0)]
 
@@ -256,8 +252,8 @@ def _eligible_part(actions: Any, batch: Ints, candidates: Candidates) -> Ints:
 
 
 @kernel
-def whole_or_nothing(batch: Ints, candidates: Candidates) -> Ints:
-    """``batch`` if all its arms are eligible, nothing otherwise: the remnant where batches must be whole."""
+def keep_if_eligible(batch: Ints, candidates: Candidates) -> Ints:
+    """Return ``batch`` if all its arms are eligible, and nothing otherwise: the remnant if batches must be whole."""
     return batch.copy() if all_eligible(batch, candidates) else np.empty(0, np.int64)
 
 
@@ -289,7 +285,7 @@ joins: verb[..., bool] = verb(ActionHooks.joins, default=_admits)
 pins: verb[..., int] = verb(ActionHooks.pins, default=_no_pins)
 remnant: verb[..., Ints] = verb(ActionHooks.remnant, default=_eligible_part)
 heaviest: verb[..., Ints] = verb(ActionHooks.heaviest, default=greedy_heaviest)
-ceiling: verb[..., float] = verb(ActionHooks.ceiling, default=_top)
+ceiling: verb[..., float] = verb(ActionHooks.ceiling, default=_sum_of_largest)
 cost: verb[..., float] = verb(ActionHooks.cost)
 budget: verb[..., float] = verb(ActionHooks.budget)
 cover: verb[..., Ints] = verb(ActionHooks.cover, default=_cover)

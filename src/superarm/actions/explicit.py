@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import all_eligible, heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import all_eligible, heaviest, keep_if_eligible, total_weight
 from superarm.actions.listed import Batches, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
@@ -91,7 +91,7 @@ class Explicit(_Table):
         return False
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        return whole_or_nothing(batch, candidates)
+        return keep_if_eligible(batch, candidates)
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         return best_batch(SumOfWeights(weights), self, Batches(self.table, self.sizes), candidates)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import heaviest, keep_if_eligible, total_weight
 from superarm.actions.enumeration import sum_counts
 from superarm.actions.graph import check_one_edge_per_arm, parse_edges, parse_n_nodes
 from superarm.arrays import Bools, Floats, Ints
@@ -86,7 +86,7 @@ class Paths(_Network):
         return _has_path_through(self, candidates.eligible, chosen, size, arm)
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        return whole_or_nothing(batch, candidates)
+        return keep_if_eligible(batch, candidates)
 
     def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
         return _heaviest_path(self, weights, candidates)

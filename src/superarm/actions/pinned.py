@@ -14,10 +14,10 @@ from superarm.actions.base import (
     ceiling,
     contains,
     cost,
+    exceed_total,
     greedy_heaviest,
     heaviest,
     joins,
-    more_than_all,
     remnant,
 )
 from superarm.arrays import Floats, Ints, arms
@@ -174,7 +174,7 @@ def _with_pins(pinned: Ints, chosen: Ints, size: int, arm: int) -> Ints:
 @kernel
 def _raise_pinned(pinned: Ints, weights: Floats) -> Floats:
     """Raise the weights of the pinned arms so far that every heaviest batch contains them."""
-    bonus = more_than_all(weights)
+    bonus = exceed_total(weights)
     raised = weights.copy()
     for j in pinned:
         raised[j] += bonus

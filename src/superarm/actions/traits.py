@@ -1,5 +1,7 @@
-"""Optional properties of action sets, with one accessor each; where a set does not define one, the weakest value is
-assumed. ``ActionHooks`` declares them."""
+"""Optional properties of action sets, one accessor for each: see ``ActionHooks``.
+
+If a set does not define one, the weakest value is assumed.
+"""
 
 import math
 from typing import Any

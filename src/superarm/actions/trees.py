@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import heaviest, total_weight, whole_or_nothing
+from superarm.actions.base import heaviest, keep_if_eligible, total_weight
 from superarm.actions.graph import (
     check_one_edge_per_arm,
     connects,
@@ -73,7 +73,7 @@ class SpanningTrees(_Graph):
         )
 
     def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        return whole_or_nothing(batch, candidates)
+        return keep_if_eligible(batch, candidates)
 
     def ceiling(self, weights: Floats, candidates: Candidates) -> float:
         return total_weight(weights, heaviest(self, weights, candidates))

@@ -1,7 +1,7 @@
-"""What the world answers.
+"""The family of environments: they draw the outcome of an action.
 
-An environment draws the outcome of an action. Chance comes from a stream that is put at (round, arm), so
-policies that play the same arm in the same round see the same outcome, whatever else they play.
+Random numbers come from a stream that is set to (round, arm), so policies that play the same arm in the same round see
+the same outcome, whatever else they play.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -16,12 +16,13 @@ from superarm.tally import Feedback
 
 
 class Environment(Protocol):
-    """What the world answers."""
+    """An environment: it draws the outcomes of batches, and knows the true means."""
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
-        """Write the outcome of round ``t``, row after row in the order of ``action``.
+        """Write the outcome of round ``t``, one row per arm in the order of ``action``.
 
-        ``seen`` comes filled with True; an environment that hides entries sets them False, and is ``partial``.
+        ``seen`` is filled with True before the call; an environment that hides entries sets them to False, and is
+        ``partial``.
         """
         ...
 
@@ -31,7 +32,7 @@ class Environment(Protocol):
 
 
 class AnswerBuffer(NamedTuple):
-    """Room for an answer: outcome and seen, flat, and the arms whose rows they are, where not those of the batch."""
+    """Buffers for an answer: ``outcome`` and ``seen``, flat, and the ``observed`` arms, if not those of the batch."""
 
     outcome: Floats
     seen: Bools
@@ -41,8 +42,8 @@ class AnswerBuffer(NamedTuple):
 class EnvironmentHooks(Protocol):
     """Methods that an environment may define beyond :class:`Environment`; ``traits`` and the verbs have the defaults.
 
-    They are for environments that hide entries, whose batches show other arms than their own or are worth more than
-    their items, or whose means change.
+    They are for environments that hide entries, that show other arms than those of the batch, whose expected reward is
+    not that of the problem at the means, or whose means change.
     """
 
     @property
@@ -57,11 +58,11 @@ class EnvironmentHooks(Protocol):
 
     @property
     def has_own_reward(self) -> bool:
-        """Whether ``expected_reward`` says more than the reward; by default, whether the method is defined."""
+        """Whether ``expected_reward`` differs from the problem's reward; by default, whether the method is defined."""
         ...
 
     def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
-        """Fill in ``sheet`` for round ``t``; how many arms were observed, or -1 if they are those of ``action``."""
+        """Fill ``sheet`` for round ``t``; return how many arms were observed, or -1 if they are those of ``action``."""
         ...
 
     def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
@@ -69,11 +70,11 @@ class EnvironmentHooks(Protocol):
         ...
 
     def expected_reward(self, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
-        """The true expected reward of ``action``, where it is not ``default``: what the reward says at the means."""
+        """The true expected reward of ``action``; ``default`` is the problem's reward at the means."""
         ...
 
     def best(self, problem: Any) -> tuple[float, float] | None:
-        """What the best batch of ``problem`` is worth, at least and at most; plain Python."""
+        """Lower and upper bound of the best expected reward on ``problem``; plain Python."""
         ...
 
     def changes(self, horizon: int) -> Ints:
@@ -88,7 +89,7 @@ def _draw_batch(environment: Any, support: Support, action: Ints, t: int, stream
 
 
 @kernel
-def _widest_batch(environment: Any, support: Support, n_arms: int, k: int) -> int:
+def _max_batch_entries(environment: Any, support: Support, n_arms: int, k: int) -> int:
     most = 0
     for j in range(n_arms):
         first, last = span(support, j)
@@ -97,13 +98,13 @@ def _widest_batch(environment: Any, support: Support, n_arms: int, k: int) -> in
 
 
 @lean
-def _as_told(environment: Any, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
+def _default_reward(environment: Any, weights: Floats, support: Support, action: Ints, t: int, default: float) -> float:
     return default
 
 
 @lean
 def flip_arm(support: Support, p: Floats, arm: int, t: int, stream: Stream, outcome: Floats, at: int) -> int:
-    """Write binary outcomes of ``arm``, 1 with chances ``p`` (n_entries,), from ``outcome[at]`` on; where they end."""
+    """Write binary outcomes of ``arm`` from ``outcome[at]`` on, 1 with probabilities ``p``; return where they end."""
     seek(stream, t, arm)
     first, last = span(support, arm)
     for e in range(first, last):
@@ -114,7 +115,7 @@ def flip_arm(support: Support, p: Floats, arm: int, t: int, stream: Stream, outc
 
 @lean
 def flip(support: Support, p: Floats, action: Ints, t: int, stream: Stream, outcome: Floats) -> None:
-    """Write binary outcomes of all arms of ``action``, 1 with chances ``p`` (n_entries,)."""
+    """Write binary outcomes of all arms of ``action``, 1 with probabilities ``p`` (n_entries,)."""
     at = 0
     for j in action:
         at = flip_arm(support, p, j, t, stream, outcome, at)
@@ -123,12 +124,12 @@ def flip(support: Support, p: Floats, action: Ints, t: int, stream: Stream, outc
 draw = verb(Environment.draw)
 means = verb(Environment.means)
 answer: verb[..., int] = verb(EnvironmentHooks.answer, default=_draw_batch)
-max_answer_entries: verb[..., int] = verb(EnvironmentHooks.max_answer_entries, default=_widest_batch)
-expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_as_told)
+max_answer_entries: verb[..., int] = verb(EnvironmentHooks.max_answer_entries, default=_max_batch_entries)
+expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_default_reward)
 
 
 def respond(environment: Environment, support: Support, action: Ints, t: int, stream: Stream) -> Feedback:
-    """What the world answers to ``action`` in round ``t``: to be told to an ``Agent``, or learnt from.
+    """Draw the feedback to ``action`` in round ``t``, for an ``Agent`` or a tally.
 
     >>> from superarm.environments import Cascade
     >>> from superarm.streams import new_stream
@@ -137,8 +138,8 @@ def respond(environment: Environment, support: Support, action: Ints, t: int, st
     >>> respond(environment, Dense(3, 1), np.array([2, 0, 1]), 1, users).seen
     array([ True,  True, False])
     """
-    room = max_answer_entries(environment, support, support.n_arms, len(action))
-    sheet = AnswerBuffer(np.zeros(room), np.ones(room, bool), np.empty(support.n_arms, np.int64))
+    most = max_answer_entries(environment, support, support.n_arms, len(action))
+    sheet = AnswerBuffer(np.zeros(most), np.ones(most, bool), np.empty(support.n_arms, np.int64))
     n = answer(environment, support, action, t, stream, sheet)
     arms = action if n < 0 else sheet.observed[:n].copy()
     size = sum(last - first for first, last in (span(support, int(j)) for j in arms))

@@ -1,4 +1,4 @@
-"""What an environment says of itself beyond the protocol, with one accessor for each: see ``EnvironmentHooks``."""
+"""Optional properties of environments, one accessor for each: see ``EnvironmentHooks``."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ def is_environment(value: Any) -> bool:
 
 
 def partial(environment: Environment) -> bool:
-    """Whether some entries of an answer may not be seen; False unless the environment says so."""
+    """Whether some entries of an answer may not be seen; False by default."""
     return bool(getattr(environment, "partial", False))
 
 
 def free_samples(environment: Environment) -> int:
-    """How often every arm is shown before the first round; 0 unless the environment says so."""
+    """How often every arm is shown before the first round; 0 by default."""
     return int(getattr(environment, "free_samples", 0))
 
 
@@ -28,12 +28,12 @@ def has_own_reward(environment: Environment) -> bool:
 
 
 def known_best(environment: Any, problem: Any) -> tuple[float, float] | None:
-    """What the best batch is worth, at least and at most; None unless the environment knows."""
+    """Lower and upper bound of the best expected reward; None if the environment does not define ``best``."""
     found: tuple[float, float] | None = environment.best(problem) if has_method(environment, "best") else None
     return found
 
 
 def changes(environment: Any, horizon: int) -> Ints | None:
-    """The rounds up to ``horizon`` from which other means hold; None if the environment does not change."""
+    """The rounds up to ``horizon`` from which other means hold; None if the means are constant."""
     found: Ints | None = environment.changes(horizon) if has_method(environment, "changes") else None
     return found

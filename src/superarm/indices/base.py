@@ -1,9 +1,9 @@
-r"""How hopeful to be of one entry.
+r"""The family of indices: rules that turn the statistics of one entry into an optimistic value.
 
-An index is a *level* and a *score*. The level :math:`x = f(t) / N_j` says how much exploration an arm with
-:math:`N_j` pulls is still owed at time :math:`t`; it is computed once an arm. The score is the hopeful value
-of an entry with a given empirical mean and standard deviation at that level. Except for sampled indices,
-scores lie in [mean, 1] and increase with the level, and levels increase with :math:`t`.
+An index is a *level* and a *score*. The level :math:`x = f(t) / N_j` is the exploration of an arm with :math:`N_j`
+pulls at time :math:`t`; it is computed once per arm. The score is the optimistic value of an entry with a given
+empirical mean and standard deviation at that level. Except for sampled indices, scores lie in [mean, 1] and increase
+with the level, and levels increase with :math:`t`.
 """
 
 from typing import Any, Protocol
@@ -13,14 +13,14 @@ from superarm.streams import Stream
 
 
 class Index(Protocol):
-    """How hopeful to be of one entry."""
+    """An index: a level per arm and a score per entry."""
 
     def level(self, pulls: float, t: int, share: float) -> float:
-        """The exploration owed at time ``t`` after ``pulls`` > 0 pulls; ``share`` is k / n_arms."""
+        """The level of an arm at time ``t`` after ``pulls`` > 0 pulls; ``share`` is k / n_arms."""
         ...
 
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
-        """The hopeful value in [0, 1] of an entry."""
+        """The optimistic value of an entry, in [0, 1]."""
         ...
 
 
@@ -31,13 +31,13 @@ class IndexHooks(Protocol):
     def monotone(self) -> bool:
         """Whether scores grow with the level, and levels with t and not with pulls: never so for a sampled index.
 
-        It lets policies pass over arms that cannot win.
+        With it, policies can skip arms that cannot win.
         """
         ...
 
     @property
     def unclipped(self) -> bool:
-        """Whether scores may lie above 1: then they only serve to rank arms."""
+        """Whether scores may exceed 1: then they can only rank arms."""
         ...
 
     @property
@@ -46,15 +46,15 @@ class IndexHooks(Protocol):
         ...
 
     def unknown(self) -> float:
-        """The score of an entry of which nothing was told: the largest there is, 1 by default."""
+        """The score of an entry that was never observed: the largest possible one, 1 by default."""
         ...
 
 
 @inlined
-def _certain(index: Any) -> float:
+def _one(index: Any) -> float:
     return 1.0
 
 
 level = verb(Index.level)
 score = verb(Index.score)
-unknown: verb[..., float] = verb(IndexHooks.unknown, default=_certain)
+unknown: verb[..., float] = verb(IndexHooks.unknown, default=_one)

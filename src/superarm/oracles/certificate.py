@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions import ceiling
-from superarm.actions.base import more_than_all
+from superarm.actions.base import exceed_total
 from superarm.arrays import Floats, Ints, arms
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -167,7 +167,7 @@ def bound(problem: Problem, q: Floats, candidates: Candidates, action: Ints, hel
             weights = gains(problem, states, q, candidates)
             for j in action[:n]:
                 weights[j] = 0.0
-            bonus = more_than_all(weights) if held > 0 else 0.0
+            bonus = exceed_total(weights) if held > 0 else 0.0
             for j in action[:held]:
                 weights[j] = bonus
             heaviest = ceiling(problem.actions, weights, candidates) - held * bonus

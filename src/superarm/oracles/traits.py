@@ -4,5 +4,5 @@ from superarm.oracles.base import Oracle
 
 
 def ranking(oracle: Oracle) -> bool:
-    """Whether the oracle only ranks arms, so that parameters may be any numbers; False unless it says so."""
+    """Whether the oracle only ranks arms, so that parameters may be any numbers; False by default."""
     return bool(getattr(oracle, "ranking", False))

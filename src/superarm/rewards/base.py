@@ -1,10 +1,10 @@
-r"""What a batch is worth: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
+r"""The family of rewards: :math:`r(A; p) = \sum_i w_i\, r_i(A; p_i)`.
 
-A reward tells the story of one item. Before any arm has joined, the item is in state ``start(weight)``; an arm with
-parameter ``q`` takes it from ``state`` to ``join(state, q)``; an item in ``state`` is worth ``worth(weight, state)``.
-An arm must never take worth away (rewards are monotone) unless the reward says so, as :class:`Conjunctive` does with
-``monotone = False`` and is then for batches of one size; the order in which arms join must not matter. The
-library sums over items, with weights, dense or sparse: the functions below are the only loops over items there are.
+A reward is defined item by item, as a state that arms update. Before any arm has joined, the state of an item is
+``start(weight)``; an arm with parameter ``q`` changes it from ``state`` to ``join(state, q)``; the value of an item is
+``worth(weight, state)``. The order in which arms join must not matter, and no arm may lower the value. A reward with
+``monotone = False``, such as :class:`Conjunctive`, may; it is then for batches of one size. The functions below are the
+only loops over items.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -29,11 +29,11 @@ class Smoothness(NamedTuple):
 
 
 class Reward(Protocol):
-    """What a batch is worth, told for one item of the given weight."""
+    """A reward, defined for one item of a given weight."""
 
     @property
     def submodular(self) -> bool:
-        """Whether a later arm never adds more than an earlier one would have."""
+        """Whether the gain of an arm never grows as the batch grows."""
         ...
 
     @property
@@ -67,12 +67,12 @@ class RewardHooks(Protocol):
 
     @property
     def monotone(self) -> bool:
-        """Whether an arm never takes worth away; True by default."""
+        """Whether no arm lowers the value; True by default."""
         ...
 
     @property
     def gains_shrink(self) -> bool:
-        """Whether gains, rounded as they are, never grow as a batch grows; False by default."""
+        """Whether gains never grow as the batch grows even in rounded arithmetic; False by default."""
         ...
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
@@ -86,30 +86,30 @@ class RewardHooks(Protocol):
     def bound_slope(self, weight: float, state: float) -> float:
         """The slope of a bound: ``item_gain(weight, state, q) <= bound_slope(weight, state) * bound_argument(q)``.
 
-        A reward that defines it lets policies pass over arms that cannot win.
+        With it, policies can skip arms that cannot win.
         """
         ...
 
     def value(self, terms: "Terms", q: Floats, action: Ints) -> float:
-        """r(action; q) of a reward that is more than the sum of its items' stories."""
+        """r(action; q), for a reward that is not a sum over items."""
         ...
 
 
 @kernel
-def _lift_by_difference(reward: Any, weight: float, state: float, q: float) -> float:
+def _gain_by_difference(reward: Any, weight: float, state: float, q: float) -> float:
     return worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
 
 
 @kernel
-def _as_it_is(reward: Any, q: float) -> float:
+def _identity(reward: Any, q: float) -> float:
     return q
 
 
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
-item_gain: verb[..., float] = verb(RewardHooks.item_gain, default=_lift_by_difference)
-bound_argument: verb[..., float] = verb(RewardHooks.bound_argument, default=_as_it_is)
+item_gain: verb[..., float] = verb(RewardHooks.item_gain, default=_gain_by_difference)
+bound_argument: verb[..., float] = verb(RewardHooks.bound_argument, default=_identity)
 bound_slope = verb(RewardHooks.bound_slope)
 derivative = verb(Reward.derivative)
 
@@ -120,7 +120,7 @@ def has_bound_slope(reward: Any) -> bool:
 
 
 class Terms(NamedTuple):
-    """The numbers of a reward: ``weights`` (n_items,) and the ``support`` of its parameters."""
+    """What a reward is computed from beside the parameters: ``weights`` (n_items,) and the ``support``."""
 
     weights: Floats
     support: Support
@@ -136,14 +136,14 @@ def initial_states(reward: Reward, terms: Terms) -> Floats:
 
 @inlined
 def reset_states(reward: Reward, terms: Terms, states: Floats) -> None:
-    """Turn any state into that of the empty batch."""
+    """Set ``states`` to those of the empty batch."""
     for i in range(np.uint64(len(states))):
         states[i] = start(reward, terms.weights[i])
 
 
 @inlined
 def gain(reward: Reward, terms: Terms, states: Floats, q: Floats, arm: int) -> float:
-    """r(A + arm; q) - r(A; q), where ``states`` is the state of A and ``q`` (n_entries,) the parameters."""
+    """r(A + arm; q) - r(A; q), where ``states`` are the item states of A and ``q`` (n_entries,) the parameters."""
     first, last = span(terms.support, arm)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     blocks = (last - first) // 8
@@ -174,7 +174,7 @@ def _term(reward: Reward, terms: Terms, states: Floats, q: Floats, first: int, o
 
 @inlined
 def join_arm(reward: Reward, terms: Terms, states: Floats, q: Floats, arm: int) -> None:
-    """Turn the state of A into the state of A + arm."""
+    """Update the item states of A to those of A + arm."""
     first, last = span(terms.support, arm)
     for o in range(np.uint64(last - first)):
         i = item(terms.support, first, o)
@@ -183,7 +183,7 @@ def join_arm(reward: Reward, terms: Terms, states: Floats, q: Floats, arm: int) 
 
 @kernel
 def value_of_states(reward: Reward, terms: Terms, states: Floats) -> float:
-    """r(A; q), read off the state of A."""
+    """r(A; q), where ``states`` are the item states of A."""
     r = 0.0
     for i in range(len(states)):
         r += worth(reward, terms.weights[i], states[i])
@@ -192,7 +192,7 @@ def value_of_states(reward: Reward, terms: Terms, states: Floats) -> float:
 
 @kernel
 def value_by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
-    """r(action; q) as the sum of the stories of its items."""
+    """r(action; q) as a sum over items."""
     states = initial_states(reward, terms)
     return value_of_states(reward, terms, states) + join_batch(reward, terms, states, q, action)
 
@@ -202,7 +202,7 @@ value: verb[..., float] = verb(RewardHooks.value, default=value_by_items)
 
 @lean
 def join_batch(reward: Reward, terms: Terms, states: Floats, q: Floats, action: Ints) -> float:
-    """r(A + action; q) - r(A; q), where ``states`` is the state of A and becomes that of A + action."""
+    """r(A + action; q) - r(A; q); updates the item states of A to those of A + action."""
     r = 0.0
     for j in action:
         r += gain(reward, terms, states, q, j)
@@ -212,7 +212,7 @@ def join_batch(reward: Reward, terms: Terms, states: Floats, q: Floats, action: 
 
 @lean
 def clear_batch(reward: Reward, terms: Terms, states: Floats, action: Ints) -> None:
-    """Turn the state of ``action`` into that of the empty batch, touching only its items."""
+    """Reset the states of the items of ``action`` to those of the empty batch."""
     for j in action:
         first, last = span(terms.support, j)
         for o in range(np.uint64(last - first)):
@@ -222,7 +222,7 @@ def clear_batch(reward: Reward, terms: Terms, states: Floats, action: Ints) -> N
 
 @kernel
 def gradient(reward: Reward, terms: Terms, q: Floats, action: Ints) -> Floats:
-    """The derivatives of r(action; q), in ``q``'s layout (n_entries,); zero outside of ``action``."""
+    """The derivatives of r(action; q) with respect to q, (n_entries,); zero outside of ``action``."""
     result = np.zeros(len(q))
     for j in action:
         states = initial_states(reward, terms)

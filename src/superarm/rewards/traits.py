@@ -1,4 +1,4 @@
-"""What a reward says of itself beyond the protocol, with one accessor for each: see ``RewardHooks``."""
+"""Optional properties of rewards, one accessor for each: see ``RewardHooks``."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ def is_reward(value: Any) -> bool:
 
 
 def monotone(reward: Reward) -> bool:
-    """Whether an arm never takes worth away; True unless the reward says otherwise."""
+    """Whether no arm lowers the value; True by default."""
     return bool(getattr(reward, "monotone", True))
 
 
 def gains_shrink(reward: Reward) -> bool:
-    """Whether gains, rounded as they are, never grow as a batch grows; False unless the reward says so."""
+    """Whether gains never grow as the batch grows even in rounded arithmetic; False by default."""
     return bool(getattr(reward, "gains_shrink", False))
 
 
 def additive(reward: Reward) -> bool:
-    """Whether r(A; p) is the sum of what its items are worth; not if the reward has a ``value`` of its own."""
+    """Whether r(A; p) is a sum over items; False if the reward defines ``value``."""
     return not has_method(reward, "value")
