@@ -51,14 +51,14 @@ def test_the_bonus_of_the_least_played_arm_is_its_formula_and_the_batch_is_grown
     problem = sa.Problem(5, 4, sa.Coverage(), sa.Subsets(3), weights=[1.0, 0.5, 2.0, 1.5])
     mean, now = current(problem, np.random.default_rng(1))
     policy = sa.least_played(c=0.1).fit(problem)
-    assert policy.optimistic.scale == pytest.approx(math.sqrt(1.0 + 0.25 + 4.0 + 2.25))  # 2 gamma_g is 1
+    assert policy.hope.scale == pytest.approx(math.sqrt(1.0 + 0.25 + 4.0 + 2.25))  # 2 gamma_g is 1
     f = math.log(T) + 0.1 * 3 * 4 * math.log(math.log(T))
 
     def optimistic(action):
-        return problem.value(mean, list(action)) + policy.optimistic.scale * math.sqrt(f / PULLS[list(action)].min())
+        return problem.value(mean, list(action)) + policy.hope.scale * math.sqrt(f / PULLS[list(action)].min())
 
     for action in itertools.permutations(range(5), 3):
-        value = problem.value(mean, list(action)) + grown(policy.optimistic, problem, now, mean.reshape(-1), action)
+        value = problem.value(mean, list(action)) + grown(policy.hope, problem, now, mean.reshape(-1), action)
         assert value == pytest.approx(optimistic(action), rel=1e-12)
     chosen = []
     for _ in range(3):

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from superarm.service.http.app import application
 
 import superarm as sa
 from superarm.describe import describe
+from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
 from superarm.service.domain.spec import PolicySpec, to_policy
