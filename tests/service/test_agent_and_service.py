@@ -141,6 +141,7 @@ POLICIES = {
 }
 
 
+# Without shrinking: a history is long, and every try runs the whole service.
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
@@ -473,7 +474,7 @@ def recall_of(entries, key, before):
 
 
 @pytest.mark.parametrize("tiny", [False, True], ids=["usual sizes", "tiny sizes"])
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(
     st.sampled_from(sorted(ACTIONS)),
     st.sampled_from(sorted(REWARDS)),

@@ -289,6 +289,6 @@ def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
 
 
 def _feedback(t: int, rows: list[tuple[int, Row]]) -> Feedback:
-    values = np.fromiter(chain.from_iterable(row for _, row in rows), float)
+    values = np.fromiter(chain.from_iterable([row for _, row in rows]), float)
     seen = values != UNSEEN
     return Feedback(t, np.array([arm for arm, _ in rows], np.int64), np.where(seen, values, 0.0), seen)
