@@ -30,12 +30,21 @@ class GainLimits(NamedTuple):
     """Upper bounds of marginal gains: of each ``arm`` (n_arms,), and the largest of each ``block`` (n_blocks,).
 
     The bound of an arm that may not join is minus infinity. ``lead`` (n_blocks,) is the arm of each block that wins
-    ties against its others.
+    ties against its others. A gain times ``slack`` bounds the later gains of its arm.
     """
 
     arm: Floats
     block: Floats
     lead: Ints
+    slack: float
+
+
+class PartialBatch(NamedTuple):
+    """A batch under construction: the first ``size`` of ``chosen`` (k,), and the items' ``states`` (n_items,)."""
+
+    chosen: Ints
+    size: int
+    states: Floats
 
 
 @component
@@ -66,20 +75,18 @@ class LazyGreedy(NamedTuple):
             return chosen[:0]
         states = batch_states(problem, q, chosen[:size])
         blocks = np.full((problem.n_arms + _BLOCK_SIZE - 1) // _BLOCK_SIZE, np.inf)
-        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _lead_arms(candidates))
+        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _lead_arms(candidates), self.slack)
         for j in chosen[:size]:
             limits.arm[j] = -np.inf
         while size < len(chosen):
-            best = -1
-            most = _BELOW_EVERY_GAIN
+            best, most = -1, _BELOW_EVERY_GAIN
+            batch = PartialBatch(chosen, size, states)
             for n in range(-_FIRST_BLOCKS, len(blocks)):
                 block = (
                     int(np.argmax(blocks)) if n < 0 else n
                 )  # promising blocks first, so that few other arms are evaluated
                 if blocks[block] > most or (blocks[block] == most and before(candidates, limits.lead[block], best)):
-                    best, most = _search_block(
-                        problem, states, q, candidates, chosen, size, limits, block, self.slack, best, most
-                    )
+                    best, most = _search_block(problem, q, candidates, batch, limits, block, (best, most))
             if best < 0:
                 break
             join_arm(problem.reward, problem.terms, states, q, best)
@@ -111,27 +118,18 @@ def _lead_arms(candidates: Candidates) -> Ints:
 
 @kernel
 def _search_block(
-    problem: Problem,
-    states: Floats,
-    q: Floats,
-    candidates: Candidates,
-    chosen: Ints,
-    size: int,
-    limits: GainLimits,
-    block: int,
-    slack: float,
-    best: int,
-    most: float,
-) -> tuple[int, float]:
-    """Search one block and return the best arm so far and its gain."""
-    arm = limits.arm
+    problem: Problem, q: Floats, candidates: Candidates, batch: PartialBatch, limits: GainLimits, block: int,
+    leader: tuple[int, float],
+) -> tuple[int, float]:  # fmt: skip
+    """Search one block and return the better of its arms and the ``leader`` before it, each an arm and its gain."""
+    arm, (best, most) = limits.arm, leader
     highest = -np.inf
     for j in range(block * _BLOCK_SIZE, min((block + 1) * _BLOCK_SIZE, problem.n_arms)):
         if arm[j] > most or (arm[j] == most and before(candidates, j, best)):
-            g = gain(problem.reward, problem.terms, states, q, j)
-            arm[j] = max(0.0, g) * slack
+            g = gain(problem.reward, problem.terms, batch.states, q, j)
+            arm[j] = max(0.0, g) * limits.slack
             if g > most or (g == most and before(candidates, j, best)):
-                if joins(problem.actions, candidates, chosen, size, j):
+                if joins(problem.actions, candidates, batch.chosen, batch.size, j):
                     best, most = j, g
                 else:
                     arm[j] = -np.inf

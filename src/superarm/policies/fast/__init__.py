@@ -6,6 +6,7 @@
 ``sieve``            ``Sieve``: dense problems with the greedy oracle
 ``sparse_sieve``     ``SparseSieve``: sparse problems with the greedy oracle
 ``listed``           ``Screened``: listed batches
+``sieving``          what both sieves share
 ``tournament``       arms ordered by key, kept up to date
 ``tiles``            bounds of all gains in single precision
 ``arm_blocks``       sparse arms in blocks with one bound each

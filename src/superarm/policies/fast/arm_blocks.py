@@ -203,3 +203,11 @@ def tighten_bounds(rows: ArmBlocks, shared: PopularItems) -> None:
         key[block] = max(key[block], -most * SLACK)
     rows.low[0] = True
     rebuild(rows.block_tournament)
+
+
+@inlined
+def wins(pulls: Floats, arm: int, g: float, best: int, most: float) -> bool:
+    """Whether ``arm`` with a gain of ``g`` is chosen rather than ``best`` with ``most``."""
+    if g != most:
+        return g > most
+    return best >= 0 and tie_rank(pulls, arm) < tie_rank(pulls, best)

@@ -93,7 +93,8 @@ class Screened(NamedTuple):
             if r > most or (r == most and (pulls < fewest or (pulls == fewest and row < best))):
                 best, most, fewest = row, r, pulls
             elif r < most:
-                _carry(self.confidence, problem, current, memory, row, action, most, stream)
+                _bound_later(self.confidence, problem, current, memory, row, action, stream)
+                _adjust_stride(memory, row, most, current.t)
         memory.last[0] = max(0, best)
         return self.table[best, : self.sizes[best]].copy() if best >= 0 else np.empty(0, np.int64)
 
@@ -141,18 +142,22 @@ def _worth(
 
 
 @kernel
-def _carry(
-    confidence: Index, problem: Problem, current: Round, memory: ListedMemory, row: int, action: Ints, most: float,
-    stream: Stream,
-) -> None:  # fmt: skip
-    """Note how much the losing batch ``row`` can be worth until a later round; look further while that succeeds."""
+def _bound_later(
+    confidence: Index, problem: Problem, current: Round, memory: ListedMemory, row: int, action: Ints, stream: Stream
+) -> None:
+    """Note how much the losing batch ``row``, ``action``, can be worth until a later round."""
     ahead = current.t + memory.stride[row]
     memory.bound[row] = _worth(confidence, problem, current, memory, action, ahead, stream) * _SLACK
     memory.until[row] = ahead
     for place in range(len(action)):
         memory.noted[0, row, place] = memory.version[action[place]]
         memory.noted[1, row, place] = current.candidates.counts[action[place]]
+
+
+@kernel
+def _adjust_stride(memory: ListedMemory, row: int, most: float, t: int) -> None:
+    """Bound ``row`` for more rounds next time if its bound lies below ``most``, the best value; else for fewer."""
     if memory.bound[row] < most:
-        memory.stride[row] = min(2 * memory.stride[row], max(1, current.t // _LONGEST))
+        memory.stride[row] = min(2 * memory.stride[row], max(1, t // _LONGEST))
     else:
         memory.stride[row] = max(1, memory.stride[row] // 2)

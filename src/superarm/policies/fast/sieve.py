@@ -4,18 +4,19 @@ import numpy as np
 
 from superarm._jit import component, inlined, interpreted, lean
 from superarm._lanes import WIDTH
-from superarm.actions import Subsets, capacity
+from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index, monotone
+from superarm.indices import Index
 from superarm.intake import Intake
-from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
+from superarm.oracles import Guarantee, Oracle
 from superarm.policies.base import Round
+from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden, score_once
 from superarm.policies.fast.tiles import Tiles, bound_gains, new_tiles, write_bounds
 from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, precedes, update_key
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
-from superarm.rewards.base import has_bound_slope, reset_states
+from superarm.rewards.base import reset_states
 from superarm.streams import Stream
 from superarm.support import Dense
 from superarm.tally import Feedback, Tally, estimate, record
@@ -103,14 +104,8 @@ class Sieve(NamedTuple):
 
 def suits_sieve(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sieve makes the decisions of the plain policy on this problem, and is faster."""
-    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy) and has_bound_slope(problem.reward)
-    return (
-        same
-        and isinstance(problem.actions, Subsets)
-        and isinstance(problem.support, Dense)
-        and problem.n_arms >= WIDTH
-        and problem.n_entries >= _MIN_ENTRIES
-    )
+    large = problem.n_arms >= WIDTH and problem.n_entries >= _MIN_ENTRIES
+    return large and isinstance(problem.support, Dense) and decides_alike(confidence, oracle, problem)
 
 
 @lean
@@ -158,14 +153,11 @@ def _synchronise(confidence: Index, problem: Problem, current: Round, memory: Si
     Usually only the arms of the last batch have changed. Pending pulls tighten an arm's bounds; taking them back
     loosens the bounds again.
     """
-    tournament, candidates = memory.tournament, current.candidates
-    eligible = 0
-    for j in range(len(candidates.eligible)):
-        eligible += candidates.eligible[j]
-    overridden = eligible < len(candidates.eligible) or candidates.counts is not current.tally.pulls
-    if overridden or memory.overridden[0]:
+    candidates, overridden = current.candidates, is_overridden(current)
+    every_arm = overridden or memory.overridden[0]
+    align_tournament(memory.tournament, candidates, memory.chosen, every_arm)
+    if every_arm:
         for j in range(len(candidates.counts)):
-            update_key(tournament, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
             memory.screen.start[j] = np.float32(0.0 if candidates.eligible[j] else -np.inf)
             if candidates.counts[j] != memory.counted[j]:
                 _bound(
@@ -176,10 +168,6 @@ def _synchronise(confidence: Index, problem: Problem, current: Round, memory: Si
                     ArmView(j, candidates.counts[j], memory.until[0], 1.0),
                     stream,
                 )
-    else:
-        for j in memory.chosen:
-            if j >= 0:
-                update_key(tournament, j, candidates.counts[j], 0.0)
     memory.overridden[0] = overridden
 
 
@@ -240,12 +228,8 @@ def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, s
 @inlined
 def _gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, stream: Stream) -> float:
     """The exact gain, from exact scores that are computed once per call."""
-    estimates, stamp = memory.estimates, memory.stamp
-    if stamp[arm] != memory.calls[0]:
-        stamp[arm] = memory.calls[0]
-        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
-        score_arm(confidence, problem, current.tally, estimates, view, stream)
-    return gain(problem.reward, problem.terms, memory.states, estimates.q, arm)
+    score_once(confidence, problem, current, memory, arm, stream)
+    return gain(problem.reward, problem.terms, memory.states, memory.estimates.q, arm)
 
 
 @inlined

@@ -3,11 +3,11 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, inlined, interpreted, kernel, lean
-from superarm.actions import Subsets, capacity
+from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index, monotone
+from superarm.indices import Index
 from superarm.intake import Intake
-from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
+from superarm.oracles import Guarantee, Oracle
 from superarm.policies.base import Round
 from superarm.policies.fast.arm_blocks import (
     LEADING_ITEMS,
@@ -21,6 +21,7 @@ from superarm.policies.fast.arm_blocks import (
     sort_into_blocks,
     tie_rank,
     tighten_bounds,
+    wins,
 )
 from superarm.policies.fast.popular_items import (
     SLACK,
@@ -30,11 +31,11 @@ from superarm.policies.fast.popular_items import (
     set_parameters,
     update_slopes,
 )
+from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden, largest_gains, score_once
 from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, update_key
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, gain, initial_states, join_arm
-from superarm.rewards.base import has_bound_slope
 from superarm.rewards.traits import gains_shrink
 from superarm.streams import Stream
 from superarm.support import Sparse, span
@@ -107,7 +108,7 @@ class SparseSieve(NamedTuple):
             np.ones(len(tally.total)),
             find_popular_items(problem),
             rows,
-            _ceiling(problem, len(tally.total)),
+            largest_gains(problem, len(tally.total)),
             np.zeros(problem.n_arms, np.bool_),
             new_tournament(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(problem.n_arms, np.int64),
@@ -146,16 +147,8 @@ class SparseSieve(NamedTuple):
 
 def suits_sparse_sieve(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether a sparse sieve decides as the plain policy does, and pays."""
-    same = monotone(confidence) and isinstance(oracle, Greedy | LazyGreedy)
-    fits = isinstance(problem.actions, Subsets) and isinstance(problem.support, Sparse)
-    return bool(same and fits and has_bound_slope(problem.reward) and problem.n_arms >= _MIN_ARMS)
-
-
-@kernel
-def _ceiling(problem: Problem, n_entries: int) -> Floats:
-    """What each arm adds to the empty batch if all its parameters are 1."""
-    states, ones = initial_states(problem.reward, problem.terms), np.ones(n_entries)
-    return np.array([gain(problem.reward, problem.terms, states, ones, j) for j in range(problem.n_arms)])
+    many = isinstance(problem.support, Sparse) and problem.n_arms >= _MIN_ARMS
+    return many and decides_alike(confidence, oracle, problem)
 
 
 @lean
@@ -175,18 +168,12 @@ def _update_arms(
 @lean
 def _synchronise(memory: SparseMemory, current: Round) -> bool:
     """Synchronise the tournament with ``current.candidates``; return whether every arm in it has been pulled."""
-    candidates, tournament = current.candidates, memory.tournament
-    overridden = candidates.counts is not current.tally.pulls
-    for j in range(np.uint64(len(candidates.eligible))):
-        overridden |= not candidates.eligible[j]
-    if overridden or memory.overridden[0]:
-        for j in range(len(candidates.counts)):
-            update_key(tournament, j, candidates.counts[j] if candidates.eligible[j] else np.inf, 0.0)
+    candidates, tournament, overridden = current.candidates, memory.tournament, is_overridden(current)
+    every_arm = overridden or memory.overridden[0]
+    align_tournament(tournament, candidates, memory.chosen, every_arm)
+    if every_arm:
         restore_all(memory.rows, candidates.eligible, candidates.counts)
     else:
-        for j in memory.chosen:
-            if j >= 0:
-                update_key(tournament, j, candidates.counts[j], 0.0)
         restore_changed(memory.rows, candidates.eligible, candidates.counts)
     memory.overridden[0] = overridden
     return tournament.key[tournament.winner[1]] > 0.0  # type: ignore[no-any-return]
@@ -267,7 +254,7 @@ def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseM
         top = -block_tournament.key[block]
         if top <= 0.0 or top < most or (top == most and block_tournament.rank[block] > tie_rank(pulls, best)):
             break
-        best, most = _visit(policy, problem, current, memory, stream, block, best, most)
+        best, most = _visit(policy, problem, current, memory, stream, block, (best, most))
         mark_changed(rows, block_span(rows, block)[0])
         update_key(block_tournament, block, np.inf, 0.0)
         tried[n] = block
@@ -279,27 +266,22 @@ def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseM
 
 @inlined
 def _visit(
-    policy: SparseSieve,
-    problem: Problem,
-    current: Round,
-    memory: SparseMemory,
-    stream: Stream,
-    block: int,
-    best: int,
-    most: float,
-) -> tuple[int, float]:
-    """The better of the arms of a block and the best before it, with its gain."""
+    policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream, block: int,
+    leader: tuple[int, float],
+) -> tuple[int, float]:  # fmt: skip
+    """The better of the arms of a block and the ``leader`` before it, each an arm and its gain."""
+    best, most = leader
     arm, now, pulls = memory.rows.arm, memory.rows.now, current.candidates.counts
     first, last = block_span(memory.rows, block)
     peak = -1.0
     for p in range(first, last):
         j = arm[p]
-        if now[p] > 0.0 and _wins(pulls, j, now[p], best, most):
+        if now[p] > 0.0 and wins(pulls, j, now[p], best, most):
             now[p] = min(now[p], bound_gain(memory.shared, p))
-            if _wins(pulls, j, now[p], best, most):
+            if wins(pulls, j, now[p], best, most):
                 g = _gain(policy.confidence, problem, current, memory, j, stream)
                 now[p] = g * policy.slack
-                if _wins(pulls, j, g, best, most):
+                if wins(pulls, j, g, best, most):
                     best, most = j, g
         peak = max(peak, now[p])
     memory.peak[block] = peak
@@ -307,20 +289,9 @@ def _visit(
 
 
 @inlined
-def _wins(pulls: Floats, arm: int, g: float, best: int, most: float) -> bool:
-    """Whether ``arm`` with a gain of ``g`` is chosen rather than ``best`` with ``most``."""
-    if g != most:
-        return g > most
-    return best >= 0 and tie_rank(pulls, arm) < tie_rank(pulls, best)
-
-
-@inlined
 def _gain(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, arm: int, stream: Stream) -> float:
     """The exact gain, from exact scores that are computed once per call."""
-    estimates, stamp, closely = memory.estimates, memory.stamp, memory.closely
-    if stamp[arm] != memory.calls[0]:
-        stamp[arm] = memory.calls[0]
+    closely = memory.closely
+    if score_once(confidence, problem, current, memory, arm, stream):
         closely[0] += 1
-        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
-        score_arm(confidence, problem, current.tally, estimates, view, stream)
-    return gain(problem.reward, problem.terms, memory.states, estimates.q, arm)
+    return gain(problem.reward, problem.terms, memory.states, memory.estimates.q, arm)
