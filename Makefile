@@ -9,12 +9,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
-# Run as plain Python too: every action set with every oracle, policies by their formulas, without compiling each.
-PLAIN_TESTS := tests/actions tests/oracles tests/test_agent.py \
-  tests/test_stored_data.py tests/service/test_stored_data.py \
-  $(addprefix tests/policies/test_,$(addsuffix .py,set_bonus joint_policy batch_policy fading sieve_indices blocks \
-  index_policy list_policies)) \
-  tests/simulation/test_replicate.py::test_an_agent_with_a_replications_seed_plays_as_it_did
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .PHONY: demo test system optional-system lint types layers passes unit plain test-numba-oldest pristine bench clean
@@ -54,8 +48,9 @@ layers: $(READY)
 unit: $(READY)
 	TEST_RECORD=$(VENV)/record-unit $(PYTEST) $(TESTS)
 
+# As plain Python: every action set with every oracle, policies by their formulas, without compiling each.
 plain: $(READY)
-	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) $(or $(TESTS),$(PLAIN_TESTS))
+	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) $(or $(TESTS),-m 'plain_only or both_passes')
 
 test-numba-oldest:
 	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'

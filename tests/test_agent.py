@@ -12,6 +12,8 @@ import superarm as sa
 from superarm.tally import estimates, merge
 from tests.action_sets import COMPILED, plain
 
+pytestmark = pytest.mark.both_passes
+
 RNG = np.random.default_rng(0)
 SOME = [sa.kl_ucb(), sa.cts()] if COMPILED else [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]
 PROBLEM = sa.Problem(n_arms=7, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))

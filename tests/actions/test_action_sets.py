@@ -11,6 +11,8 @@ from superarm.actions.traits import tractable
 from superarm.streams import new_stream
 from superarm.testing import check_plain
 
+pytestmark = pytest.mark.both_passes
+
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=40 if COMPILED else 12)
 KINDS = ["subsets", "matching", "knapsack"] if COMPILED else ALL  # test_contracts compiles the others

@@ -11,6 +11,8 @@ import superarm as sa
 from superarm.oracles import Default, certify, exact, maximize
 from superarm.streams import new_stream
 
+pytestmark = pytest.mark.both_passes
+
 ORACLES = [
     Default(),
     sa.Greedy(),

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.oracles.continuous import _build_batch, _total_uncovered
 
+pytestmark = pytest.mark.both_passes
+
 
 @pytest.mark.parametrize("kind", ["partition"] if COMPILED else ["partition", "laminar", "slots", "trees", "subsets"])
 @given(seed=st.integers(0, 2**32 - 1))

@@ -14,6 +14,8 @@ from superarm.environments import IndependentCascade
 from superarm.oracles import Default
 from superarm.streams import new_stream
 
+pytestmark = pytest.mark.both_passes
+
 N, K = 8, 2
 
 

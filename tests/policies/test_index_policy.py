@@ -10,6 +10,8 @@ from superarm.simulation import begin, checkpoints
 from superarm.simulation.engine import advance
 from tests.action_sets import plain
 
+pytestmark = pytest.mark.both_passes
+
 L, M, K, T = 12, 5, 3, 400
 
 

@@ -10,6 +10,8 @@ from superarm.policies import JointPolicy
 from superarm.policies.dependence import dependence, effects
 from superarm.simulation import seeds
 
+pytestmark = pytest.mark.both_passes
+
 plain = pytest.mark.plain_only("compiled below and by test_contracts; these are its formulas")
 PROBLEM = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0, 0.5])
 

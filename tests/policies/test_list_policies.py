@@ -9,6 +9,8 @@ from superarm.simulation import advance, begin, seeds
 from superarm.streams import normal, run_streams, seek
 from tests.action_sets import COMPILED
 
+pytestmark = pytest.mark.both_passes
+
 L, K, ROUNDS = 6, 3, 150
 P = np.array([[0.5], [0.3], [0.2], [0.35], [0.1], [0.45]])
 PROBLEM = sa.Problem(L, 1, sa.Coverage(), sa.Subsets(K))

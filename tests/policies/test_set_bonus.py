@@ -18,6 +18,8 @@ from superarm.simulation.engine import advance, begin
 from superarm.streams import new_stream
 from superarm.tally import Tally
 
+pytestmark = pytest.mark.both_passes
+
 
 def _listed(actions, n):
     listed = sa.Explicit(actions.batches(n))

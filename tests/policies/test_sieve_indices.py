@@ -8,6 +8,8 @@ from superarm.policies.fast.sieve import Sieve
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 
+pytestmark = pytest.mark.both_passes
+
 L, M, K, ROUNDS = 70, 30, 7, 60
 PLAY = {"cucb": sa.cucb(0.02), "ucb_v": sa.ucb_v(0.05), "kl_moss": sa.kl_moss()}
 

@@ -21,6 +21,7 @@ def run(policies=POLICIES, instance=INSTANCE, **options):
     return sa.simulate(instance, policies, **options)
 
 
+@pytest.mark.both_passes
 @pytest.mark.parametrize("environment", ["Bernoulli"] if COMPILED else ["Bernoulli", "Beta"])
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
