@@ -104,6 +104,8 @@ def test_refusals():
         screened(IndexPolicy(Sampled())).fit(listed)
     with pytest.raises(sa.InvalidArgument, match="index policy"):
         screened(sa.uniform())
+    with pytest.raises(sa.InvalidArgument, match="start"):
+        screened(sa.bcucb_t())
     with pytest.raises(sa.InvalidArgument, match="exhaustive"):
         screened(IndexPolicy(sa.cucb().confidence, sa.Greedy()))
     assert screened(sa.cucb()).guarantee(listed) == (1.0, 1.0)

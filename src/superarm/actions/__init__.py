@@ -24,11 +24,11 @@ from superarm.actions.base import (
     remnant,
     sample,
 )
-from superarm.actions.explicit import Explicit
+from superarm.actions.explicit import Explicit, list_batches
 from superarm.actions.graphic import GraphicMatroid
 from superarm.actions.knapsack import Knapsack
 from superarm.actions.laminar import Laminar
-from superarm.actions.listed import Batches, best_batch, tabulate, value_of
+from superarm.actions.listed import Batches, best_batch, value_of
 from superarm.actions.matching import Matching
 from superarm.actions.partition import PartitionMatroid
 from superarm.actions.paths import Paths
@@ -66,10 +66,10 @@ __all__ = [
     "fill",
     "heaviest",
     "joins",
+    "list_batches",
     "pins",
     "remnant",
     "sample",
-    "tabulate",
     "value_of",
 ]
 

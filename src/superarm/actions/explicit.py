@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import all_eligible, heaviest, keep_if_eligible, total_weight
+from superarm.actions.base import Actions, all_eligible, heaviest, keep_if_eligible, total_weight
 from superarm.actions.listed import Batches, best_batch, tabulate
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
@@ -142,3 +142,15 @@ def _contains(batch: Ints, chosen: Ints, size: int, arm: int) -> bool:
         for n in range(size):
             held += 1 if j == chosen[n] else 0
     return held == size + 1
+
+
+def list_batches(actions: Actions, n_arms: int) -> Batches:
+    """Every batch of ``actions`` that no other batch contains, one row per batch; the listed ones of ``Explicit``.
+
+    >>> from superarm.actions import Subsets
+    >>> list_batches(Subsets(2), 3).table.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    if isinstance(actions, Explicit):
+        return Batches(actions.table, actions.sizes)
+    return tabulate(actions.batches(n_arms))

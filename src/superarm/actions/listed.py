@@ -38,6 +38,8 @@ def tabulate(batches: Iterable[Any]) -> Batches:
     """
     rows = list(batches)
     sizes = np.array([len(row) for row in rows], np.int64)
+    if (sizes == sizes.max()).all():
+        return Batches(np.array(rows, np.int64), sizes)
     table = np.full((len(rows), int(sizes.max())), -1, np.int64)
     for row, batch in zip(table, rows, strict=True):
         row[: len(batch)] = batch

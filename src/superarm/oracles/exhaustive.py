@@ -3,7 +3,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions import Batches, Explicit, best_batch, tabulate
+from superarm.actions import Batches, Explicit, best_batch, list_batches
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -50,11 +50,9 @@ class Exhaustive(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> "Exhaustive":
-        if isinstance(problem.actions, Explicit):
-            return Exhaustive(problem.actions.table, problem.actions.sizes)
         count = problem.actions.n_batches(problem.n_arms)
-        if count > MAX_LISTED_BATCHES:
+        if not isinstance(problem.actions, Explicit) and count > MAX_LISTED_BATCHES:
             raise InvalidArgument(
                 "oracle", f"{count:.3g} batches to evaluate", f"at most {MAX_LISTED_BATCHES} can be; take Greedy()"
             )
-        return Exhaustive(*tabulate(problem.actions.batches(problem.n_arms)))
+        return Exhaustive(*list_batches(problem.actions, problem.n_arms))

@@ -91,6 +91,9 @@ def without_start(confidence: Index, oracle: Oracle = Default(), intake: Intake 
 def screened(policy: IndexPolicy) -> Screened:
     """The screened form of an index policy on listed batches, e.g. ``screened(bc_ucb())``; it decides alike.
 
+    Pays in long runs on disjoint batches: from round 5,000 on 1.3 to 1.9 times as fast on ``disjoint_batches``. On
+    batches that share arms it is slower, up to three times, so ``fit`` does not take it by itself.
+
     >>> import superarm as sa
     >>> instance = sa.instances.disjoint_batches(32)
     >>> policies = {"plain": sa.cucb(), "screened": screened(sa.cucb())}
@@ -100,6 +103,8 @@ def screened(policy: IndexPolicy) -> Screened:
     """
     if not isinstance(policy, IndexPolicy):
         raise InvalidArgument("policy", f"{type(policy).__name__} is no index policy", "give e.g. bc_ucb()")
-    if not isinstance(policy.oracle, Exhaustive) and type(policy.oracle).__name__ != "Default":
+    if not isinstance(policy.start, TryEveryArm):
+        raise InvalidArgument("policy", "it has no start that tries every arm", "take the plain policy")
+    if not isinstance(policy.oracle, Exhaustive | Default):
         raise InvalidArgument("policy", "its oracle is not exhaustive", "leave the oracle as it is by default")
     return Screened(policy.confidence, intake=policy.intake)

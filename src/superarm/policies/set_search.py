@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
-from superarm.actions import Batches, Explicit, best_batch, capacity, heaviest, joins, pins, tabulate
+from superarm.actions import Batches, Explicit, best_batch, capacity, heaviest, joins, list_batches, pins
 from superarm.actions.base import total_weight
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
@@ -131,8 +131,6 @@ search = verb(SetSearch.search)
 
 def suitable(problem: Problem, few: int) -> SetSearch:
     """Every batch where they are listed or at most ``few``, an ascent otherwise."""
-    if isinstance(problem.actions, Explicit):
-        return EveryBatch(problem.actions.table, problem.actions.sizes)
-    if problem.actions.n_batches(problem.n_arms) <= few:
-        return EveryBatch(*tabulate(problem.actions.batches(problem.n_arms)))
+    if isinstance(problem.actions, Explicit) or problem.actions.n_batches(problem.n_arms) <= few:
+        return EveryBatch(*list_batches(problem.actions, problem.n_arms))
     return Ascent()

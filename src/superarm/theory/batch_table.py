@@ -1,4 +1,4 @@
-"""All batches of a small action set in a table, with their values :math:`r(A; p)`.
+"""The values :math:`r(A; p)` of all batches of a small action set, listed in a table.
 
 The notation is that of [MerlisMannor2019]_ (section Preliminaries).
 """
@@ -6,29 +6,8 @@ The notation is that of [MerlisMannor2019]_ (section Preliminaries).
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
-from superarm.problem import Problem
 from superarm.rewards import Reward, Terms, initial_states, join_arm, value_of_states
-
-
-def tabulate(problem: Problem) -> tuple[Ints, Ints]:
-    """All batches of a small action set, one row per batch, padded with -1; and their sizes.
-
-    >>> import superarm as sa
-    >>> tabulate(sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2)))[0].tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    """
-    if isinstance(problem.actions, Explicit):
-        return problem.actions.table, problem.actions.sizes
-    batches = list(problem.actions.batches(problem.n_arms))
-    sizes = np.array([len(batch) for batch in batches], np.int64)
-    if (sizes == sizes.max()).all():
-        return np.array(batches, np.int64), sizes
-    table = np.full((len(batches), int(sizes.max())), -1, np.int64)
-    for row, batch in zip(table, batches, strict=True):
-        row[: len(batch)] = batch
-    return table, sizes
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from superarm.actions import Subsets
+from superarm.actions import Subsets, list_batches
 from superarm.arrays import Bools, Floats, Ints
 from superarm.environments import has_own_reward
 from superarm.errors import InvalidArgument
@@ -20,7 +20,7 @@ from superarm.oracles import Default
 from superarm.rewards.traits import monotone
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
-from superarm.theory.batch_table import arm_extremes, batch_values, tabulate
+from superarm.theory.batch_table import arm_extremes, batch_values
 from superarm.theory.search import ROUNDING, SearchProblem, SearchRecord, descend, prepare_search, relaxation, search
 
 MAX_ENUMERATED_BATCHES = 500_000
@@ -141,7 +141,7 @@ def _check_alpha(instance: Instance, alpha: float | None) -> float:
 
 def _enumerate_gaps(instance: Instance, alpha: float) -> Gaps:
     problem = instance.problem
-    table, sizes = tabulate(problem)
+    table, sizes = list_batches(problem.actions, problem.n_arms)
     value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
     best = float(value.max())
     below, lowest = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)

@@ -1,6 +1,6 @@
 """Devices for speed: policies that decide bit for bit what an index policy decides, with less work.
 
-``IndexPolicy.fit`` chooses among them, and nothing else refers to them.
+``IndexPolicy.fit`` chooses between the two sieves, ``screened`` takes ``Screened``, and nothing else refers to them.
 
 ===================  =================================================================================
 ``sieve``            ``Sieve``: dense problems with the greedy oracle
