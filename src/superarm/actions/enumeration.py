@@ -9,7 +9,9 @@ from superarm.actions.base import Actions, admits
 
 
 def enumerate_maximal(actions: Actions, n_arms: int) -> Iterator[tuple[int, ...]]:
-    """Yield every batch that no arm may join, in lexicographic order; the time grows with the number of all batches.
+    """Yield every maximal batch (one that no further arm may join), in lexicographic order.
+
+    The time grows with the number of all batches, including those that are not maximal.
 
     >>> from superarm.actions import PartitionMatroid
     >>> list(enumerate_maximal(PartitionMatroid([0, 0, 1], [1, 1]), 3))

@@ -38,11 +38,12 @@ def load_edges(path: str, name: str) -> Any:
 
 
 def count_edges(graph: Any) -> tuple[Counter[tuple[int, int]], int]:
-    """The number of edges from each node to each other node, and the number of nodes; nodes are numbered from 0.
+    """Count the edges from each node to each other node, and the nodes; nodes are numbered from 0.
 
     ``graph`` is a networkx graph or an edge list: pairs of nodes, or a mapping from pairs to how often each is listed.
     Edges of an edge list and of an undirected graph count in both directions, parallel edges count separately, and
-    loops are left out. Nodes keep the order of their labels.
+    edges from a node to itself are left out. The nodes of an edge list are numbered in the sorted order of their
+    labels, those of a networkx graph in the order of the graph.
     """
     if hasattr(graph, "is_directed"):
         nodes, pairs = list(graph.nodes()), Counter((u, v) for u, v, *_ in graph.edges())

@@ -23,8 +23,9 @@ class _Graph(NamedTuple):
 class IndependentCascade(_Graph):
     r"""The independent cascade: an active node tries to activate each neighbour once, with the probability of the edge.
 
-    A batch is a set of seeds; every node that becomes active is observed, with the outcome of each edge that leaves it:
-    arms are triggered. The model of [KempeKleinbergTardos2003]_ with the feedback of [ChenEtAl2016]_ (section 4.2).
+    A batch is a set of seeds, the nodes that are active at first. Every node that becomes active is observed, with the
+    outcome of each edge that leaves it, so nodes outside of the batch are triggered arms. The model of
+    [KempeKleinbergTardos2003]_ with the feedback of [ChenEtAl2016]_ (section 4.2).
 
     The expected reward of a batch is its expected spread, the weight of the nodes that become active. It is exact on
     graphs with at most ten uncertain edges. On larger ones it is estimated by a fixed collection of reverse-reachable
@@ -38,9 +39,9 @@ class IndependentCascade(_Graph):
     weights
         The weights of the problem, (n_nodes,); 1 by default.
     samples
-        How many reverse-reachable sets are drawn.
+        How many reverse-reachable sets are drawn on larger graphs.
     seed
-        From which seed they are drawn.
+        The seed of the random numbers for these sets.
     """
 
     __slots__ = ()
@@ -76,7 +77,7 @@ class IndependentCascade(_Graph):
 
     @interpreted
     def best(self, problem: Any) -> tuple[float, float]:
-        """Lower and upper bound of the best spread: that of greedy, and the bound from the gains at its stages."""
+        """Lower and upper bound of the best spread: that of the greedy batch, and a bound from its marginal gains."""
         from scipy.sparse import csr_array
 
         table = csr_array((np.ones(len(self.held)), self.held, self.start), shape=(problem.n_arms, len(self.worth)))

@@ -57,7 +57,10 @@ class Policy(Protocol):
 
 
 class PolicyHooks(Protocol):
-    """What a policy may define beyond :class:`Policy`; ``traits`` and ``policy_state`` have the defaults."""
+    """Methods and attributes that a policy may define beyond :class:`Policy`.
+
+    The functions of ``traits`` and ``policy_state`` return them, or their defaults for a policy without them.
+    """
 
     @property
     def intake(self) -> Any:
@@ -65,15 +68,15 @@ class PolicyHooks(Protocol):
         ...
 
     def plain(self, problem: Problem) -> Policy:
-        """``fit`` without devices for speed; ``fit`` itself by default."""
+        """The policy made ready for this problem without devices for speed; what ``fit`` returns, by default."""
         ...
 
     def save_state(self, memory: Any) -> Any:
-        """What cannot be computed anew from the tally, a ``PolicyState``; nothing by default."""
+        """The part of the memory that cannot be computed again from the tally, a ``PolicyState``; none by default."""
         ...
 
     def restore_state(self, memory: Any, held: Any) -> None:
-        """Put what was saved into a memory just prepared."""
+        """Put the state ``held``, which ``save_state`` returned, into a memory that ``prepare`` has just made."""
         ...
 
     def age(self, memory: Any, t: int) -> int:
@@ -82,7 +85,7 @@ class PolicyHooks(Protocol):
 
     @property
     def caveat(self) -> str:
-        """What it assumes that may not hold, in a sentence for reports; empty if nothing."""
+        """What the policy assumes that may not hold, in a sentence for reports; empty if there is nothing."""
         ...
 
 

@@ -16,7 +16,7 @@ from superarm.tally import Feedback, Tally
 
 @component
 class EpsilonGreedy(NamedTuple):
-    r"""With probability :math:`\min\{1, \epsilon\, t^{-decay}\}` a batch at random, otherwise ``leader``'s.
+    r"""With probability :math:`\min\{1, \epsilon\, t^{-decay}\}` a random batch, otherwise that of ``leader``.
 
     The baseline of [AuerCesaBianchiFischer2002]_, for batches.
     """

@@ -18,7 +18,8 @@ from superarm.service.transport import ServiceError, Transport
 def connect(url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 5) -> "Connection":
     """Connect to a service by its address.
 
-    Calls are idempotent, so one that got no answer, or 503, is made again.
+    Calls are idempotent, so a call that got no answer, or the status 429, 502, 503 or 504, is repeated up to
+    ``retries`` times.
 
     >>> service = connect("http://127.0.0.1:8000")
     >>> agent = service.problem("ads")                          # then agent.ask() and agent.tell(decision, outcome)
@@ -33,7 +34,10 @@ class Connection:
         self._transport = transport
 
     def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
-        """Create a problem, or find it the same; ``more`` are the other fields of ``PUT /v1/problems/{name}``."""
+        """Create a problem; nothing changes if the same one exists.
+
+        ``more`` are the other fields of ``PUT /v1/problems/{name}``.
+        """
         body = {"arms": list(arms), "items": list(items), "k": k, **more}
         self._transport.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
         return self.problem(name)
@@ -157,7 +161,10 @@ class RemoteAgent:
 
 
 class AsyncRemoteAgent:
-    """The same, to be awaited: calls run in threads, one connection, one at a time."""
+    """A problem of the service, with ``ask``, ``tell`` and ``activate`` of ``RemoteAgent`` as coroutines.
+
+    Calls run in threads. They share one connection, so one call is made at a time.
+    """
 
     def __init__(self, agent: RemoteAgent) -> None:
         self._agent = agent

@@ -201,7 +201,7 @@ def _warn_renamed(old: str, new: str) -> None:
 
 
 def axis_types(cases: Mapping[str, Case]) -> dict[str, type]:
-    """Every axis of some cases, with ``float`` if all its values are numbers and ``str`` otherwise."""
+    """The type of each axis that occurs in ``cases``: ``float`` if all its values are numbers, otherwise ``str``."""
     found: dict[str, type] = {}
     for case in cases.values():
         for axis, value in case.axes.items():

@@ -34,7 +34,7 @@ def new_panels(n: int, columns: int = 2, height: float = PANEL_HEIGHT, legend_ro
 
 
 def wide_panel(height: float, names: Sequence[str]) -> tuple[Any, Any]:
-    """A figure as wide as the page with one panel, and room for ``names`` at its left."""
+    """A figure with one panel, as wide as the page, and its axes; the left margin has space for ``names``."""
     figure = new_figure(figsize=(2 * PANEL_WIDTH, height))
     figure.set_layout_engine(None)
     axes = figure.add_subplot()

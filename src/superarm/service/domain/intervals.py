@@ -100,7 +100,7 @@ def mean_alone(problem: Any, tally: Any, arms: Ints) -> Floats:
 
 
 def value_each_arm(problem: Any, band: Band) -> Band:
-    """What each arm is worth on its own, from the lowest to the highest its parameters may be."""
+    """The value of each arm on its own, at the lower ends, the estimates and the upper ends of its parameters."""
     sizes = np.ones(len(band.mean), np.int64)
     return Band(*(_gains(problem, part, sizes)[0] for part in band))
 
