@@ -232,4 +232,4 @@ def check_settings(settings: Settings, problem: Problem) -> None:
         most = 4 * MAX_ENTRIES // BLOCKS
         raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")
     if settings.explore > 0.0 and not problem.actions.matroid:
-        raise InvalidArgument("settings.explore", "the action set is no matroid", "take k, partition, laminar or slots")
+        raise InvalidArgument("settings.explore", "the action set is no matroid", "take a matroid: k, slots, …")
