@@ -25,7 +25,7 @@ def _blocks(page):
 RUNNABLE = [page for page in PAGES if _blocks(page)]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
-WITHOUT_FORMULAS = ("", "base", "default", "traits", "fast", "labels", "plots")
+WITHOUT_FORMULAS = ("", "base", "default", "traits", "fast", "fast.sieving", "labels", "plots")
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)

@@ -150,7 +150,7 @@ def test_pickle_keeps_everything():
         (lambda: sa.environments.Bernoulli([["x"]]), "p: list is not an array of numbers"),
         (lambda: sa.environments.Beta([[0.5]], 0), "Beta.strength: 0.0 is not positive"),
         (lambda: sa.environments.Copula([[0.5]], arms=1.2), "Copula.arms: 1.2 is outside [0, 1]"),
-        (lambda: sa.environments.Copula([[0.5]], 0.5, 0.4, 0.3), "Copula.arms + items + all: above 1; the shares"),
+        (lambda: sa.environments.Copula([[0.5]], 0.5, 0.4, 0.3), "Copula.arms + items + all: above 1; give shares"),
         (lambda: sa.environments.CommonShock([[0.5]], -0.1), "CommonShock.share: -0.1 is outside [0, 1]"),
         (lambda: sa.environments.Replay([0.5]), "Replay.table: shape (1,); give (n_rounds, n_arms, n_items)"),
         (lambda: sa.environments.Replay(np.zeros((0, 2, 2))), "Replay.table: shape (0, 2, 2)"),

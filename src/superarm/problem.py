@@ -71,7 +71,7 @@ class Problem(_Fields):
     ) -> "Problem":
         for name, value in (("n_arms", n_arms), ("n_items", n_items)):
             if count(value, name, 1) >= MAX_DIMENSION:
-                raise InvalidArgument(name, f"{value!r} is not small enough", f"give an int below {MAX_DIMENSION}")
+                raise InvalidArgument(name, f"{value!r} is too large", f"give an int below {MAX_DIMENSION}")
         if not is_reward(reward):
             raise InvalidArgument("reward", f"{reward!r} is not a reward", "give e.g. Coverage()")
         if not is_action_set(actions):

@@ -61,7 +61,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, study, exper
         workers[1].send_signal(signal.SIGCONT)
 
     bar, unfinished = CountingBar(), []
-    monkeypatch.setattr("superarm.experiments.execution.runner.bar", lambda *_: contextlib.nullcontext(bar))
+    monkeypatch.setattr("superarm.experiments.execution.runner.progress_bar", lambda *_: contextlib.nullcontext(bar))
     found = run(experiment, tmp_path / "cluster", ActAfterFirstTask(Cluster(address), kill_one))
     assert unfinished[0] > 0
     assert workers[0].wait() == -signal.SIGKILL

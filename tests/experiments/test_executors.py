@@ -33,7 +33,7 @@ def test_progress_counts_every_round(experiment):
 
 def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, tmp_path, monkeypatch):
     bar = CountingBar()
-    monkeypatch.setattr("superarm.experiments.execution.runner.bar", lambda *_: contextlib.nullcontext(bar))
+    monkeypatch.setattr("superarm.experiments.execution.runner.progress_bar", lambda *_: contextlib.nullcontext(bar))
     pools, start_pool = [], executors._perform_in_pool
 
     def count_pools(workers, tasks, progress):

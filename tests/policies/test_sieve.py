@@ -70,7 +70,7 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
 @pytest.mark.parametrize("popular", [False, True])
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular, monkeypatch):
-    monkeypatch.setattr(sparse_sieve, "_MANY", 64)
+    monkeypatch.setattr(sparse_sieve, "_MIN_ARMS", 64)
     rng = np.random.default_rng(4)
     matrix = sparse_matrix(rng, popular)
     problem = sa.Problem(L, 200, sa.Coverage(), sa.Subsets(K), rng.uniform(0.5, 2.0, 200) if popular else None, matrix)
@@ -89,7 +89,7 @@ def test_so_it_does_when_many_arms_share_popular_items(rho):
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 @pytest.mark.parametrize("kind", [Sieve, SparseSieve])
 def test_agents_agree_with_late_partial_and_restricted_play(kind, rho, monkeypatch):
-    monkeypatch.setattr(sparse_sieve, "_MANY", 64)
+    monkeypatch.setattr(sparse_sieve, "_MIN_ARMS", 64)
     rng = np.random.default_rng(6)
     full = csr_array(np.ones((L, M))) if kind is SparseSieve else None  # every entry, so that outcomes are the same
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), support=full)

@@ -39,11 +39,7 @@ OPERATIONS = (
         {
             "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
             "items": ["sport", "news"],
-            "actions": {
-                "name": "knapsack",
-                "parameters": {"costs": {"ad-1": 1, "ad-2": 2, "ad-3": 1, "ad-4": 3}, "budget": 4},
-            },
-            "support": {"ad-1": ["sport"], "ad-2": ["sport", "news"], "ad-3": ["news"], "ad-4": ["news"]},
+            "k": 2,
             "settings": {"policy": {"name": "kl_ucb", "window": 10000}},
         },
     ),
