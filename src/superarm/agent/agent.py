@@ -28,7 +28,7 @@ class Agent:
     Parameters
     ----------
     problem, policy
-        What is to be learnt, and how: ``kl_ucb()`` is recommended, ``bc_ucb()`` is the paper's.
+        The problem to learn, and the policy that learns it: for instance ``kl_ucb()``, or ``bc_ucb()`` of the paper.
     seed
         Root of the agent's randomness: an int, or a ``SeedSequence`` such as ``superarm.simulation.seeds`` gives.
     tally
