@@ -52,9 +52,9 @@ def agent_of(learner, id, actions=None):
     return agent
 
 
-def ask(learner, id="d", **wish):
-    slots = [SlotBody(name, excluded) for name, excluded in wish.pop("slots", {}).items()] or None
-    return plan_decision(learner, "p", id, AskBody(id=id, slots=slots, **wish), "", 0)
+def ask(learner, id="d", **asked_for):
+    slots = [SlotBody(name, excluded) for name, excluded in asked_for.pop("slots", {}).items()] or None
+    return plan_decision(learner, "p", id, AskBody(id=id, slots=slots, **asked_for), "", 0)
 
 
 def names(action):
@@ -109,10 +109,10 @@ def test_pinned_slates_are_the_agents(policy, reward, k, pinned, eligible, pulls
         assert found == pinned + [arm for arm in wanted if arm not in pinned]
 
 
-@pytest.mark.parametrize("wish", [{"pinned": ["a"], "eligible": ["b", "c"]}, {"pinned": ["a"], "excluded": ["a"]}])
-def test_a_pinned_arm_that_may_not_be_shown_is_refused(wish):
+@pytest.mark.parametrize("asked_for", [{"pinned": ["a"], "eligible": ["b", "c"]}, {"pinned": ["a"], "excluded": ["a"]}])
+def test_a_pinned_arm_that_may_not_be_shown_is_refused(asked_for):
     with pytest.raises(RequestError) as caught:
-        ask(make(), **wish)
+        ask(make(), **asked_for)
     assert caught.value.status == 422
 
 
@@ -145,13 +145,13 @@ def test_slots_are_filled_whenever_they_can_be(excluded, policy, reward, eligibl
     """A request that some seating satisfies is never refused, and no seating fills more slots."""
     learner = make(3, policy, reward, explore, pulls=pulls)
     ways = [way for way in seatings(excluded, eligible) if set(pinned) <= set(way.values())]
-    wish = {"slots": excluded, "eligible": eligible, "pinned": pinned}
+    asked_for = {"slots": excluded, "eligible": eligible, "pinned": pinned}
     if not ways:
         with pytest.raises(RequestError) as caught:
-            ask(learner, **wish)
+            ask(learner, **asked_for)
         assert caught.value.status == 422
         return
-    asked = ask(learner, **wish)
+    asked = ask(learner, **asked_for)
     most = max(sum(arm is not None for arm in way.values()) for way in ways)
     assert len(asked.action) == len(set(asked.action)) == len(set(asked.slots)) == most
     assert names(asked.action)[: len(pinned)] == pinned

@@ -8,7 +8,7 @@ from superarm._jit import kernel
 from superarm.arrays import Bools, Floats, Ints
 
 
-class _Search(NamedTuple):
+class _AugmentingSearch(NamedTuple):
     """State of the search for augmenting paths: dual prices of rows and columns, slacks, and the current matching.
 
     Prices and slacks are (n, 2): the first column belongs to the gains, the second to the pulls. ``previous`` is the
@@ -34,7 +34,7 @@ def solve_assignment(gain: Floats, pulls: Floats) -> Ints:
     paths with dual prices, [Kuhn1955]_, in the form of [JonkerVolgenant1987]_; it takes O(n_rows² n_columns) steps.
     """
     n_rows, n_columns = gain.shape
-    search = _Search(
+    search = _AugmentingSearch(
         np.zeros((n_rows, 2)),
         np.zeros((n_columns, 2)),
         np.empty((n_columns, 2)),
@@ -60,7 +60,7 @@ def solve_assignment(gain: Floats, pulls: Floats) -> Ints:
 
 
 @kernel
-def _visit_column(gain: Floats, pulls: Floats, search: _Search, row: int, last: int) -> int:
+def _visit_column(gain: Floats, pulls: Floats, search: _AugmentingSearch, row: int, last: int) -> int:
     """Visit column ``last``, update the prices, and return the nearest column not visited; -1 starts at ``row``."""
     row_price, column_price, slack, visited, row_of = (
         search.row_price,

@@ -20,14 +20,14 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 
 
-class _Graph(NamedTuple):
+class _ForestFields(NamedTuple):
     n_nodes: int
     ends: Ints
     k: int
 
 
 @component
-class GraphicMatroid(_Graph):
+class GraphicMatroid(_ForestFields):
     """The forests of a graph: any edges that form no cycle. Arms are edges, in the order given.
 
     A matroid, whose greedy algorithm is that of [Kruskal1956]_. ``SpanningTrees`` plays complete trees only.

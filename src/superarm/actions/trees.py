@@ -21,13 +21,13 @@ from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 
 
-class _Graph(NamedTuple):
+class _TreeFields(NamedTuple):
     n_nodes: int
     ends: Ints
 
 
 @component
-class SpanningTrees(_Graph):
+class SpanningTrees(_TreeFields):
     """The spanning trees of a connected graph: n_nodes - 1 edges that connect all nodes. Arms are edges.
 
     They are the bases of the graphic matroid, so greedy is exact for modular rewards, [Kruskal1956]_. If the eligible

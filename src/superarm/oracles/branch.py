@@ -71,7 +71,7 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
     if not seconds > 0.0 or not 0.0 <= gap < 1.0:
         raise InvalidArgument("seconds", f"{seconds} seconds, gap {gap}", "give seconds > 0 and 0 <= gap < 1")
     q = problem.entries(p)
-    search = _Search(problem, q)
+    search = _BranchSearch(problem, q)
     search.add_node((), ())  # compiles the kernels before the time is measured
     deadline = time.monotonic() + seconds
     while search.bound > search.most / (1.0 - gap) and not search.proved and time.monotonic() < deadline:
@@ -82,7 +82,7 @@ def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> 
     return Solution(search.best, proved, Certificate(search.most, search.most if search.proved else search.bound))
 
 
-class _Search:
+class _BranchSearch:
     """The best batch so far, its value, and the nodes that may contain better ones, best bound first."""
 
     def __init__(self, problem: Problem, q: Floats) -> None:

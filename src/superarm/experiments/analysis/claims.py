@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm.arrays import Floats
 from superarm.experiments.analysis.bounds import bound_curve
 from superarm.experiments.analysis.statistics import (
     Estimate,
@@ -82,11 +83,11 @@ def _judge_less(study: "Study", claim: Claim) -> list[Judgement]:
     for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
         text = claim.get("text") or f"{policy} has less regret than {times}{than}"
         for instance in _instances(study, claim, policy, than):
-            estimate = paired_difference(
-                study.final_regret(instance, policy), factor * study.final_regret(instance, than)
+            judgements.append(
+                _compare_regret(
+                    study, text, instance, policy, factor * study.final_regret(instance, than), f"{times}R({than})"
+                )
             )
-            measure = f"R({policy}) − {times}R({than}), paired"
-            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
     return judgements
 
 
@@ -101,9 +102,8 @@ def _judge_towards(study: "Study", claim: Claim) -> list[Judgement]:
             if np.mean(end) >= np.mean(start):
                 judgements.append(Judgement(text, instance, None, f"no rival is better than {than} here", None))
                 continue
-            estimate = paired_difference(study.final_regret(instance, policy), (1.0 - share) * start + share * end)
-            measure = f"R({policy}) − {1.0 - share:g}·R({than}) − {share:g}·R({rival}), paired"
-            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
+            target, name = (1.0 - share) * start + share * end, f"{1.0 - share:g}·R({than}) − {share:g}·R({rival})"
+            judgements.append(_compare_regret(study, text, instance, policy, target, name))
     return judgements
 
 
@@ -114,12 +114,18 @@ def _judge_best(study: "Study", claim: Claim) -> list[Judgement]:
     for policy in _labels(study, claim["policy"]):
         for instance, rival in _best_rivals(study, claim, policy):
             text = claim.get("text") or f"{policy} has less regret than {factor:g} times the best rival's"
-            estimate = paired_difference(
-                study.final_regret(instance, policy), factor * study.final_regret(instance, rival)
-            )
-            measure = f"R({policy}) − {factor:g}·R({rival}), paired"
-            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate))
+            target = factor * study.final_regret(instance, rival)
+            judgements.append(_compare_regret(study, text, instance, policy, target, f"{factor:g}·R({rival})"))
     return judgements
+
+
+def _compare_regret(
+    study: "Study", text: str, instance: str, policy: str, target: Floats, target_name: str
+) -> Judgement:
+    """Judge whether a policy's regret is below ``target``, which holds one number per replication."""
+    estimate = paired_difference(study.final_regret(instance, policy), target)
+    measure = f"R({policy}) − {target_name}, paired"
+    return Judgement(text, instance, _is_on_side(estimate, below=0.0), measure, estimate)
 
 
 def _best_rivals(study: "Study", claim: Claim, *policies: str) -> list[tuple[str, str]]:

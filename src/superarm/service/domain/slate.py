@@ -34,16 +34,16 @@ class Slate(NamedTuple):
     propensities: tuple[float, ...] | None
 
 
-def choose_slate(learner: ProblemState, id: str, wish: SlateRequest) -> Slate:
+def choose_slate(learner: ProblemState, id: str, request: SlateRequest) -> Slate:
     """The slate for a decision: the pinned arms, and around them the best that the policy finds.
 
     The slate is as full as the arms that are left allow.
     """
-    size, pinned = _size(learner, wish), tuple(wish.pinned)
-    playable = _playable(learner, wish)
-    if len(pinned) == size and isinstance(learner.problem.actions, Subsets) and wish.slots is None:
+    size, pinned = _size(learner, request), tuple(request.pinned)
+    playable = _playable(learner, request)
+    if len(pinned) == size and isinstance(learner.problem.actions, Subsets) and request.slots is None:
         return Slate(pinned, (1.0,) * size)
-    actions = actions_of(learner, wish)
+    actions = actions_of(learner, request)
     if actions is None:
         batch = learner.choose([id], playable)[0] if playable.any() else []
     else:
@@ -53,8 +53,8 @@ def choose_slate(learner: ProblemState, id: str, wish: SlateRequest) -> Slate:
         raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
     share = learner.settings.explore
     if share > 0.0:
-        playable[wish.pinned] = False
-        base = learner.problem.actions if wish.slots is None else Slots(wish.slots)
+        playable[request.pinned] = False
+        base = learner.problem.actions if request.slots is None else Slots(request.slots)
         picks, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
         return Slate(pinned + tuple(picks), (1.0,) * len(pinned) + tuple(chances))
     return certain(learner, (*pinned, *picks))
@@ -66,7 +66,7 @@ def certain(learner: ProblemState, action: tuple[int, ...]) -> Slate:
     return Slate(action, None if own else (1.0,) * len(action))
 
 
-def actions_of(learner: ProblemState, wish: SlateRequest) -> Actions | None:
+def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     """The action set of a request; None if it is the problem's own, of whose slates ``k`` cuts the tail.
 
     A prefix of greedy picks is what greedy would pick for a smaller slate, so cutting loses nothing where the oracle is
@@ -74,45 +74,45 @@ def actions_of(learner: ProblemState, wish: SlateRequest) -> Actions | None:
     """
     base: Actions = learner.problem.actions
     greedy = learner.problem.reward.submodular and learner.settings.policy.name not in BATCH_POLICIES
-    if wish.slots is not None:
-        base = Slots(wish.slots)
-    elif wish.k is not None and wish.k < learner.k and not greedy:
-        base = Subsets(wish.k)
-    if not wish.pinned:
+    if request.slots is not None:
+        base = Slots(request.slots)
+    elif request.k is not None and request.k < learner.k and not greedy:
+        base = Subsets(request.k)
+    if not request.pinned:
         return None if base is learner.problem.actions else base
-    pinned = Pinned(base, wish.pinned)
-    for n, j in enumerate(wish.pinned):
+    pinned = Pinned(base, request.pinned)
+    for n, j in enumerate(request.pinned):
         if not admits(base, pinned.arms, n, j):
-            names = ", ".join(repr(learner.arms.all[arm]) for arm in wish.pinned)
+            names = ", ".join(repr(learner.arms.all[arm]) for arm in request.pinned)
             raise invalid("pinned", f"no slate holds {names} together", "pin arms that one slate can hold")
     return pinned
 
 
-def _playable(learner: ProblemState, wish: SlateRequest) -> Bools:
+def _playable(learner: ProblemState, request: SlateRequest) -> Bools:
     mask = ~learner.retired
-    if wish.eligible is not None:
+    if request.eligible is not None:
         eligible = np.zeros(len(mask), bool)
-        eligible[wish.eligible] = True
+        eligible[request.eligible] = True
         mask &= eligible
-    mask[wish.excluded] = False
-    if wish.slots is not None:
-        mask &= wish.slots.any(axis=0)
-    for j in wish.pinned:
+    mask[request.excluded] = False
+    if request.slots is not None:
+        mask &= request.slots.any(axis=0)
+    for j in request.pinned:
         if not mask[j]:
             name = repr(learner.arms.all[j])
             raise invalid("pinned", f"{name} is retired, excluded or not eligible", "pin arms that may be shown")
     return mask
 
 
-def _size(learner: ProblemState, wish: SlateRequest) -> int:
-    largest, wanted = learner.k, len(wish.slots) if wish.slots is not None else wish.k
+def _size(learner: ProblemState, request: SlateRequest) -> int:
+    largest, wanted = learner.k, len(request.slots) if request.slots is not None else request.k
     if wanted is not None and not isinstance(learner.problem.actions, Subsets):
         raise invalid("k", "the action set decides how large a slate is", "leave out k and slots")
     if wanted is not None and wanted > largest:
         raise invalid("k", f"{wanted} is above the problem's {largest}", f"give 1 to {largest}")
     size = wanted or largest
-    if len(wish.pinned) > size:
-        raise invalid("pinned", f"{len(wish.pinned)} arms for a slate of {size}", f"pin at most {size}")
+    if len(request.pinned) > size:
+        raise invalid("pinned", f"{len(request.pinned)} arms for a slate of {size}", f"pin at most {size}")
     return size
 
 

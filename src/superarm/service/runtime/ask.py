@@ -18,7 +18,7 @@ from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
-from superarm.service.runtime.planning import wish_of
+from superarm.service.runtime.planning import slate_request
 from superarm.service.schemas import AskBody
 
 
@@ -60,7 +60,7 @@ _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = Weak
 
 async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
     """Compile the kernels for the action set of a request in a thread: other requests are answered meanwhile."""
-    actions = actions_of(learner, wish_of(learner, body))
+    actions = actions_of(learner, slate_request(learner, body))
     if actions is None:
         return
     inner = type(actions.actions) if isinstance(actions, Pinned) else None

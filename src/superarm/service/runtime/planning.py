@@ -21,8 +21,8 @@ def plan_decision(
     ``now`` is the time in wall-clock milliseconds, for people who read the log.
     """
     settings = learner.settings
-    wish = None if slate is not None else wish_of(learner, body)
-    slate = choose_slate(learner, id, wish) if wish is not None else slate
+    request = None if slate is not None else slate_request(learner, body)
+    slate = choose_slate(learner, id, request) if request is not None else slate
     assert slate is not None
     baseline = _baseline(learner, body)
     action = slate.action if baseline is None else baseline
@@ -30,7 +30,7 @@ def plan_decision(
     if baseline is not None and body.slots and len(baseline) != len(names):
         wrong = f"{len(baseline)} arms for {len(names)} slots"
         raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
-    table = None if baseline is not None or wish is None else wish.slots
+    table = None if baseline is not None or request is None else request.slots
     table = learner.problem.actions.allowed if isinstance(learner.problem.actions, Slots) else table
     return Asked(
         at=now,
@@ -51,7 +51,7 @@ def plan_decision(
     )
 
 
-def wish_of(learner: ProblemState, body: AskBody) -> SlateRequest:
+def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
     """What a request allows, by numbers."""
     size, table = body.k, None
     if body.slots is not None:
