@@ -4,13 +4,21 @@ from pathlib import Path
 import httpx
 import pytest
 
-from .database import fresh, started
+from .database import Database, fresh
 from .running import Server
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    yield from started()
+def database() -> Iterator[Database]:
+    """A PostgreSQL server; a test that kills it has to start it again."""
+    server = Database()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def postgres(database: Database) -> str:
+    return database.address
 
 
 @pytest.fixture(params=["sqlite", "postgres"], scope="module")

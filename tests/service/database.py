@@ -1,5 +1,6 @@
 """A PostgreSQL of our own: pip-installable binaries, a directory that goes away, loopback only."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -30,44 +31,72 @@ def copy_package(to: Path) -> Path:
     return to / package().name
 
 
+class Database:
+    """A server of our own that can be killed and started again; ``address`` has a place for the database's name."""
+
+    def __init__(self) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir="/tmp"))
+        self.address = f"postgresql://superarm@/{{}}?host={self.home}"
+        installed, who = package(), {}
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and others may not look into root's directories
+            nobody = pwd.getpwnam("nobody")
+            installed = copy_package(self.home)
+            os.chown(self.home, nobody.pw_uid, nobody.pw_gid)
+            who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        self._run = {"env": {**os.environ, "LC_ALL": "C", "HOME": str(self.home)}, "cwd": self.home, **who}
+        self._programs, self._data = installed / "pginstall" / "bin", self.home / "data"
+        initdb = [self._programs / "initdb", "-D", self._data, "-U", "superarm", "-A", "trust", "-E", "UTF8"]
+        subprocess.run([*initdb, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **self._run)
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={self.home}", "-c", "max_connections=60"]
+        with (self.home / "log").open("a") as log:
+            self.server = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, *options],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **self._run,
+            )
+        for _ in range(200):
+            assert self.server.poll() is None, (self.home / "log").read_text()
+            try:
+                psycopg.connect(self.address.format("postgres")).close()
+            except psycopg.OperationalError:
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError((self.home / "log").read_text())
+
+    def kill(self) -> None:
+        """kill -9, as a machine that loses its power would."""
+        pids = [int(line) for line in _children(self.server.pid)]
+        for pid in [self.server.pid, *pids]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.server.wait(30)
+
+    def close(self) -> None:
+        """Stop the server and remove its directory."""
+        if self.server.poll() is None:
+            self.server.send_signal(signal.SIGINT)
+            self.server.wait(30)
+        shutil.rmtree(self.home)
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 def started() -> Iterator[str]:
     """The address of a running server, as ``postgresql://…/{}`` with a place for the database's name."""
-    home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir="/tmp"))
-    installed, who = package(), {}
-    if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and others may not look into root's directories
-        nobody = pwd.getpwnam("nobody")
-        installed = copy_package(home)
-        os.chown(home, nobody.pw_uid, nobody.pw_gid)
-        who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-    run = {"env": {**os.environ, "LC_ALL": "C", "HOME": str(home)}, "cwd": home, **who}
-    data, programs = home / "data", installed / "pginstall" / "bin"
-    initdb = [programs / "initdb", "-D", data, "-U", "superarm", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **run)
-    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", "max_connections=60"]
-    with (home / "log").open("w") as log:
-        server = subprocess.Popen(
-            [programs / "postgres", "-D", data, *options], stdout=log, stderr=subprocess.STDOUT, **run
-        )
+    database = Database()
     try:
-        address = f"postgresql://superarm@/{{}}?host={home}"
-        _wait(address.format("postgres"), server, home / "log")
-        yield address
+        yield database.address
     finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
-        shutil.rmtree(home)
-
-
-def _wait(url: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(200):
-        assert server.poll() is None, log.read_text()
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text())
+        database.close()
 
 
 def fresh(address: str, name: str) -> str:

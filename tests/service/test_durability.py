@@ -64,7 +64,10 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
             assert reply.status_code == 503, reply.text
             assert reply.headers["retry-after"]
         assert httpx.get(f"{server.url}/v1/decisions/full-0").status_code == 404
+        assert httpx.get(f"{server.url}/health").json()["status"] == "unavailable"
+        assert "the log cannot be written" in httpx.get(f"{server.url}/").text
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        server.ready()  # by itself, before anything is asked
         assert ask(server, "full-0").status_code == 201
         assert ask(server, "after").status_code == 201
         server.stop()

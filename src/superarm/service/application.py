@@ -20,15 +20,12 @@ from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.router import Router
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
-from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import expire
+from superarm.service.runtime.watch import watch
 from superarm.service.schemas import ErrorBody, ErrorReply
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")
-
-FOLLOW_SECONDS = 0.05
-"""How often a worker reads what other workers wrote."""
 
 
 class ServiceApp:
@@ -66,18 +63,25 @@ def application(
     store: Store,
     limits: ServiceLimits = ServiceLimits(),  # noqa: B008 - frozen
     on_ready: Callable[[], None] = lambda: None,
+    on_failed: Callable[[], None] = lambda: None,
+    patience: float | None = None,
 ) -> ServiceApp:
     """The service on a store, as an ASGI application that can run beside others in a process.
 
     It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
-    ``end_streams`` when the process is told to stop. ``on_ready`` is called when the state has been read.
+    ``end_streams`` when the process is told to stop. ``on_ready`` is called when the state has been read, and
+    ``on_failed`` when the process can serve no longer. The start is complete when the service is ready, or, with
+    ``patience``, after so many seconds: until it is ready, requests are then answered with 503.
     """
     service = Service(store, limits)
+    service.coordinator.on_failed = on_failed
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     routes = [*operations, *_pages(service), *Console(service).routes()]
     if limits.compat == "personalizer":
         routes += personalizer_routes(service)
-    rest = Starlette(routes=routes, lifespan=lambda _: _lifespan(service, on_ready), exception_handlers=_NO_ROUTE)
+    rest = Starlette(
+        routes=routes, lifespan=lambda _: _lifespan(service, on_ready, patience), exception_handlers=_NO_ROUTE
+    )
     return ServiceApp(service, Router(operations), rest)
 
 
@@ -90,44 +94,57 @@ def _pages(service: Service) -> list[Route]:
 
     return [
         Route("/health", Page(lambda _: health(service)), methods=["GET"]),
+        Route("/health/ready", Page(lambda _: health(service)), methods=["GET"]),
+        Route("/health/live", Page(lambda _: (200, b'{"status":"ok"}')), methods=["GET"]),
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
         Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
     ]
 
 
 def health(service: Service) -> tuple[int, bytes]:
-    """200 while decisions can be made, 503 before and after."""
-    ready = service.coordinator.ready
-    state = {"status": "ok" if ready else "starting", "worker": service.store.worker}
-    return (200 if ready else 503), msgspec.json.encode(state)
+    """200 while decisions can be made and written; otherwise 503 with the reason."""
+    condition = service.coordinator.condition
+    overload = service.coordinator.writer.overload() if service.coordinator.ready else None
+    status = "unavailable" if overload and condition.status == "ok" else condition.status
+    state = {"status": status, "worker": service.store.worker}
+    if status != "ok":
+        state["reason"] = condition.reason or overload or ""
+    return (200 if status == "ok" else 503), msgspec.json.encode(state)
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(service: Service, on_ready: Callable[[], None]) -> AsyncIterator[None]:
-    try:
-        await service.coordinator.start()
-    except SuperarmError as error:
-        service.failure = str(error)
+async def _lifespan(service: Service, on_ready: Callable[[], None], patience: float | None) -> AsyncIterator[None]:
+    coordinator = service.coordinator
+    starting = asyncio.create_task(_start(service, on_ready))
+    await asyncio.wait([starting], timeout=patience)
+    if starting.done() and (error := starting.exception()) is not None:
+        service.failure = str(error) if isinstance(error, SuperarmError) else ""
         service.store.close()
-        raise
-    on_ready()
-    tasks = [asyncio.create_task(expire(service.coordinator)), asyncio.create_task(_follow(service.coordinator))]
+        raise error
+    running = asyncio.create_task(_run(service, starting))
     yield
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await service.coordinator.stop()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await coordinator.stop()
 
 
-async def _follow(coordinator: Coordinator) -> None:
-    """Apply what other workers write, as long as the process runs."""
-    while coordinator.store.shared:
-        try:
-            await coordinator.catch_up()
-        except Exception:
-            log.exception("the events of other workers cannot be read")
-            await asyncio.sleep(1.0)
-        await asyncio.sleep(FOLLOW_SECONDS)
+async def _start(service: Service, on_ready: Callable[[], None]) -> None:
+    await service.coordinator.start()
+    await asyncio.to_thread(service.keyring.read)
+    on_ready()
+
+
+async def _run(service: Service, starting: asyncio.Task[None]) -> None:
+    """The background tasks, from the end of the start until they are cancelled."""
+    coordinator = service.coordinator
+    try:
+        await starting
+        tasks = (expire(coordinator), coordinator.follower.follow(), watch(coordinator), service.keyring.follow())
+        await asyncio.gather(*tasks)
+    except Exception as error:
+        log.exception("the service cannot go on")
+        coordinator.condition.enter("failed", str(error))
+        coordinator.on_failed()
 
 
 async def _no_route(request: Any, error: Any) -> Response:

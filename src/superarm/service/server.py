@@ -1,5 +1,6 @@
 """Starting the service: which store, which address, and structured logs."""
 
+import asyncio
 import gc
 import json
 import logging
@@ -20,16 +21,26 @@ from superarm.service.storage.sqlite import Sqlite
 SETTINGS = "SUPERARM_SERVE"
 """The environment variable that holds the options of ``superarm serve`` for its worker processes, as JSON."""
 
+LAST_ANSWERS_SECONDS = 0.5
+"""How long a process that has failed goes on, so that requests are still answered, with 503."""
+
 UVICORN_DID_NOT_START = 3
 """Uvicorn's exit code when an application failed at its start."""
 
 
-def open_store(db: str, *, serving: bool = True) -> Store:
-    """The store at a path or an address; with ``serving``, for a process that writes events."""
+PATIENCE_SECONDS = 2.0
+"""A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
+
+
+def open_store(db: str, *, serving: bool = True, wait: bool = False) -> Store:
+    """The store at a path or an address; with ``serving``, for a process that writes events.
+
+    With ``wait``, a PostgreSQL that cannot be reached now is reached when the store is first used.
+    """
     if db.startswith(("postgresql://", "postgres://")):
         from superarm.service.storage.postgres import Postgres
 
-        return Postgres(db, slot=serving)
+        return Postgres(db, slot=serving, wait=wait)
     if "://" in db:
         raise SuperarmError(f"--db {db}: give a file, or postgresql://…")
     return Sqlite(Path(db), lock=serving)
@@ -46,9 +57,15 @@ def worker() -> ServiceApp:
     """The application of one worker process, as ``serve`` described it."""
     settings = json.loads(os.environ[SETTINGS])
     configure_logging()
-    app = application(open_store(settings["db"]), ServiceLimits(**settings["limits"]), _tune_collector)
+    store = open_store(settings["db"], wait=True)
+    app = application(store, ServiceLimits(**settings["limits"]), _tune_collector, _leave, PATIENCE_SECONDS)
     _on_stop(app.end_streams)
     return app
+
+
+def _leave() -> None:
+    """End this process: its state is no longer what the log says. Everything that was acknowledged is in the log."""
+    asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)
 
 
 def _tune_collector() -> None:
@@ -102,7 +119,9 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
 def _check_address(db: str, host: str) -> None:
     store = open_store(db)  # also refuses a file that another process serves
     try:
-        if host not in ("127.0.0.1", "localhost", "::1") and not Keyring(store).required:
+        keyring = Keyring(store)
+        keyring.read()
+        if host not in ("127.0.0.1", "localhost", "::1") and not keyring.required:
             raise SuperarmError(f"--host {host}: without keys only loopback is served; run superarm keys create first")
     finally:
         store.close()

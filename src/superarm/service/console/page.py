@@ -14,9 +14,10 @@ from superarm.service.domain.problem import ProblemState
 
 
 class Health(NamedTuple):
-    """The state of the process."""
+    """The state of the process: ``status`` as ``/health`` says it, and what is ``wrong``, empty if nothing is."""
 
-    ready: bool
+    status: str
+    wrong: str
     queue: int
     pending: int
     worker: str
@@ -173,8 +174,9 @@ def _tile(question: str, verdict: Verdict) -> Html:
 def _health(learner: ProblemState, health: Health) -> Verdict:
     limit = learner.settings.max_pending
     words = f"{health.pending:,} pending of at most {limit:,}; {health.queue} in the write queue"
-    if not health.ready:
-        return Verdict("Stopping", words, "Decisions are refused.", "bad")
+    if health.wrong:
+        word = "Stopping" if health.status == "stopping" else "Not ready"
+        return Verdict(word, words, f"Decisions are refused: {health.wrong}.", "bad")
     if health.pending >= limit:
         return Verdict("Full", words, "New decisions are refused (429) until feedback comes or windows end.", "bad")
     finished = learner.history.expired + learner.history.complete

@@ -19,6 +19,7 @@ from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
 from superarm.service.http.endpoint import authenticate
 from superarm.service.http.service import Service
+from superarm.service.storage.base import StoreUnavailable
 
 COOKIE = "superarm_key"
 _KEY = re.compile("[A-Za-z0-9_-]{1,256}")
@@ -77,6 +78,8 @@ class Console:
         try:
             who = self._who(headers)
             body = await self._render(who, scope["query_string"])
+        except StoreUnavailable as error:
+            return await _send(send, 503, page.document("superarm", tag("p", str(error))))
         except RequestError as error:
             if error.status not in (401, 403):
                 return await _send(send, error.status, page.document("superarm", tag("p", error.message)))
@@ -86,7 +89,7 @@ class Console:
 
     async def _render(self, who: Any, query: bytes) -> bytes:
         coordinator = self._service.coordinator
-        await coordinator.catch_up()
+        await coordinator.follower.refresh()
         names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
@@ -97,9 +100,9 @@ class Console:
         learner.history.flush(learner.problem)
         arms = await asyncio.to_thread(overview, learner, learner.tally, view.ordering)
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
-        health = Health(
-            coordinator.ready, coordinator.writer.depth if coordinator.ready else 0, pending, self._service.store.worker
-        )
+        condition, writer = coordinator.condition, coordinator.writer
+        wrong = condition.reason or writer.overload() or ""
+        health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
         found = await self._find_decision(who.tenant, view)
         return page.page(names, PageData(view, learner, health, arms, found), bool(who.key))
 
@@ -108,8 +111,8 @@ class Console:
             return None
         try:
             record = await self._service.coordinator.record((tenant, view.decision))
-        except RequestError as error:
-            return error.message
+        except (RequestError, StoreUnavailable) as error:
+            return str(error)
         return record if record.asked.problem == view.problem else f"It belongs to problem {record.asked.problem!r}."
 
     async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:

@@ -1,16 +1,20 @@
 """Keys and rate limits. A key has 32 random bytes, a tenant and scopes; it is shown once and stored as a hash."""
 
+import asyncio
 import hashlib
 import hmac
+import logging
 import secrets
 import time
 from typing import NamedTuple
 
-from superarm.service.errors import RequestError
+from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import KeyRow, Store
 
+log = logging.getLogger("superarm.keys")
+
 SCOPES = ("decide", "feedback", "read", "admin")
-REREAD_SECONDS = 1.0
+REREAD_SECONDS = 0.5
 
 
 class Principal(NamedTuple):
@@ -42,19 +46,31 @@ def _digest(secret: str) -> str:
 
 
 class Keyring:
-    """The keys of a store. They are read again every second, so that a revoked key is refused within a second."""
+    """The keys of a store, as they were last read; ``follow`` reads them every half second."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows: dict[str, KeyRow] = {}
-        self._read = -REREAD_SECONDS
-        self.refresh()
+        self._rows: dict[str, KeyRow] | None = None
+        self._failing = False
 
-    def refresh(self) -> None:
-        """Read the keys, if they were not read within the last second."""
-        now = time.monotonic()
-        if now - self._read >= REREAD_SECONDS:
-            self._rows, self._read = {row.id: row for row in self._store.key_rows()}, now
+    def read(self) -> None:
+        """Read the keys."""
+        self._rows = {row.id: row for row in self._store.key_rows()}
+
+    async def follow(self) -> None:
+        """Read the keys again and again, in a thread, so that a revoked key is refused within a second.
+
+        While they cannot be read, those that were read last stay valid.
+        """
+        while True:
+            try:
+                await asyncio.to_thread(self.read)
+                self._failing = False
+            except Exception as error:
+                if not self._failing:
+                    log.error("the keys cannot be read; those that were read last stay valid: %s", error)
+                self._failing = True
+            await asyncio.sleep(REREAD_SECONDS)
 
     @property
     def required(self) -> bool:
@@ -62,19 +78,20 @@ class Keyring:
         return bool(self._rows)
 
     def principal(self, key: str | None) -> Principal:
-        """The principal of a key, or 401."""
-        self.refresh()
+        """The principal of a key, or 401; 503 if the keys have not been read."""
+        if self._rows is None:
+            raise overloaded("the keys have not been read yet")
         if not self.required:
             return ANYONE
-        row = self._match(key)
+        row = self._match(self._rows, key)
         if row is None:
             raise RequestError(401, "unauthorized", "send a valid key: Authorization: Bearer sa_…")
         return Principal(row.id, row.tenant, frozenset(row.scopes.split(",")))
 
-    def _match(self, key: str | None) -> KeyRow | None:
+    def _match(self, rows: dict[str, KeyRow], key: str | None) -> KeyRow | None:
         prefix, _, rest = (key or "").partition("_")
         id, _, secret = rest.partition("_")
-        row = self._rows.get(id)
+        row = rows.get(id)
         digest = _digest(secret)
         matches = hmac.compare_digest(digest, row.digest if row else "0" * 64)
         return row if prefix == "sa" and matches and row is not None and row.revoked is None else None

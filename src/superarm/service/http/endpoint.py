@@ -15,12 +15,13 @@ import msgspec
 
 from superarm.errors import InvalidArgument
 from superarm.service.domain.spec import Late, Mode, PolicyName, RewardName
-from superarm.service.errors import RequestError
+from superarm.service.errors import RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.handlers import Call
 from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
 from superarm.service.schemas import ErrorBody, ErrorReply
+from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
 
@@ -88,7 +89,7 @@ class Page:
 
 
 def authenticate(service: Service, headers: Headers, key: str | None = None) -> Principal:
-    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit.
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start.
 
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
@@ -96,6 +97,7 @@ def authenticate(service: Service, headers: Headers, key: str | None = None) -> 
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
+    service.require_started()
     who = service.keyring.principal(key)
     if not service.keyring.required:
         host = headers.get(b"host", b"localhost")
@@ -153,17 +155,24 @@ async def reply_or_error(reply: Awaitable[Reply]) -> Reply:
     """The awaited reply, or the reply that reports the exception it raised."""
     try:
         return await reply
-    except RequestError as error:
-        return error_reply(error)
-    except msgspec.ValidationError as error:
-        return error_reply(RequestError(422, "invalid", explain(str(error))))
-    except InvalidArgument as error:
-        return error_reply(RequestError(422, "invalid", str(error)))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return error_reply(RequestError(400, "malformed", f"the body is not JSON: {error}"))
-    except Exception:
-        log.exception("a request failed")
-        return error_reply(RequestError(500, "internal", "the service failed; its log has the details"))
+    except Exception as error:
+        return error_reply(_as_request_error(error))
+
+
+def _as_request_error(error: Exception) -> RequestError:
+    """What the caller is told; only what nobody foresaw is logged with a traceback."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, msgspec.ValidationError):
+        return RequestError(422, "invalid", explain(str(error)))
+    if isinstance(error, InvalidArgument):
+        return RequestError(422, "invalid", str(error))
+    if isinstance(error, (msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
+        return RequestError(400, "malformed", f"the body is not JSON: {error}")
+    if isinstance(error, StoreUnavailable):
+        return overloaded(str(error), 2)
+    log.error("a request failed", exc_info=error)
+    return RequestError(500, "internal", "the service failed; its log has the details")
 
 
 _CHOICES: dict[str, Any] = {"policy.name": PolicyName, "reward.name": RewardName, "mode": Mode, "late": Late}

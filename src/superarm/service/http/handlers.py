@@ -47,18 +47,18 @@ async def _problem(call: Call) -> schemas.ProblemReply:
 
 
 async def get_problem(call: Call) -> Answer:
-    await call.coordinator.catch_up()
+    await call.coordinator.follower.refresh()
     return 200, await _problem(call)
 
 
 async def get_problems(call: Call) -> Answer:
-    await call.coordinator.catch_up()
+    await call.coordinator.follower.refresh()
     names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
     return 200, schemas.NamesReply(sorted(names))
 
 
 async def get_arms(call: Call) -> Answer:
-    await call.coordinator.catch_up()
+    await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
     return 200, views.arms(learner, offset, offset + limit)
@@ -89,7 +89,7 @@ async def _change_settings(call: Call, change: Callable[[Settings, schemas.Setti
 
 
 async def get_versions(call: Call) -> Answer:
-    await call.coordinator.catch_up()
+    await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     return 200, schemas.VersionsReply(list(learner.versions))
 
@@ -126,7 +126,7 @@ async def post_decisions(call: Call) -> Answer:
 
 
 async def get_decision(call: Call) -> Answer:
-    await call.coordinator.catch_up()
+    await call.coordinator.follower.refresh()
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
     return 200, views.decision(record, await call.coordinator.learner(call.who.tenant, record.asked.problem))
 

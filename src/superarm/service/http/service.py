@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from superarm.service.errors import overloaded
 from superarm.service.http.auth import Keyring, RateLimits
 from superarm.service.http.metrics import Metrics
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
@@ -53,3 +54,9 @@ class Service:
         self.metrics = Metrics(self.coordinator)
         self.stopping = False
         self.failure = ""
+
+    def require_started(self) -> None:
+        """Refuse with 503 what comes before the state has been read, or after it was lost."""
+        condition = self.coordinator.condition
+        if condition.phase in ("starting", "failed"):
+            raise overloaded(f"{condition.phase}: {condition.reason}", 2)

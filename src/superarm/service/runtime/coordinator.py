@@ -18,10 +18,12 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import overloaded, unknown
 from superarm.service.runtime.batcher import Batcher
+from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.following import RETRY_SECONDS, Follower
 from superarm.service.runtime.locks import StreamLock, StreamLocks
 from superarm.service.runtime.writer import Writer, WriteRequest, fail_all, make_write
-from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
+from superarm.service.storage.base import Position, ReadEntry, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
@@ -47,13 +49,30 @@ class Coordinator:
         self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
         self.locks = StreamLocks()
         self._since_snapshot = 0
-        self._catch_up_lock = asyncio.Lock()
+        self.on_failed: Callable[[], None] = lambda: None
         self.batcher = Batcher(self._submit, self._n_pending)
-        self.ready = False
+        self.condition = Condition()
+        self.follower = Follower(store, self.condition, self.read_unapplied, self._apply_reads)
+
+    @property
+    def ready(self) -> bool:
+        """Whether events are planned and given to the writer: between the start and the stop."""
+        return self.condition.phase == "running"
 
     async def start(self) -> None:
-        """Read the snapshot and the log, compile the kernels of all problems, and start the writer."""
-        self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+        """Read the snapshot and the log, compile the kernels of all problems, and start the writer.
+
+        As long as the database cannot be reached, this waits.
+        """
+        while True:
+            try:
+                await asyncio.to_thread(self.store.open)
+                self.ledger, self.position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+                break
+            except StoreUnavailable as error:
+                self.condition.enter("starting", str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+        self.condition.enter("starting", "the kernels of the problems are being compiled or loaded")
         for key, record in self.ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)
         for kind in {learner.kind: learner for learner in self.ledger.problems.values()}.values():
@@ -61,15 +80,18 @@ class Coordinator:
             now = replace(created, spec=replace(created.spec, settings=kind.settings))
             await asyncio.to_thread(compile_kernels, now)
         self.writer = Writer(self.store, self, self._queue_limit)
-        self.ready = True
+        self.condition.enter("running")
 
     async def stop(self) -> None:
         """Write what is queued, save a snapshot, and close the store."""
-        self.ready = False
+        if self.condition.phase == "starting":
+            await asyncio.to_thread(self.store.close)
+            return
+        self.condition.enter("stopping", "the service is stopping")
         await (
             self.writer.stop()
         )  # its reports were queued on this loop before it ended, so all of them have been handled
-        if self._since_snapshot:
+        if self._since_snapshot and self.condition.phase != "failed":
             try:
                 await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
             except Exception:
@@ -82,29 +104,31 @@ class Coordinator:
 
     async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
         """Write an event and apply it, or raise ``StepTaken`` or ``RequestError`` with status 503."""
-        if not self.ready:
-            raise overloaded("the service is starting or stopping; try again")
+        self._require_ready()
         done = asyncio.get_running_loop().create_future()
         self.batcher.post(make_write(LogEntry(tenant, kind, stream, step, event), done))
         if not await done:
             raise StepTaken
 
     def _submit(self, writes: list[WriteRequest]) -> None:
-        if not self.ready:
-            raise overloaded("the service is starting or stopping; try again")
+        self._require_ready()
         self.writer.submit(writes)
+
+    def _require_ready(self) -> None:
+        if not self.ready:
+            raise overloaded(f"{self.condition.reason}; try again")
 
     def _n_pending(self, problem: Key) -> int:
         return self.ledger.n_pending.get(problem, 0)
 
-    def on_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
         """Called by the writer: apply what is in the log, then answer the requests."""
-        mine = self.store.worker
-        known = self.position.get(mine, 0)  # reading the log may have been quicker than this report
-        for written, seq in zip(batch, numbers, strict=True):
-            if seq > known:
-                self.position[mine] = seq
-                self._apply(written.entry)
+        self.condition.clear("write")
+        known = self.position.get(worker, 0)  # reading the log may have been quicker than this report
+        for n, (written, seq) in enumerate(zip(batch, numbers, strict=True)):
+            if seq > known and not self._try_to_apply(written.entry, worker, seq):
+                fail_all(batch[n:], overloaded(self.condition.reason))
+                return
             written.on_finish()
             if not written.done.done():
                 written.done.set_result(seq > 0)
@@ -112,7 +136,9 @@ class Coordinator:
 
     def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         """Called by the writer: answer that nothing is known to be written."""
-        fail_all(batch, overloaded(f"the log cannot be written: {error}", 2))
+        reason = f"the log cannot be written: {error}"
+        self.condition.report("write", reason)
+        fail_all(batch, overloaded(reason, 2))
 
     def read_unapplied(self) -> list[ReadEntry]:
         """The events of all workers that are in the log and not in the state, in one consistent read."""
@@ -130,10 +156,24 @@ class Coordinator:
         """
         known = dict(self.position)
         for worker, seq, entry in reads:
-            if seq > known.get(worker, 0):
-                self.position[worker] = max(seq, self.position.get(worker, 0))
-                self._apply(entry)
+            furthest = max(seq, self.position.get(worker, 0))
+            if seq > known.get(worker, 0) and not self._try_to_apply(entry, worker, furthest):
+                return
         self._snapshot_if_due()
+
+    def _try_to_apply(self, entry: LogEntry, worker: str, seq: int) -> bool:
+        """Apply an event and move the position. If that fails, the state is no longer what the log says: give up."""
+        if self.condition.phase == "failed":
+            return False
+        try:
+            self.position[worker] = seq
+            self._apply(entry)
+        except Exception:
+            log.exception("step %s of %s %r cannot be applied", entry.step, entry.kind, entry.stream)
+            self.condition.enter("failed", f"an event of {entry.kind} {entry.stream!r} cannot be applied; restart")
+            self.on_failed()
+            return False
+        return True
 
     def _apply(self, entry: LogEntry) -> None:
         self.ledger.apply(entry)
@@ -153,10 +193,7 @@ class Coordinator:
 
     async def catch_up(self) -> None:
         """Apply what other workers wrote, and what this one wrote before: events of others may depend on both."""
-        if not self.store.shared:
-            return
-        async with self._catch_up_lock:
-            self._apply_reads(await asyncio.to_thread(self.read_unapplied))
+        await self.follower.catch_up()
 
     async def learner(self, tenant: str, name: str) -> ProblemState:
         """A problem, or 404."""

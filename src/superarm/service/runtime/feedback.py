@@ -15,6 +15,7 @@ from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ActivateBody, AppliedReply, TellBody, UnitBody
+from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.feedback")
 
@@ -71,7 +72,7 @@ async def _expire_one(coordinator: Coordinator, key: Key) -> None:
         return
     try:
         await coordinator.decide(key, lambda record, learner: rules.expiry(record, learner.settings, now_ms()))
-    except RequestError:
+    except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
     except Exception:
         log.exception("a window could not be ended")

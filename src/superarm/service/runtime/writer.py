@@ -4,6 +4,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -13,6 +14,9 @@ from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import LogLine, ReadEntry, Store
 
 MAX_BATCH_EVENTS = 2_048
+
+STALLED_SECONDS = 10.0
+"""A commit that takes longer has stalled: the process is not ready until it ends."""
 
 log = logging.getLogger("superarm.writer")
 
@@ -66,12 +70,16 @@ def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
 class Receiver(Protocol):
     """Gets the writer's reports, on the event loop and in the order of commits."""
 
-    def on_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
-        """These are in the log under these numbers; 0 if another event has the step."""
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
+        """These are in the log of ``worker`` under these numbers; 0 if another event has the step.
+
+        ``worker`` was the store's name for this process at the commit; the store may have taken another one since.
+        An empty batch says that the log can be written.
+        """
         ...
 
     def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
-        """None of these is known to be in the log."""
+        """None of these is known to be in the log, which cannot be written now."""
         ...
 
     def read_unapplied(self) -> list[ReadEntry]:
@@ -91,16 +99,31 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[list[WriteRequest] | Callable[[], None] | None] = queue.SimpleQueue()
         self._uncertain = False
+        self._busy_since: float | None = None
         self.depth = 0
         self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
         self._thread.start()
 
     def submit(self, writes: list[WriteRequest]) -> None:
         """Queue events; ``done`` of each gets its result. A full queue refuses all of them with 503."""
-        if self.depth + len(writes) > self._limit:
-            raise overloaded(f"{self.depth} writes are waiting; try again")
+        if (reason := self.overload(len(writes))) is not None:
+            raise overloaded(f"{reason}; try again")
         self.depth += len(writes)
         self._queue.put(writes)
+
+    def overload(self, more: int = 1) -> str | None:
+        """Why ``more`` events would be refused, in a few words; None if they would be queued."""
+        if self.depth + more > self._limit:
+            return f"{self.depth} writes are waiting"
+        since = self._busy_since
+        if since is not None and time.monotonic() - since > STALLED_SECONDS:
+            return f"a commit has not ended for {time.monotonic() - since:.0f} s"
+        return None
+
+    def probe(self) -> None:
+        """Find out whether the log can be written; the receiver gets a commit of nothing, or a failure."""
+        if self.depth == 0 and self._busy_since is None:
+            self._queue.put([])
 
     def run(self, job: Callable[[], None]) -> None:
         """Queue a job for the writer's connection."""
@@ -139,21 +162,27 @@ class Writer:
     def _write(self, batch: list[WriteRequest]) -> None:
         report = self._loop.call_soon_threadsafe
         try:
+            self._busy_since = time.monotonic()
             if self._uncertain:
                 self._store.last()  # connects again and claims this worker's name again, if the connection was lost
                 report(self._receiver.recover, self._receiver.read_unapplied())
                 self._uncertain = False
-            numbers = self._store.commit([write.line for write in batch])
+            if batch:
+                numbers = self._store.commit([write.line for write in batch])
+            else:
+                self._store.probe()
+                numbers = []
         except Exception as error:
             self._uncertain = True
-            log.error("commit failed: %s", error)
             report(self._report_failure, batch, error)
         else:
-            report(self._report_commit, batch, numbers)
+            report(self._report_commit, batch, numbers, self._store.worker)
+        finally:
+            self._busy_since = None
 
-    def _report_commit(self, batch: list[WriteRequest], numbers: list[int]) -> None:
+    def _report_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
         self.depth -= len(batch)
-        self._receiver.on_commit(batch, numbers)
+        self._receiver.on_commit(batch, numbers, worker)
 
     def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)

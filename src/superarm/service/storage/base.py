@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from superarm.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
@@ -55,8 +56,15 @@ class KeyRow(NamedTuple):
     note: str
 
 
+class StoreUnavailable(SuperarmError):
+    """The database cannot be reached, read or written at present; trying again later may succeed."""
+
+
 class Store(Protocol):
-    """What the service needs of a database. Only the writer thread calls ``commit``."""
+    """What the service needs of a database. Only the writer thread calls ``commit`` and ``probe``.
+
+    Every method may raise ``StoreUnavailable``.
+    """
 
     @property
     def worker(self) -> str:
@@ -66,6 +74,14 @@ class Store(Protocol):
     @property
     def shared(self) -> bool:
         """Whether other workers write to the same log."""
+        ...
+
+    def open(self) -> None:
+        """Connect, unless that is done already."""
+        ...
+
+    def probe(self) -> None:
+        """Write something that changes nothing, durably, to learn whether events can be written."""
         ...
 
     def commit(self, lines: list[LogLine]) -> list[int]:

@@ -7,22 +7,44 @@ written. Sequences are not used, because their numbers can commit out of order.
 
 import contextlib
 import json
+import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from superarm.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import LogEntry
-from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+from superarm.service.storage.base import (
+    KeyRow,
+    LogLine,
+    Position,
+    ReadEntry,
+    SavedSnapshot,
+    StoreUnavailable,
+    decode_line,
+)
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 except ImportError:
     raise MissingExtra("psycopg", "postgres") from None
+
+log = logging.getLogger("superarm.postgres")
 
 MAX_WORKERS = 256
 MAX_SNAPSHOTS = 2
 _LOCK = 0x5A5A  # the class of superarm's advisory locks; slot -1 guards migrations
+
+_CONNECTION = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Within about ten seconds a server that has vanished is noticed; what the address says takes precedence."""
 
 MIGRATIONS = [
     """
@@ -63,45 +85,86 @@ ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every
 """
 
 
+@contextlib.contextmanager
+def _explain_errors() -> Iterator[None]:
+    """Say that the database is unavailable where PostgreSQL or the way to it is the reason."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        said = str(error).strip().splitlines()
+        raise StoreUnavailable(f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}") from None
+
+
 class Postgres:
-    """A store in the database at ``url``; with ``slot``, as one of its workers, which may write events."""
+    """A store in the database at ``url``; with ``slot``, as one of its workers, which may write events.
+
+    It connects at once, or with ``wait`` only when ``open`` is called. A connection that is lost is made again when it
+    is next needed. The lock on the worker's slot is lost with it: if another process has taken the slot meanwhile, this
+    worker goes on under another name.
+    """
 
     shared = True
 
-    def __init__(self, url: str, *, slot: bool = True) -> None:
-        self._url = url
+    def __init__(self, url: str, *, slot: bool = True, wait: bool = False) -> None:
+        self._url, self._slot = url, slot
         self.worker = ""
-        self._reader = _connect(url)
-        try:
-            migrate(self._reader)
-            self._writer = self._claim(range(MAX_WORKERS)) if slot else _connect(url)
-        except BaseException:
-            self._reader.close()
-            raise
-        self._seq = self.last() if slot else 0
+        self._reader: Any = None
+        self._writer: Any = None
+        self._connecting = threading.Lock()  # several threads read
+        self._seq = 0
+        if not wait:
+            self.open()
 
-    def _claim(self, slots: range) -> Any:
-        connection = _connect(self._url)
-        for number in slots:
+    @_explain_errors()
+    def open(self) -> None:
+        if self._writer is not None:
+            return
+        reader = _connect(self._url)
+        try:
+            migrate(reader)
+            writer = self._claim() if self._slot else _connect(self._url)
+        except BaseException:
+            reader.close()
+            raise
+        self._reader, self._writer = reader, writer
+        self._seq = self.last() if self._slot else 0
+
+    def _claim(self) -> Any:
+        """A connection that holds the lock of a slot: of the same one as before, or of the first that is free."""
+        connection, before = _connect(self._url), self.worker
+        own = [int(before[1:])] if before else []
+        for number in [*own, *range(MAX_WORKERS)]:
             if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_LOCK, number)).fetchone()[0]:
                 self.worker = f"w{number}"
+                if before not in ("", self.worker):
+                    log.warning("the slot %s was taken by another process; going on as %s", before, self.worker)
                 connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (self.worker,))
                 return connection
         connection.close()
-        raise SuperarmError(f"the workers {slots[0]} to {slots[-1]} are all in use; stop some")
+        raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
 
     def _write_connection(self) -> Any:
+        if self._writer is None:
+            self.open()
         if self._writer.closed:
-            number = int(self.worker[1:])
-            self._writer = self._claim(range(number, number + 1))
-            self._seq = self.last()
+            self._writer = self._claim() if self._slot else _connect(self._url)
+            self._seq = self.last() if self._slot else 0
         return self._writer
 
     def _read_connection(self) -> Any:
-        if self._reader.closed:
-            self._reader = _connect(self._url)
-        return self._reader
+        if self._reader is None:
+            self.open()
+        with self._connecting:
+            if self._reader.closed:
+                self._reader = _connect(self._url)
+            return self._reader
 
+    @_explain_errors()
+    def probe(self) -> None:
+        query = "INSERT INTO superarm_workers VALUES (%s) ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
+        self._write_connection().execute(query, (self.worker,))
+
+    @_explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
         connection = self._write_connection()
         numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
@@ -113,13 +176,14 @@ class Postgres:
         written = {row[0] for row in rows}
         return [number if number in written else 0 for number in numbers]
 
+    @_explain_errors()
     def last(self) -> int:
         query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
         return int(self._write_connection().execute(query, (self.worker,)).fetchone()[0])
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         values = (json.dumps(after), "problem" if problems else "%")
-        with self._read_connection().cursor() as cursor:
+        with _explain_errors(), self._read_connection().cursor() as cursor:
             cursor.execute(_TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
                 yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
@@ -131,6 +195,7 @@ class Postgres:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
 
+    @_explain_errors()
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         query = (
             "SELECT tenant, kind, stream, step, body FROM superarm_events"
@@ -140,11 +205,13 @@ class Postgres:
         return [decode_line(LogLine(*row)) for row in rows]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
-        for digest, body in self._read_connection().execute(
-            "SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"
-        ):
+        query = "SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"
+        with _explain_errors():
+            rows = self._read_connection().execute(query)
+        for digest, body in rows:
             yield SavedSnapshot(digest, bytes(body))
 
+    @_explain_errors()
     def save(self, saved: SavedSnapshot) -> None:
         connection = self._write_connection()
         with connection.transaction():
@@ -155,21 +222,27 @@ class Postgres:
                 (MAX_SNAPSHOTS,),
             )
 
+    @_explain_errors()
     def forget(self, saved: SavedSnapshot) -> None:
         self._write_connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
 
+    @_explain_errors()
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
         taken = [
-            number for number, free in self._writer.execute(query, (_LOCK, MAX_WORKERS - 1)).fetchall() if not free
+            number
+            for number, free in self._write_connection().execute(query, (_LOCK, MAX_WORKERS - 1)).fetchall()
+            if not free
         ]
         if taken:
             raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
+    @_explain_errors()
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
         return [KeyRow(*row) for row in self._read_connection().execute(query).fetchall()]
 
+    @_explain_errors()
     def put_key(self, row: KeyRow) -> None:
         self._read_connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
@@ -184,15 +257,17 @@ class Postgres:
         raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
-        self._reader.close()
-        self._writer.close()
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close()
 
 
 def _connect(url: str) -> Any:
     try:
-        connection = psycopg.connect(url, autocommit=True)
-    except psycopg.OperationalError as error:
-        raise SuperarmError(f"--db: PostgreSQL cannot be reached: {error}") from None
+        given: Any = _CONNECTION | conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise SuperarmError(f"--db: no address of a database: {str(error).strip()}") from None
+    connection = psycopg.connect(**given, autocommit=True)
     connection.execute("SET synchronous_commit = on")
     return connection
 

@@ -13,7 +13,15 @@ import msgspec
 
 from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import LogEntry
-from superarm.service.storage.base import KeyRow, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+from superarm.service.storage.base import (
+    KeyRow,
+    LogLine,
+    Position,
+    ReadEntry,
+    SavedSnapshot,
+    StoreUnavailable,
+    decode_line,
+)
 
 MAX_SNAPSHOTS = 2
 
@@ -77,6 +85,12 @@ class Sqlite:
         if count != last:
             raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
 
+    def open(self) -> None:
+        pass  # the constructor has done it
+
+    def probe(self) -> None:
+        self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")  # what it is already: a commit like any other
+
     def commit(self, lines: list[LogLine]) -> list[int]:
         rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
         written = self._writer.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
@@ -137,8 +151,9 @@ class Sqlite:
             self._locks = _lock(self.path)
 
     def key_rows(self) -> list[KeyRow]:
-        rows = self._reader.execute("SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id")
-        return [KeyRow(*row) for row in rows.fetchall()]
+        query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id"
+        with _explain_errors(self.path):
+            return [KeyRow(*row) for row in self._reader.execute(query).fetchall()]
 
     def put_key(self, row: KeyRow) -> None:
         with _transaction(self._writer) as connection:
@@ -226,7 +241,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         remedy = "see that it is a file, and that it and its directory can be written"
-        raise SuperarmError(f"{path} cannot be used: {error}; {remedy}") from None
+        raise StoreUnavailable(f"{path} cannot be used: {error}; {remedy}") from None
     except sqlite3.DatabaseError as error:
         raise DamagedLog(f"{path} is damaged, or no database: {error}; restore a backup") from None
 

@@ -1,0 +1,264 @@
+"""The database goes away, a slot is lost, the log cannot be written: nothing is acknowledged, and it comes back."""
+
+import asyncio
+import logging
+import time
+
+import httpx
+
+from superarm.service.application import application
+from superarm.service.http.auth import make_key
+from superarm.service.http.service import ServiceLimits
+from superarm.service.runtime import coordinator as coordinators
+from superarm.service.runtime import writer as writers
+from superarm.service.runtime.watch import look
+from superarm.service.storage.base import StoreUnavailable
+from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.verify import verify
+from tests.action_sets import plain
+
+from .database import Database, fresh
+from .inprocess import serving
+from .memory_store import MemoryStore
+
+pytestmark = plain
+
+SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
+
+
+class Failing(MemoryStore):
+    """A store that can be switched off."""
+
+    shared = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = False
+        self.keys = []
+
+    def _check(self) -> None:
+        if self.down:
+            raise StoreUnavailable("the database is away")
+
+    def open(self) -> None:
+        self._check()
+
+    def probe(self) -> None:
+        self._check()
+
+    def commit(self, lines) -> list[int]:
+        self._check()
+        return super().commit(lines)
+
+    def tail(self, after, *, problems=False):
+        self._check()
+        return super().tail(after, problems=problems)
+
+    def stream(self, tenant, kind, stream) -> list:
+        self._check()
+        return super().stream(tenant, kind, stream)
+
+    def key_rows(self) -> list:
+        self._check()
+        return self.keys
+
+
+async def until(holds, seconds: float = 20.0) -> None:
+    limit = time.monotonic() + seconds
+    while not await holds():
+        assert time.monotonic() < limit
+        await asyncio.sleep(0.02)
+
+
+async def is_ready(http: httpx.AsyncClient) -> bool:
+    return (await http.get("/health")).status_code == 200
+
+
+def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog):
+    store = Failing()
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "before"})).status_code == 201
+            store.down = True
+            caplog.clear()
+            for n in range(5):
+                refused = await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "2"), refused.text
+            assert (await http.post("/v1/decisions/unknown/feedback", json={"feedback": []})).status_code == 503
+            health = await http.get("/health")
+            assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+            assert "the database is away" in health.json()["reason"]
+            assert (await http.get("/health/ready")).status_code == 503
+            assert (await http.get("/health/live")).status_code == 200
+            assert (await http.get("/v1/problems/p")).json()["decisions"] == 1
+            assert (await http.get("/v1/decisions/before")).status_code == 200
+            assert "Not ready" in (await http.get("/")).text
+            errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+            assert {record.exc_info for record in errors} == {None}
+            assert len(errors) <= 3  # writing, reading and keys, once each
+            store.down = False
+            look(app.service.coordinator)
+            await until(lambda: is_ready(http))
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d0"})).status_code == 201
+            assert "the log is written" in (await http.get("/")).text
+
+    asyncio.run(live())
+    assert [line.stream for line in store.lines] == ["p", "before", "d0"]
+
+
+def test_a_start_waits_for_the_database(monkeypatch):
+    monkeypatch.setattr(coordinators, "RETRY_SECONDS", 0.01)
+    store = Failing()
+    store.down = True
+
+    async def live() -> None:
+        async with serving(application(store, patience=0.05)) as http:
+            assert (await http.get("/health/live")).status_code == 200
+            health = (await http.get("/health")).json()
+            assert (health["status"], health["reason"]) == ("starting", "the database is away")
+            for path in ("/v1/problems", "/", "/metrics"):
+                assert (await http.get(path)).status_code == 503
+            store.down = False
+            await until(lambda: is_ready(http))
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+
+    asyncio.run(live())
+
+
+def test_keys_that_were_read_stay_valid_while_they_cannot_be_read(monkeypatch):
+    monkeypatch.setattr("superarm.service.http.auth.REREAD_SECONDS", 0.005)
+    store = Failing()
+    key, row = make_key("shop", ("read",))
+    store.keys = [row]
+
+    async def live() -> None:
+        async with serving(application(store)) as http:
+            headers = {"authorization": f"Bearer {key}"}
+            store.down = True
+            await asyncio.sleep(0.05)
+            assert (await http.get("/v1/problems", headers=headers)).status_code == 200
+            assert (await http.get("/v1/problems")).status_code == 401
+            store.down, store.keys = False, [row._replace(revoked=1)]
+
+            async def refused() -> bool:
+                return (await http.get("/v1/problems", headers=headers)).status_code == 401
+
+            await until(refused)
+
+    asyncio.run(live())
+
+
+def test_a_process_whose_state_is_lost_is_not_ready_and_leaves_and_writes_no_snapshot(monkeypatch):
+    store, left = MemoryStore(), []
+
+    async def live() -> None:
+        app = application(store, on_failed=lambda: left.append(True))
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            with monkeypatch.context() as broken:
+                broken.setattr(app.service.coordinator.ledger, "apply", lambda entry: 1 / 0)
+                assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code == 503
+            assert left == [True]
+            assert (await http.get("/health")).json()["status"] == "failed"
+            for n in range(3):  # also when the cause has passed
+                assert (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).status_code == 503
+
+    asyncio.run(live())
+    assert store.saved == []
+    assert [line.stream for line in store.lines] == ["p", "d"]
+
+
+def test_a_stalled_commit_and_a_full_queue_are_not_ready(monkeypatch):
+    store = MemoryStore()
+
+    async def live() -> None:
+        app = application(store, ServiceLimits(queue=1))
+        async with serving(app) as http:
+            coordinator = app.service.coordinator
+            assert await is_ready(http)
+            coordinator.writer.depth = 1
+            assert (await http.get("/health")).status_code == 503
+            coordinator.writer.depth = 0
+            coordinator.writer._busy_since = time.monotonic() - writers.STALLED_SECONDS - 1.0
+            assert "has not ended" in (await http.get("/health")).json()["reason"]
+            look(coordinator)
+            assert coordinator.condition.status == "unavailable"
+            coordinator.writer._busy_since = None
+            look(coordinator)
+            await until(lambda: is_ready(http))
+
+    asyncio.run(live())
+
+
+def terminate(url: str, worker: Postgres) -> None:
+    """End the connection that holds the worker's slot, on the server."""
+    pid = worker._writer.info.backend_pid
+    other = Postgres(url, slot=False)
+    other._writer.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+    other.close()
+
+
+def test_a_worker_whose_slot_was_taken_goes_on_under_another_name(postgres):
+    url = fresh(postgres, "slots")
+    store = Postgres(url)
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d0"})).status_code == 201
+            assert store.worker == "w0"
+            terminate(url, store)
+            thief = Postgres(url)
+            assert thief.worker == "w0"
+            refused = await http.post("/v1/problems/p/decisions", json={"id": "d1"})
+            assert refused.status_code == 503
+            assert not await is_ready(http)
+            look(app.service.coordinator)
+            await until(lambda: is_ready(http))
+            assert store.worker == "w1"
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
+            assert app.service.coordinator.position == {"w0": 2, "w1": 1}
+            thief.close()
+
+    asyncio.run(live())
+    reader = Postgres(url, slot=False)
+    assert verify(reader).faults == []
+    assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
+    reader.close()
+
+
+def test_postgresql_is_killed_and_comes_back(database):
+    url = fresh(database.address, "outage")
+    try:
+        asyncio.run(_outlive(database, url))
+    finally:
+        if database.server.poll() is not None:
+            database.start()
+
+
+async def _outlive(database: Database, url: str) -> None:
+    async with serving(application(Postgres(url))) as http:
+        assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+        assert (await http.post("/v1/problems/p/decisions", json={"id": "d0"})).status_code == 201
+        database.kill()
+        for n in range(3):
+            refused = await http.post("/v1/problems/p/decisions", json={"id": f"lost{n}"})
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert (await http.get("/health")).status_code == 503
+        assert (await http.get("/health/live")).status_code == 200
+        assert (await http.get("/v1/problems/p")).json()["decisions"] == 1
+        async with serving(application(Postgres(url, wait=True), patience=0.05)) as restarted:
+            assert (await restarted.get("/health")).json()["status"] == "starting"
+            await asyncio.to_thread(database.start)
+            await until(lambda: is_ready(restarted))
+            await until(lambda: is_ready(http))
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
+            assert (await restarted.get("/v1/decisions/d1")).status_code == 200
+    reader = Postgres(url, slot=False)
+    assert verify(reader).faults == []
+    assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
+    reader.close()
