@@ -1,5 +1,5 @@
 # make demo               set up and run the main job: a table and a figure
-# make test               set up and run every check: style, types, layers, tests compiled and plain
+# make test               set up and run every check: style, types, layers, tests as plain Python and compiled
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
@@ -11,7 +11,7 @@ PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-.PHONY: demo test system optional-system lint types layers passes unit plain test-numba-oldest pristine bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -19,8 +19,8 @@ demo: $(READY)
 
 test: optional-system lint types layers passes
 
-passes: unit plain
-	@$(BIN)/python -B -m tests.left_out $(VENV)/record-unit $(VENV)/record-plain
+passes: plain compiled
+	@$(BIN)/python -B -m tests.left_out $(VENV)/record-plain $(VENV)/record-compiled
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
@@ -45,12 +45,12 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
-unit: $(READY)
-	TEST_RECORD=$(VENV)/record-unit $(PYTEST) $(TESTS)
-
-# As plain Python: every action set with every oracle, policies by their formulas, without compiling each.
+# Every test, except those marked compiled.
 plain: $(READY)
-	TEST_RECORD=$(VENV)/record-plain NUMBA_DISABLE_JIT=1 $(PYTEST) $(or $(TESTS),-m 'plain_only or both_passes')
+	TEST_RECORD=$(VENV)/record-plain $(PYTEST) $(TESTS)
+
+compiled: $(READY)
+	TEST_RECORD=$(VENV)/record-compiled $(PYTEST) --compiled $(or $(TESTS),-m compiled)
 
 test-numba-oldest:
 	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'

@@ -7,9 +7,8 @@ import pytest
 
 import superarm as sa
 from superarm.candidates import Candidates
-from tests.left_out import COMPILED  # compiled, every kind of action set costs seconds
 
-plain = pytest.mark.plain_only("another composition to compile")
+plain = pytest.mark.plain_only("without effect: every test runs as plain Python")
 
 
 def _explicit(n, rng):
@@ -68,7 +67,7 @@ KINDS = {
     "slots": _slots,
 }
 PINNED = [f"pinned {kind}" for kind in KINDS]
-ALL = ["partition", "trees", "matching", "paths", "knapsack", "slots"] if COMPILED else [*KINDS, *PINNED]
+ALL = [*KINDS, *PINNED]
 
 
 def random_set(kind, rng):

@@ -7,30 +7,16 @@ skipped in one pass and run in another is complete; a test that every pass skipp
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.system_packages import NEEDS, how_to_install, required
+from tests.system_packages import how_to_install, required
 
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 MISSING = "missing: "
 """How the reason of a test begins that was skipped for want of a system package."""
-
-
-def reason_to_skip(item: pytest.Item) -> str | None:
-    """Why this test cannot run here and now, by its markers; None if it can."""
-    if COMPILED and (mark := item.get_closest_marker("plain_only")):
-        return f"only as plain Python: {mark.args[0]}"
-    if not COMPILED and (mark := item.get_closest_marker("compiled_only")):
-        return f"only compiled: {mark.args[0]}"
-    for mark in item.iter_markers("needs"):
-        if not NEEDS[mark.args[0]].find():
-            return MISSING + mark.args[0]
-    return None
 
 
 class Record:

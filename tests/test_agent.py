@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.tally import estimates, merge
-from tests.action_sets import COMPILED, plain
-
-pytestmark = pytest.mark.both_passes
 
 RNG = np.random.default_rng(0)
-SOME = [sa.kl_ucb(), sa.cts()] if COMPILED else [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]
+SOME = [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]
 PROBLEM = sa.Problem(n_arms=7, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))
 
 
@@ -113,7 +110,6 @@ def test_only_eligible_arms_are_handed_out_by_name_or_number():
         assert len(decision.arms) == 2
 
 
-@plain
 def test_pinned_arms_are_in_the_batch_and_the_rest_is_chosen_around_them():
     agent = make(arms=list("abcdefg"))
     play(agent, 20, np.random.default_rng(0))
@@ -277,7 +273,6 @@ def test_arms_come_and_go():
         agent.add_arms(["new"])
 
 
-@plain
 def test_explicit_sets_need_new_batches_for_new_arms():
     problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Explicit([[0, 1], [2]]))
     agent = sa.Agent(problem, sa.bc_ucb())
@@ -336,7 +331,6 @@ def test_warm_start_from_data_and_prior():
         agent.warm_start(sa.Problem(2, 3, sa.Coverage(), sa.Subsets(1)).prior(np.zeros((2, 3)), 1))
 
 
-@plain
 def test_sparse_agents_take_outcomes_laid_flat():
     from scipy.sparse import csr_array
 

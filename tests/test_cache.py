@@ -13,6 +13,8 @@ import pytest
 import superarm
 from superarm import _cache
 
+pytestmark = pytest.mark.compiled("it is about compiled code")
+
 MINE = """
     from typing import NamedTuple
     import superarm as sa

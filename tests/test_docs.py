@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import os
 import pkgutil
 import re
 import subprocess
@@ -22,28 +21,28 @@ def _blocks(page):
     return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
 
 
-RUNNABLE = [page for page in PAGES if _blocks(page)]
+RUNNABLE = [page for page in PAGES[1:] if _blocks(page)]  # the README has a test of its own
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
 WITHOUT_FORMULAS = ("", "base", "default", "traits", "fast", "fast.sieving", "labels", "plots")
 
 
+def _run_examples(page, directory):
+    script = directory / "page.py"
+    script.write_text("\n".join(_blocks(page)))
+    command = [sys.executable, script]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path):
-    """Compiled those of the README; others as plain Python, since almost every one would be compiled anew."""
-    script = tmp_path / "page.py"
-    script.write_text("\n".join(_blocks(page)))
-    mode = {} if page.name == "README.md" else {"NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env={**os.environ, **mode},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    _run_examples(page, tmp_path)
+
+
+@pytest.mark.compiled("what a newcomer runs first")
+def test_the_examples_of_the_readme_run_compiled(tmp_path):
+    _run_examples(ROOT / "README.md", tmp_path)
 
 
 @pytest.mark.parametrize("page", PROMPTED, ids=lambda page: page.name)

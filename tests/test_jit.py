@@ -15,7 +15,7 @@ from superarm.rewards import Coverage, Terms, value
 from superarm.rewards.base import item_gain
 from superarm.support import Dense
 
-compiled_only = pytest.mark.compiled_only("it is about compiled code")
+pytestmark = pytest.mark.compiled("it is about compiled code")
 
 
 class Animal:
@@ -114,7 +114,6 @@ def test_a_missing_method_is_named():
         legs(Stone(), 1)
 
 
-@compiled_only
 def test_a_missing_method_is_named_in_kernels_too():
     with pytest.raises(Exception, match="Stone has no method 'legs'"):
         _walk(Stone(), 1)
@@ -212,7 +211,6 @@ def test_components_are_registered_by_module_and_name():
     assert components[f"{__name__}:Parts"] is Parts
 
 
-@compiled_only
 def test_public_methods_are_compiled_and_others_are_not():
     @component
     class Mixed(NamedTuple):
@@ -232,7 +230,6 @@ def test_public_methods_are_compiled_and_others_are_not():
     assert (Mixed().fast(), Mixed().slow(), Mixed()._hidden()) == (1, 2, 3)
 
 
-@compiled_only
 def test_equal_types_compile_once():
     @kernel
     def rate(index, x):

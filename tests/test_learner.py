@@ -12,9 +12,6 @@ from superarm.learner import Learner
 from superarm.learner.state import learner_to_plain
 from superarm.streams import Stream, new_stream, seek
 from superarm.tally import Feedback
-from tests.action_sets import plain
-
-pytestmark = plain
 
 PROBLEM = sa.Problem(n_arms=5, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
 ROUNDING = new_stream(np.random.SeedSequence(3))

@@ -12,15 +12,15 @@ from tests import left_out, system_packages
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = """
+import os
 import pytest
 
-def test_both(): pass
+def test_plain():
+    assert os.environ["NUMBA_DISABLE_JIT"] == "1"
 
-@pytest.mark.compiled_only("too slow")
-def test_compiled(): pass
-
-@pytest.mark.plain_only("too slow")
-def test_plain(): pass
+@pytest.mark.compiled("too slow")
+def test_compiled():
+    assert os.environ["NUMBA_DISABLE_JIT"] == "0"
 
 @pytest.mark.needs("curl")
 def test_curl(): pass
@@ -32,11 +32,11 @@ def test_by_hand(): pytest.skip("not today")
 MODULE = 'import pytest; pytest.importorskip("no_such_module")'
 
 
-def run_pass(directory, name, **environment):
+def run_pass(directory, name, *options):
     """One run of the sample by pytest with this project's hooks, without any program on the PATH; its record."""
     record = directory / name
-    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "TEST_RECORD": str(record), **environment}
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1", directory]
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "TEST_RECORD": str(record)}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1", *options, directory]
     done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(record.read_text())
@@ -45,23 +45,24 @@ def run_pass(directory, name, **environment):
 @pytest.fixture(scope="module")
 def passes(tmp_path_factory):
     directory = tmp_path_factory.mktemp("sample")
-    (directory / "conftest.py").write_text("from tests.conftest import *")
+    (directory / "conftest.py").write_text("from tests.passes import *")
     (directory / "test_sample.py").write_text(SAMPLE)
     (directory / "test_module.py").write_text(MODULE)
-    return [run_pass(directory, "unit"), run_pass(directory, "plain", NUMBA_DISABLE_JIT="1")]
+    return [run_pass(directory, "plain"), run_pass(directory, "compiled", "--compiled", "-m", "compiled")]
 
 
 def test_a_test_that_one_pass_ran_is_complete_and_all_others_are_left_out(passes):
-    compiled, plain = passes
-    assert compiled["test_sample.py::test_plain"] == "only as plain Python: too slow"
+    plain, compiled = passes
+    assert plain["test_sample.py::test_plain"] is None
     assert plain["test_sample.py::test_compiled"] == "only compiled: too slow"
+    assert compiled == {"test_sample.py::test_compiled": None, "test_module.py": compiled["test_module.py"]}
     found = left_out.left_out(passes)
     assert "no_such_module" in found.pop("test_module.py")
     assert found == {
         "test_sample.py::test_curl": "missing: curl",
         "test_sample.py::test_by_hand": "not today",
     }
-    assert "test_sample.py::test_plain" in left_out.left_out([compiled])
+    assert "test_sample.py::test_compiled" in left_out.left_out([plain])
 
 
 def test_the_report_ends_with_the_command_and_fails_only_where_all_is_required(passes, tmp_path, monkeypatch, capsys):

@@ -22,6 +22,8 @@ from superarm.simulation import advance, begin
 from superarm.streams import beta as beta_number
 from superarm.streams import new_stream, normal, seek, uniform
 
+pytestmark = pytest.mark.compiled("it compares the passes")
+
 N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60
 RNG = np.random.default_rng(5)
 P = np.round(RNG.uniform(0.05, 0.9, (N_ARMS, N_ITEMS)), 3)

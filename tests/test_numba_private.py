@@ -13,7 +13,7 @@ from numba.core.codegen import CPUCodegen
 from superarm import _numba_private
 from superarm._jit import kernel
 
-compiled_only = pytest.mark.compiled_only("it is about compiled code")
+compiled = pytest.mark.compiled("it is about compiled code")
 
 DECISIONS = """
     import json
@@ -59,7 +59,7 @@ def run(program, **environment):
     return json.loads(done.stdout)
 
 
-@compiled_only
+@compiled
 def test_decisions_are_the_same_without_private_interfaces():
     """Screened decisions of a large problem use all of them; plain Python is the reference."""
     on, kind, actions = run(DECISIONS, SUPERARM_PLAIN_NUMBA="1", NUMBA_DISABLE_JIT="0")
@@ -109,7 +109,7 @@ def without_source():
     return names["add"]
 
 
-@compiled_only
+@compiled
 def test_the_vectoriser_is_on_for_our_kernels_only(monkeypatch):
     used, original = [], CPUCodegen._module_pass_manager
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from action_sets import plain
 from click.testing import CliRunner
 from stored_runs import continue_agent, instances, numbers, simulate
 
@@ -26,7 +25,6 @@ from superarm.describe import build, describe
 from superarm.experiments import Study
 from superarm.streams import run_streams
 
-pytestmark = plain
 STORED = Path(__file__).parent / "fixtures" / "v0"
 
 

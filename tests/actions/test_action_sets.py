@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from action_sets import ALL, COMPILED, playable, random_ranks, random_set
+from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,14 +11,11 @@ from superarm.actions.traits import tractable
 from superarm.streams import new_stream
 from superarm.testing import check_plain
 
-pytestmark = pytest.mark.both_passes
-
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=40 if COMPILED else 12)
-KINDS = ["subsets", "matching", "knapsack"] if COMPILED else ALL  # test_contracts compiles the others
+FEW = settings(max_examples=12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 @given(seed=SEEDS)
 @FEW
 def test_batches_are_the_largest_of_what_may_be_played(kind, seed):
@@ -33,7 +30,7 @@ def test_batches_are_the_largest_of_what_may_be_played(kind, seed):
     assert actions.capacity(n) == largest or (kind.startswith("pinned") and actions.capacity(n) > largest)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 @given(seed=SEEDS)
 @FEW
 def test_an_arm_may_join_if_and_only_if_some_batch_holds_them_all(kind, seed):
@@ -53,7 +50,7 @@ def test_an_arm_may_join_if_and_only_if_some_batch_holds_them_all(kind, seed):
             size += 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 @given(seed=SEEDS)
 @FEW
 def test_the_heaviest_batch_and_its_ceiling(kind, seed):
@@ -75,7 +72,7 @@ def test_the_heaviest_batch_and_its_ceiling(kind, seed):
         assert weights[found].sum() >= most / 2 - 1e-9
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 @given(seed=SEEDS)
 @FEW
 def test_covers_and_samples_may_be_played_and_covers_hold_new_arms(kind, seed):
@@ -97,7 +94,6 @@ def test_covers_and_samples_may_be_played_and_covers_hold_new_arms(kind, seed):
     assert not tractable(actions) or new[covering].sum() == most
 
 
-@pytest.mark.plain_only("plain Python is enough to see that every batch turns up")
 @pytest.mark.parametrize("kind", ALL)
 def test_every_batch_is_sampled_sooner_or_later(kind):
     actions, n = random_set(kind, np.random.default_rng(3))

@@ -6,8 +6,6 @@ from scipy.optimize import linear_sum_assignment
 
 from superarm.actions.assignment import solve_assignment
 
-pytestmark = pytest.mark.both_passes
-
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 4))
 def test_the_value_is_that_of_scipy(seed, n_rows, more):

@@ -8,8 +8,6 @@ from superarm.actions import heaviest
 from superarm.actions.traits import budgeted, exchange, tractable, uniform
 from superarm.candidates import Candidates
 
-pytestmark = pytest.mark.both_passes
-
 WRONG = [
     (lambda: sa.PartitionMatroid([], []), "groups"),
     (lambda: sa.PartitionMatroid([0, 1], [1]), "limits"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from action_sets import ALL, COMPILED, playable, random_ranks, random_set
+from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm.oracles import Default, certify, exact, maximize
 from superarm.streams import new_stream
-
-pytestmark = pytest.mark.both_passes
 
 ORACLES = [
     Default(),
@@ -30,13 +28,7 @@ ORACLES = [
     sa.StochasticGreedy(0.2),
 ]
 REWARDS = [sa.Linear(), sa.Coverage(), sa.Logistic(0.5)]
-COMPILED_PAIRS = [
-    (sa.Coverage(), "partition", [sa.Greedy(), sa.LazyGreedy(), sa.ContinuousGreedy(4)]),
-    (sa.Coverage(), "knapsack", [Default()]),
-    (sa.Coverage(), "subsets", [sa.StochasticGreedy(0.2)]),
-    (sa.Linear(), "matching", [Default()]),
-]  # the others are compiled by their docstrings' examples
-PAIRS = COMPILED_PAIRS if COMPILED else [(reward, kind, ORACLES) for reward in REWARDS for kind in ALL]
+PAIRS = [(reward, kind, ORACLES) for reward in REWARDS for kind in ALL]
 
 
 def random_parameters(n, m, rng):
@@ -54,7 +46,7 @@ def fitted(oracle, problem):
 
 @pytest.mark.parametrize(("reward", "kind", "oracles"), PAIRS, ids=lambda x: x if isinstance(x, str) else "")
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60 if COMPILED else 15)
+@settings(max_examples=15)
 def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
@@ -77,7 +69,6 @@ def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, se
         assert proof.measured_alpha <= value / best + 1e-9 if best > 0.0 else proof.measured_alpha == 1.0
 
 
-@pytest.mark.plain_only("every kind of action set with a sparse support would be compiled anew")
 @pytest.mark.parametrize("kind", ALL)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6)

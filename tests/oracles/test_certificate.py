@@ -5,8 +5,6 @@ import superarm as sa
 from superarm.oracles import Certificate, Default
 from superarm.simulation.regret import target
 
-pytestmark = pytest.mark.both_passes
-
 
 def test_the_measured_alpha_is_not_the_guarantee():
     problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))

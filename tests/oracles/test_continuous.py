@@ -1,16 +1,14 @@
 import numpy as np
 import pytest
-from action_sets import COMPILED, random_set
+from action_sets import random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.oracles.continuous import _build_batch, _total_uncovered
 
-pytestmark = pytest.mark.both_passes
 
-
-@pytest.mark.parametrize("kind", ["partition"] if COMPILED else ["partition", "laminar", "slots", "trees", "subsets"])
+@pytest.mark.parametrize("kind", ["partition", "laminar", "slots", "trees", "subsets"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_rounding_loses_nothing(kind, seed):

@@ -19,8 +19,6 @@ from superarm.policies.set_search import search
 from superarm.streams import new_stream
 from superarm.tally import from_prior
 
-pytestmark = pytest.mark.plain_only("every composition would be compiled anew")
-
 REWARDS = {
     "linear": sa.Linear(),
     "clipped linear": sa.ClippedLinear(2.0, 0.2),

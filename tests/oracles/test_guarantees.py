@@ -10,8 +10,6 @@ from superarm.oracles import Default, maximize
 from superarm.oracles.base import GREEDY
 from superarm.streams import new_stream
 
-pytestmark = pytest.mark.both_passes
-
 MANY = np.arange(60)
 GRID = [(a, b) for a in range(10) for b in range(10)]
 

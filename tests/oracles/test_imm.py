@@ -14,8 +14,6 @@ from superarm.environments import IndependentCascade
 from superarm.oracles import Default
 from superarm.streams import new_stream
 
-pytestmark = pytest.mark.both_passes
-
 N, K = 8, 2
 
 

@@ -13,7 +13,6 @@ from superarm.policies.base import Round
 from superarm.rewards import initial_states, join_arm
 from superarm.streams import new_stream
 
-pytestmark = pytest.mark.plain_only("test_contracts compiles it; these are its formulas")
 T, PULLS = 70, np.array([3.0, 9.0, 5.0, 20.0, 6.0])
 
 

@@ -21,7 +21,6 @@ from superarm.policies.fast.arm_blocks import restore_changed as back_to_the_sta
 from superarm.policies.fast.popular_items import bound_gain, find_popular_items, set_parameters, update_slopes
 from superarm.rewards import gain, initial_states, join_arm
 
-pytestmark = pytest.mark.plain_only("test_sieve compiles it; these are its bounds")
 L, M = 150, 40
 
 

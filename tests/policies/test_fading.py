@@ -10,7 +10,6 @@ from superarm.simulation import seeds
 from superarm.streams import run_streams
 from superarm.tally import Feedback, allow_missing, empty
 
-pytestmark = pytest.mark.plain_only("test_contracts compiles it; these are its sums")
 PROBLEM = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
 WORLD = sa.environments.Switching(np.array([[[0.1, 0.2], [0.9, 0.8], [0.3, 0.1], [0.2, 0.2]]] * 2), [1, 30])
 

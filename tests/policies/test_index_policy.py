@@ -8,9 +8,6 @@ import pytest
 import superarm as sa
 from superarm.simulation import begin, checkpoints
 from superarm.simulation.engine import advance
-from tests.action_sets import plain
-
-pytestmark = pytest.mark.both_passes
 
 L, M, K, T = 12, 5, 3, 400
 
@@ -61,8 +58,8 @@ def _naive(table, weights, index):
     ("policy", "index"),
     [
         pytest.param(sa.bc_ucb(), _bernstein, id="bc_ucb"),
-        pytest.param(sa.cucb(), _hoeffding, id="cucb", marks=plain),
-        pytest.param(sa.ucb_v(), _ucb_v, id="ucb_v", marks=plain),
+        pytest.param(sa.cucb(), _hoeffding, id="cucb"),
+        pytest.param(sa.ucb_v(), _ucb_v, id="ucb_v"),
     ],
 )
 @pytest.mark.parametrize("high", [0.1, 0.9])

@@ -10,9 +10,6 @@ from superarm.policies import JointPolicy
 from superarm.policies.dependence import dependence, effects
 from superarm.simulation import seeds
 
-pytestmark = pytest.mark.both_passes
-
-plain = pytest.mark.plain_only("compiled below and by test_contracts; these are its formulas")
 PROBLEM = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0, 0.5])
 
 
@@ -29,7 +26,6 @@ def ratio(part, whole, pulls, pooled, own):
     return np.clip((prior * common + part) / (prior + whole), 0.0, 1.0)
 
 
-@plain
 @pytest.mark.parametrize("dependent", [False, True])
 def test_the_effect_is_its_formula(dependent):
     arms, outcomes, seen = history(np.random.default_rng(3), dependent)
@@ -54,13 +50,11 @@ def test_the_effect_is_its_formula(dependent):
     assert (eta > 0.5).all() if dependent else (eta < 0.7).all()
 
 
-@plain
 def test_nothing_seen_whole_leaves_the_index_as_it_is():
     seen = dependence(PROBLEM, PROBLEM.prior(np.full((4, 3), 0.5), 10))
     assert effects(PROBLEM, seen, PROBLEM.weights, 100.0, 50.0).tolist() == [1.0] * 4
 
 
-@plain
 def test_the_score_lies_between_the_mean_and_the_plain_index():
     arms, outcomes, _ = history(np.random.default_rng(4), False)
     tally = PROBLEM.past(arms, outcomes)

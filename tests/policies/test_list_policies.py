@@ -7,9 +7,6 @@ import superarm as sa
 from superarm.environments import Bernoulli, Cascade, FreeSamples, draw, respond
 from superarm.simulation import advance, begin, seeds
 from superarm.streams import normal, run_streams, seek
-from tests.action_sets import COMPILED
-
-pytestmark = pytest.mark.both_passes
 
 L, K, ROUNDS = 6, 3, 150
 P = np.array([[0.5], [0.3], [0.2], [0.35], [0.1], [0.45]])
@@ -55,7 +52,7 @@ def printed(name, seed):
     return pulls, sums
 
 
-@pytest.mark.parametrize("name", list(POLICIES)[:1] if COMPILED else POLICIES)  # the others by make plain
+@pytest.mark.parametrize("name", POLICIES)
 def test_simulation_agent_and_paper_decide_alike(name):
     seed, environment = seeds(4, 1)[0], FreeSamples(Cascade(P))
     ready = POLICIES[name].fit(PROBLEM)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from action_sets import ALL, COMPILED, KINDS, playable, random_set
+from action_sets import ALL, KINDS, playable, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,15 +18,13 @@ from superarm.simulation.engine import advance, begin
 from superarm.streams import new_stream
 from superarm.tally import Tally
 
-pytestmark = pytest.mark.both_passes
-
 
 def _listed(actions, n):
     listed = sa.Explicit(actions.batches(n))
     return EveryBatch(listed.table, listed.sizes)
 
 
-@pytest.mark.parametrize("kind", ["matching"] if COMPILED else [*KINDS, "pinned paths"])
+@pytest.mark.parametrize("kind", [*KINDS, "pinned paths"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
 def test_both_searches_against_every_batch(kind, seed):
@@ -78,10 +76,9 @@ RUNS = [
     for reward in (sa.Linear(), sa.Coverage())
     if reward.modular or name != "escb"
 ]
-COMPILED_RUNS = [("slots", "kl_ucb", sa.Coverage())]
 
 
-@pytest.mark.parametrize(("kind", "name", "reward"), COMPILED_RUNS if COMPILED else RUNS)
+@pytest.mark.parametrize(("kind", "name", "reward"), RUNS)
 def test_every_policy_learns_on_every_action_set(kind, name, reward):
     rng = np.random.default_rng(5)
     actions, n = random_set(kind, rng)
@@ -99,7 +96,7 @@ def test_every_policy_learns_on_every_action_set(kind, name, reward):
     assert all(run.tally.pulls[j] > 0 for j in range(n) if any(j in batch for batch in batches))
 
 
-@pytest.mark.compiled_only("a horizon too long for plain Python")
+@pytest.mark.compiled("a horizon too long for plain Python")
 def test_escb_finds_the_best_matching():
     actions = sa.Matching(3, 3, [(a, b) for a in range(3) for b in range(3)])
     p = np.full((9, 1), 0.3)

@@ -8,13 +8,10 @@ from superarm.policies.fast.sieve import Sieve
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 
-pytestmark = pytest.mark.both_passes
-
 L, M, K, ROUNDS = 70, 30, 7, 60
 PLAY = {"cucb": sa.cucb(0.02), "ucb_v": sa.ucb_v(0.05), "kl_moss": sa.kl_moss()}
 
 
-@pytest.mark.plain_only("further compositions to compile")
 @pytest.mark.parametrize("name", PLAY)
 def test_a_sieve_plays_as_the_plain_policy_does(name):
     rng = np.random.default_rng(6)

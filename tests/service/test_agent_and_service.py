@@ -29,11 +29,8 @@ from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 from superarm.streams import Stream
 from superarm.support import length
-from tests.action_sets import plain
 
 from .memory_store import MemoryStore
-
-pytestmark = plain
 
 ARMS, ITEMS = list("abcdef"), ["x", "y", "z"]
 SUPPORT = [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]]

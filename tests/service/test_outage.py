@@ -15,13 +15,10 @@ from superarm.service.runtime.watch import look
 from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.verify import verify
-from tests.action_sets import plain
 
 from .database import Database, fresh
 from .inprocess import serving
 from .memory_store import MemoryStore
-
-pytestmark = plain
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 

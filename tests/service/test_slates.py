@@ -18,9 +18,6 @@ from superarm.service.runtime.planning import plan_decision
 from superarm.service.schemas import AskBody, SlotBody
 from superarm.streams import Stream
 from superarm.tally import Feedback
-from tests.action_sets import plain
-
-pytestmark = plain
 
 NAMES = list("abcdef")
 

@@ -7,13 +7,11 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from action_sets import plain
 from stored_runs import Api, next_slates, seen_of
 
 from .database import fresh
 from .running import Server, invoke
 
-pytestmark = plain
 STORED = Path(__file__).parents[1] / "fixtures" / "v0"
 
 

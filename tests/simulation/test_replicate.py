@@ -9,7 +9,6 @@ import superarm as sa
 from superarm.environments import draw
 from superarm.simulation import replicate, seeds
 from superarm.streams import run_streams
-from tests.action_sets import COMPILED
 
 T = 150
 INSTANCE = sa.instances.random_coverage(n_arms=9, n_items=4, k=3, high=0.5)
@@ -21,8 +20,7 @@ def run(policies=POLICIES, instance=INSTANCE, **options):
     return sa.simulate(instance, policies, **options)
 
 
-@pytest.mark.both_passes
-@pytest.mark.parametrize("environment", ["Bernoulli"] if COMPILED else ["Bernoulli", "Beta"])
+@pytest.mark.parametrize("environment", ["Bernoulli", "Beta"])
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
     instance = sa.Instance(INSTANCE.problem, getattr(sa.environments, environment)(INSTANCE.p.reshape(9, 4)))

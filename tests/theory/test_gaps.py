@@ -110,7 +110,7 @@ def test_a_problem_without_a_guarantee_needs_alpha():
         gaps(instance)
 
 
-@pytest.mark.compiled_only("too many batches for plain Python")
+@pytest.mark.compiled("too many batches for plain Python")
 def test_large_instances_are_exact():
     small = gaps(sa.instances.random_coverage(30, 10, 5, seed=1), alpha=1.0)
     assert small.method == "enumeration"

@@ -1,0 +1,10 @@
+"""Settings of pytest, for the tests and for the examples in docstrings."""
+
+from hypothesis import settings
+
+from tests.passes import pytest_addoption, pytest_collection_modifyitems, pytest_configure
+
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
+
+settings.register_profile("superarm", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.load_profile("superarm")

@@ -1,0 +1,54 @@
+"""The two passes of the tests: as plain Python, the default, and compiled, with ``--compiled``.
+
+``make test`` runs every test as plain Python, except those marked ``compiled``, and then those compiled. A test is
+skipped by its markers only, and ``tests/left_out.py`` lists what neither pass has run.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.left_out import MISSING, Record
+from tests.system_packages import NEEDS
+
+SWITCH = "NUMBA_DISABLE_JIT"
+"""numba's own switch; it must be set before numba is imported, and child processes inherit it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--compiled", action="store_true", help=f"run the tests compiled, as {SWITCH}=0 does")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("compiled"):
+        os.environ[SWITCH] = "0"
+    else:
+        os.environ.setdefault(SWITCH, "1")
+    if "numba" in sys.modules and bool(sys.modules["numba"].config.DISABLE_JIT) is compiled():
+        raise pytest.UsageError(f"numba was imported before {SWITCH} was set; set it in the environment of pytest")
+    path = os.environ.get("TEST_RECORD")
+    if path and not hasattr(config, "workerinput"):  # xdist's workers report to the process that started them
+        config.pluginmanager.register(Record(Path(path)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if reason := reason_to_skip(item):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def compiled() -> bool:
+    """Whether this pass runs compiled code."""
+    return os.environ.get(SWITCH, "0") in ("", "0")
+
+
+def reason_to_skip(item: pytest.Item) -> str | None:
+    """Why this test cannot run here and now, by its markers; None if it can."""
+    if not compiled() and (mark := item.get_closest_marker("compiled")):
+        return f"only compiled: {mark.args[0]}"
+    for mark in item.iter_markers("needs"):
+        if not NEEDS[mark.args[0]].find():
+            return MISSING + mark.args[0]
+    return None
