@@ -16,16 +16,19 @@ from tests.system_packages import NEEDS
 SWITCH = "NUMBA_DISABLE_JIT"
 """numba's own switch; it must be set before numba is imported, and child processes inherit it."""
 
+if "--compiled" in sys.argv:  # when this file is imported: the conftest.py of a folder may import superarm
+    os.environ[SWITCH] = "0"
+else:
+    os.environ.setdefault(SWITCH, "1")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--compiled", action="store_true", help=f"run the tests compiled, as {SWITCH}=0 does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("compiled"):
-        os.environ[SWITCH] = "0"
-    else:
-        os.environ.setdefault(SWITCH, "1")
+    if config.getoption("compiled") and not compiled():
+        raise pytest.UsageError("give --compiled on the command line of pytest")
     if "numba" in sys.modules and bool(sys.modules["numba"].config.DISABLE_JIT) is compiled():
         raise pytest.UsageError(f"numba was imported before {SWITCH} was set; set it in the environment of pytest")
     path = os.environ.get("TEST_RECORD")

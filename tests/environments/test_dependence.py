@@ -14,6 +14,8 @@ from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copu
 from superarm.streams import new_stream
 from superarm.support import Dense
 
+pytestmark = pytest.mark.compiled("too many rounds for plain Python")
+
 N = 20_000
 
 

@@ -12,6 +12,8 @@ from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copu
 from superarm.streams import new_stream
 from superarm.support import Dense, Sparse, length
 
+pytestmark = pytest.mark.compiled("too many rounds for plain Python")
+
 P = np.array([[0.0, 0.02, 0.3], [0.5, 0.5, 0.7], [0.3, 0.98, 1.0], [0.3, 0.5, 0.9]])
 N = 20_000
 

@@ -31,6 +31,7 @@ def overlapping(seed, n_items=2):
     return sa.Instance(problem, sa.environments.Bernoulli(rng.uniform(0.0, 0.4, (9, n_items))))
 
 
+@pytest.mark.compiled("whole trajectories take too long as plain Python")
 @pytest.mark.parametrize("policy", [sa.kl_ucb()], ids=["KL-UCB"])
 def test_whole_trajectories_are_equal(policy):
     for instance in (sa.instances.disjoint_batches(8, suboptimal_arms=32), overlapping(0), overlapping(1)):

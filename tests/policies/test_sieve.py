@@ -14,6 +14,8 @@ from superarm.policies.fast.tournament import fill_in_order, new_tournament, upd
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 
+compiled = pytest.mark.compiled("trajectories of large problems take too long as plain Python")
+
 L, M, K = 130, 17, 9
 PLAIN = sa.Failing(sa.Greedy(), 1.0)  # never fails, and keeps the policy plain
 
@@ -57,6 +59,7 @@ def assert_same(problem, p, policy, kind, rounds):
     return fast
 
 
+@compiled
 @pytest.mark.parametrize("kind", ["iid", "clustered", "strong", "certain"])
 @pytest.mark.parametrize("policy", [sa.bc_ucb(), sa.bc_ucb(0.05), sa.kl_ucb()], ids=["bc_ucb", "rho=0.05", "kl_ucb"])
 def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
@@ -67,6 +70,7 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
     assert_same(problem, parameters(kind, rng, (L, M)), policy, Sieve, rounds)
 
 
+@compiled
 @pytest.mark.parametrize("popular", [False, True])
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular, monkeypatch):
@@ -77,6 +81,7 @@ def test_a_sparse_sieve_plays_as_the_plain_policy_does(rho, popular, monkeypatch
     assert_same(problem, matrix, sa.bc_ucb(rho), SparseSieve, 2_000)
 
 
+@compiled
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 def test_so_it_does_when_many_arms_share_popular_items(rho):
     n, rng = 1_500, np.random.default_rng(8)
@@ -86,6 +91,7 @@ def test_so_it_does_when_many_arms_share_popular_items(rho):
     assert swept.memory.rows.low[0]  # picks have told blocks what is left of popular items
 
 
+@compiled
 @pytest.mark.parametrize("rho", [3.0, 0.05])
 @pytest.mark.parametrize("kind", [Sieve, SparseSieve])
 def test_agents_agree_with_late_partial_and_restricted_play(kind, rho, monkeypatch):
@@ -126,6 +132,7 @@ def _looked_at(problem, p, rounds):
     return np.mean(looked)
 
 
+@compiled
 def test_sieves_look_closely_at_few_arms():
     # A guard of speed that no busy machine can trip: today 47.1 of 130 and 66.5 of 1,500 arms for 9 picks.
     rng = np.random.default_rng(3)
@@ -164,6 +171,7 @@ def test_the_order_is_that_of_sorting():
     assert chosen[:size].tolist() == sorted(standing, key=lambda j: (keys[j], candidates[j], j))
 
 
+@compiled
 def test_lanes_sum_and_find_the_largest():
     import numba
 

@@ -23,6 +23,8 @@ from superarm.streams import new_stream
 from superarm.support import Dense
 from superarm.tally import Feedback, empty, estimates, record
 
+pytestmark = pytest.mark.compiled("too many arms for plain Python")
+
 ARMS = 6000
 ROW = [0.03, 0.4, 0.85]
 P = np.tile(ROW, (ARMS, 1))

@@ -6,6 +6,8 @@ import pytest
 import superarm as sa
 from superarm.theory import gaps, graves_lai, upper_bound, upper_bound_gap_free, upper_bound_kl, upper_bound_sharp
 
+pytestmark = pytest.mark.compiled("too many rounds for plain Python")
+
 HORIZON = 3000
 
 
