@@ -7,11 +7,13 @@ import sys
 from textwrap import dedent
 
 import numba
+import numpy as np
 import pytest
 from numba.core.codegen import CPUCodegen
 
 from superarm import _numba_private
-from superarm._jit import kernel
+from superarm._jit import allocating, kernel
+from superarm.support import Dense, item
 
 compiled = pytest.mark.compiled("it is about compiled code")
 
@@ -19,6 +21,7 @@ DECISIONS = """
     import json
     import numpy as np
     import superarm as sa
+    from superarm import _numba_linking as linking
     from superarm import _numba_private as private
 
     problem = sa.Problem(70, 30, sa.Coverage(), sa.Subsets(3))
@@ -28,7 +31,8 @@ DECISIONS = """
         decision = agent.ask()
         actions.append(decision.action.tolist())
         agent.tell(decision, (rng.random((3, 30)) < p[decision.action]).astype(float))
-    on = [bool(feature) for feature in (private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache)]
+    found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache, linking.LINKED
+    on = [bool(feature) for feature in found]
     print(json.dumps([on, type(agent.policy.fit(problem)).__name__, actions]))
 """
 
@@ -63,7 +67,7 @@ def run(program, **environment):
 def test_decisions_are_the_same_without_private_interfaces():
     """Screened decisions of a large problem use all of them; plain Python is the reference."""
     on, kind, actions = run(DECISIONS, SUPERARM_PLAIN_NUMBA="1", NUMBA_DISABLE_JIT="0")
-    assert on == [False, False, False, False]
+    assert not any(on)
     assert run(DECISIONS, NUMBA_DISABLE_JIT="1")[1:] == [kind, actions]
     assert len({tuple(action) for action in actions[30:]}) > 5
 
@@ -82,18 +86,19 @@ def test_the_installed_numba_has_all_of_them():
     """Otherwise the other tests of compiled code would test the fallbacks only."""
     program = """
         import json
+        from superarm import _numba_linking as linking
         from superarm import _numba_private as private
-        found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache
+        found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache, linking.LINKED
         print(json.dumps([bool(feature) for feature in found]))
     """
-    assert run(program, SUPERARM_PLAIN_NUMBA="0", NUMBA_DISABLE_JIT="0") == [True, True, True, True]
+    assert run(program, SUPERARM_PLAIN_NUMBA="0", NUMBA_DISABLE_JIT="0") == [True, True, True, True, True]
 
 
 @pytest.mark.parametrize("names", [("Missing",), ("FunctionCache._gone",)])
 def test_what_is_missing_is_noticed(names):
-    assert _numba_private._has("numba.core.caching", "FunctionCache.load_overload")
-    assert not _numba_private._has("numba.core.caching", *names)
-    assert not _numba_private._has("numba.core.nowhere", "anything")
+    assert _numba_private.has_interfaces("numba.core.caching", "FunctionCache.load_overload")
+    assert not _numba_private.has_interfaces("numba.core.caching", *names)
+    assert not _numba_private.has_interfaces("numba.core.nowhere", "anything")
 
 
 def test_importing_changes_no_setting():
@@ -125,3 +130,50 @@ def test_the_vectoriser_is_on_for_our_kernels_only(monkeypatch):
     with pytest.raises(numba.core.errors.TypingError):
         kernel(without_source())(1.0, "two")
     assert numba.config.SLP_VECTORIZE == 0
+
+
+@kernel
+def _double(values, place):
+    return 2.0 * values[place]
+
+
+@kernel
+def _quadruple(values, place):
+    return _double(values, place) + _double(values, 0)
+
+
+@allocating
+def _room_for(n):
+    return np.zeros(n), [n]
+
+
+@kernel
+def _sum_of_zeros(n):
+    return _room_for(n)[0].sum()
+
+
+@compiled
+def test_what_only_kernels_call_has_no_machine_code_of_its_own():
+    assert _quadruple(np.array([3.0, 4.0]), 1) == 14.0
+    assert len(_quadruple.overloads) == 1
+    assert not _double.overloads
+    assert len(_double.inner.overloads) == 1  # one for the variable and for the constant 0
+    assert _double(np.array([3.0, 4.0]), 0) == 6.0
+    assert len(_double.overloads) == 1
+
+
+@compiled
+def test_functions_of_the_users_own_can_call_kernels():
+    @numba.njit
+    def twice(values):
+        return _quadruple(values, 0) + item(Dense(2, 2), 0, 1)
+
+    assert twice(np.array([3.0, 4.0])) == 13.0
+
+
+@compiled
+def test_what_allocates_is_compiled_for_kernels_only():
+    assert _sum_of_zeros(3) == 0.0
+    made, listed = _room_for(2)
+    assert (made.tolist(), listed) == ([0.0, 0.0], [2])
+    assert not _room_for.overloads

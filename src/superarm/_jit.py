@@ -4,7 +4,8 @@
 which a kernel calls a method of a component: ``score(index, ...)`` is ``index.score(...)``, resolved by the type of
 ``index`` when the kernel is compiled. So every composition has machine code of its own, which is stored on disk.
 
-numba's private interfaces are in ``_numba_private.py``, the directories of stored machine code in ``_cache.py``.
+numba's private interfaces are in ``_numba_private.py`` and ``_numba_linking.py``, the directories of stored machine
+code in ``_cache.py``.
 """
 
 import functools
@@ -18,6 +19,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from superarm import _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
 from superarm._renamed import old_hooks
@@ -55,6 +57,17 @@ def inlined(fn: F) -> F:
     return _compile(fn, **LEAN, forceinline=True)
 
 
+def allocating(fn: F) -> F:
+    """Compile ``fn``, a function or a component's method, for the kernels that call it; from Python it is plain Python.
+
+    For functions that make arrays and leave all loops to kernels: NumPy does that as fast, and nothing is compiled.
+    """
+    if _config.DISABLE_JIT:
+        return fn
+    _watch(fn)
+    return _dispatcher(fn, _numba_linking.AllocatingKernel if _numba_linking.LINKED else None)
+
+
 def wrapping(fn: F) -> F:
     """Compile ``fn``, whose uint64 arithmetic wraps around; as plain Python it gives no warning of that either."""
     return np.errstate(over="ignore")(fn) if _config.DISABLE_JIT else _compile(fn)
@@ -74,8 +87,14 @@ def _watch(*functions: Callable[..., Any]) -> None:
         sources_changed()
 
 
-def _dispatcher(fn: F, **options: Any) -> F:
-    compiled: Any = numba.njit(fn, nogil=True, error_model="numpy", **VECTORISED, **options)
+def _dispatcher(fn: F, kind: Any = None, **options: Any) -> F:
+    options = {"nogil": True, "error_model": "numpy", **options}
+    compiled: Any
+    if _numba_linking.LINKED:
+        kind = kind or _numba_linking.Kernel
+        compiled = kind(fn, targetoptions={"nopython": True, "boundscheck": None, **options})
+    else:
+        compiled = numba.njit(fn, **VECTORISED, **options)
     _compiled.append(compiled)
     if LEAN.keys() & options.keys():
         _lean.add(compiled)
@@ -219,7 +238,8 @@ class verb(Generic[P, R]):
 
         functools.update_wrapper(call, method)
         if not _config.DISABLE_JIT:
-            _overload(call, find)
+            resolve = _numba_linking.resolve_verb if _numba_linking.LINKED else _overload
+            resolve(call, find)
         return call  # type: ignore[return-value]
 
     def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None: ...

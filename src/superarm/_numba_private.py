@@ -32,11 +32,16 @@ _config: Any = numba.config
 _TESTED = ((0, 61), (0, 69))
 """The versions of numba that are tested: from the first, below the second; as in pyproject.toml."""
 
-_wanted = os.environ.get("SUPERARM_PLAIN_NUMBA", "0") in ("", "0")
-_version = tuple(int(part) for part in numba.__version__.split(".")[:2])
+WANTED = os.environ.get("SUPERARM_PLAIN_NUMBA", "0") in ("", "0")
+"""Whether private interfaces may be used at all."""
 
 
-def _has(module: str, *names: str) -> bool:
+def is_tested() -> bool:
+    """Whether the installed version of numba is one of those that are tested."""
+    return _TESTED[0] <= tuple(int(part) for part in numba.__version__.split(".")[:2]) < _TESTED[1]
+
+
+def has_interfaces(module: str, *names: str) -> bool:
     """Whether the module can be imported and has all ``names``, given as ``name`` or ``Class.name``."""
     try:
         home = import_module(module)
@@ -51,20 +56,21 @@ def _has(module: str, *names: str) -> bool:
 
 # ---- calls without counting references
 
-LEAN: Any = {"_nrt": False} if _wanted and _has("numba.core.cpu", "CPUTargetOptions._nrt") else {}
+LEAN: Any = {"_nrt": False} if WANTED and has_interfaces("numba.core.cpu", "CPUTargetOptions._nrt") else {}
 """Options of a kernel that neither makes nor returns arrays, so that it need not count references to its arguments."""
 
 
 # ---- the SLP vectoriser, for our own kernels only
 
 
-def _vectorising() -> dict[str, Any]:
+def vectorising() -> Any:
+    """numba's compiler with the SLP vectoriser switched on, as a class; None if it cannot be made."""
     if (
-        not _wanted
-        or not _has("numba.core.compiler", "Compiler.compile_extra")
+        not WANTED
+        or not has_interfaces("numba.core.compiler", "Compiler.compile_extra")
         or not hasattr(_config, "SLP_VECTORIZE")
     ):
-        return {}
+        return None
     compiler: Any = import_module("numba.core.compiler").Compiler
 
     class Vectorising(compiler):  # type: ignore[misc]
@@ -81,10 +87,11 @@ def _vectorising() -> dict[str, Any]:
             finally:
                 _config.SLP_VECTORIZE = before
 
-    return {"pipeline_class": Vectorising}
+    return Vectorising
 
 
-VECTORISED = _vectorising()
+_vectorising: Any = vectorising()
+VECTORISED: dict[str, Any] = {"pipeline_class": _vectorising} if _vectorising else {}
 """Options of every kernel: sums in fixed lanes become vector instructions."""
 
 
@@ -98,7 +105,7 @@ def _kernel_cache() -> Any:
     so the class is made for tested versions only.
     """
     caching = ("FunctionCache._load_overload", "FunctionCache._guard_against_spurious_io_errors")
-    if not _wanted or not _TESTED[0] <= _version < _TESTED[1] or not _has("numba.core.caching", *caching):
+    if not WANTED or not is_tested() or not has_interfaces("numba.core.caching", *caching):
         return None
     import_module("numba.cpython.hashing")  # registers the symbols that machine code for hashing strings refers to
     runtime: Any = import_module("numba.core.runtime").rtsys
@@ -187,7 +194,8 @@ def _enable_caching(dispatcher: Any, fn: Callable[..., Any]) -> None:
 # ---- LLVM instructions
 
 _LLVM = ("Constant", "FloatType", "FunctionType", "VectorType.as_pointer")
-HAS_LANES = _wanted and _has("llvmlite.ir", *_LLVM) and _has("numba.core.cgutils", "alloca_once", "for_range")
+_CGUTILS = ("alloca_once", "for_range")
+HAS_LANES = WANTED and has_interfaces("llvmlite.ir", *_LLVM) and has_interfaces("numba.core.cgutils", *_CGUTILS)
 
 
 def weighted_sums(width: int) -> Any:

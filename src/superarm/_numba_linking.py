@@ -1,0 +1,177 @@
+"""Kernels that other kernels call are compiled only as far as their callers need. Private interfaces of numba.
+
+By itself, numba makes complete machine code of every function: wrappers for Python, the function and all that it calls
+optimised together, and a symbol to jump to, even for a function that only other functions call. The innermost kernels
+of a composition would be optimised once for every kernel above them. Here a kernel is compiled
+
+- for the kernels that call it, to LLVM code that is neither optimised as a whole nor turned into machine code;
+- for Python, only when Python calls it: it is linked with everything it reaches, and optimised and translated once.
+
+Verbs are resolved to the method itself, without a wrapper around it. None of this changes a decision, since LLVM does
+not reorder floating-point operations. Without these interfaces, ``numba.njit`` and ``numba.extending.overload`` do it.
+"""
+
+# mypy: disable-error-code="misc,no-any-return,has-type"
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+from superarm._numba_private import WANTED, has_interfaces, is_tested, vectorising
+
+_INTERFACES = {
+    "numba.core.codegen": ("JITCodeLibrary._get_module_for_linking", "JITCodeLibrary._raise_if_finalized"),
+    "numba.core.compiler": ("Flags.no_compile", "CompileResult._find_referenced_environments"),
+    "numba.core.compiler_lock": ("global_compiler_lock",),
+    "numba.core.event": ("trigger_event",),
+    "numba.core.registry": ("CPUDispatcher.get_call_template", "CPUDispatcher.get_overload"),
+    "numba.core.sigutils": ("normalize_signature",),
+    "numba.core.typing.templates": ("AbstractTemplate.get_impl_key", "infer_global"),
+    "llvmlite.binding": ("Linkage.external", "ModuleRef.link_in"),
+}
+LINKED = WANTED and is_tested() and all(has_interfaces(module, *names) for module, names in _INTERFACES.items())
+"""Whether the installed numba has the interfaces that this file uses."""
+
+if LINKED:
+    _types: Any = import_module("numba.core.types")
+    _templates: Any = import_module("numba.core.typing.templates")
+    _trigger_event: Any = import_module("numba.core.event").trigger_event
+    _normalize_signature: Any = import_module("numba.core.sigutils").normalize_signature
+    _compiler_lock: Any = import_module("numba.core.compiler_lock").global_compiler_lock
+    _Linkage: Any = import_module("llvmlite.binding").Linkage
+    _Library: Any = import_module("numba.core.codegen").JITCodeLibrary
+    _Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
+    _Compiler: Any = vectorising() or import_module("numba.core.compiler").Compiler
+
+    class _InnerLibrary(_Library):
+        """The code of one kernel alone, for its callers to link."""
+
+        def finalize(self) -> None:
+            """Let callers hold copies of the code; nothing else is done to it."""
+            self._raise_if_finalized()
+            for function in self._final_module.functions:
+                if not function.is_declaration and function.linkage == _Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._finalized = True
+
+        def _get_module_for_linking(self) -> Any:
+            """The code of the kernel and of everything it reaches, for a function of numba's own or of the user's."""
+            self._ensure_finalized()
+            if self._shared_module is None:
+                module = self._final_module.clone()
+                for part in _list_parts(self._linking_libraries):
+                    module.link_in(part._get_module_for_linking(), preserve=True)
+                self._shared_module = module
+            return self._shared_module
+
+    class _EntryLibrary(_Library):
+        """The machine code of a kernel that Python calls."""
+
+        def finalize(self) -> None:
+            """Link everything that the kernel reaches, each part once; then optimise and make machine code."""
+            self._linking_libraries = _list_parts(self._linking_libraries)
+            super().finalize()
+
+    class _Part:
+        """The code of one kernel alone, in the form in which ``finalize`` asks for a library."""
+
+        def __init__(self, library: Any) -> None:
+            self._reload_init, self._module = library._reload_init, library._final_module
+
+        def _get_module_for_linking(self) -> Any:
+            return self._module
+
+    def _list_parts(libraries: Iterable[Any]) -> list[Any]:
+        """Everything that code linked with ``libraries`` can reach, callers before what they call.
+
+        LLVM's linker takes over only functions that are referred to by then.
+        """
+        found: dict[Any, Any] = {}
+        waiting = list(libraries)[::-1]
+        while waiting:
+            library = waiting.pop()
+            if library in found:
+                continue
+            inner = isinstance(library, _InnerLibrary)
+            found[library] = _Part(library) if inner else library
+            if inner:
+                waiting += library._linking_libraries[::-1]
+        return list(found.values())
+
+    class _InnerCompiler(_Compiler):
+        def compile_extra(self, func: Any) -> Any:
+            flags = self.state.flags
+            flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+            self.state.library = _InnerLibrary(self.state.targetctx.codegen(), func.__qualname__)
+            return super().compile_extra(func)
+
+    class _EntryCompiler(_Compiler):
+        def compile_extra(self, func: Any) -> Any:
+            self.state.flags.no_cfunc_wrapper = True
+            library = self.state.library = _EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
+            library.enable_object_caching()
+            result = super().compile_extra(func)
+            for environment in result._find_referenced_environments():  # those of the inner kernels
+                library.codegen.set_env(environment.env_name, environment)
+            return result
+
+    class _Inner(_Dispatcher):
+        """A kernel as other kernels call it."""
+
+        def compile(self, sig: Any) -> Any:
+            with _compiler_lock, self._compiling_counter:
+                args, return_type = _normalize_signature(sig)
+                found = self.overloads.get(tuple(args))
+                if found is not None:
+                    return found.entry_point
+                details = {"dispatcher": self, "args": args, "return_type": return_type}
+                with _trigger_event("numba:compile", data=details):
+                    result = self._compiler.compile(args, return_type)
+                key = object()
+                self.targetctx.insert_user_function(key, result.fndesc, [result.library])
+                self.overloads[tuple(result.signature.args)] = result._replace(entry_point=key)
+                return key
+
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            """As numba's, but constants have the types of variables: otherwise each would have code of its own."""
+            given = {name: _types.unliteral(value) for name, value in kws.items()}
+            return super().get_call_template([_types.unliteral(value) for value in args], given)
+
+    class Kernel(_Dispatcher):
+        """A compiled function: an entry for Python, and its inner form for kernels, which is made when one needs it."""
+
+        def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+            super().__init__(py_func, locals, targetoptions, pipeline_class=_EntryCompiler)
+            self._inner: Any = None
+
+        @property
+        def inner(self) -> Any:
+            if self._inner is None:
+                self._inner = _Inner(self.py_func, self.locals, self.targetoptions, pipeline_class=_InnerCompiler)
+            return self._inner
+
+        @property
+        def _numba_type_(self) -> Any:
+            """The type of the kernel where another kernel names it."""
+            return _types.Dispatcher(self.inner)
+
+    class AllocatingKernel(Kernel):
+        """A kernel that is plain Python where Python calls it."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return self.py_func(*args, **kwargs)
+
+    def resolve_verb(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
+        """Let kernels that call ``call`` call the kernel ``find(owner)``, by the type of the first argument."""
+
+        class VerbTemplate(_templates.AbstractTemplate):
+            key = call
+
+            def generic(self, args: Any, kws: Any) -> Any:
+                if not args or not isinstance(args[0], _types.BaseNamedTuple):
+                    return None
+                return _types.Dispatcher(find(args[0].instance_class).inner).get_call_type(self.context, args, kws)
+
+            def get_impl_key(self, sig: Any) -> Any:
+                return find(sig.args[0].instance_class).inner.get_overload(sig.args)
+
+        _templates.infer_global(call, _types.Function(VerbTemplate))
