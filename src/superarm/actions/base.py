@@ -138,8 +138,32 @@ def fill(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> int:
 @kernel
 def order_by_weight(weights: Floats, candidates: Candidates) -> Ints:
     """All arms, heaviest first; of equal weights, the arm with the fewest pulls first, then the lowest."""
-    by_pulls = np.argsort(candidates.counts, kind="mergesort")
-    return by_pulls[np.argsort(-weights[by_pulls], kind="mergesort")]
+    order, merged, width = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64), 1
+    for j in range(len(order)):
+        order[j] = j
+    while width < len(order):  # a merge sort: numba's own takes longer to compile than the rest of a choice
+        for first in range(0, len(order), 2 * width):
+            _merge(weights, candidates.counts, order, merged, first, width)
+        order, merged, width = merged, order, 2 * width
+    return order
+
+
+@kernel
+def _merge(weights: Floats, counts: Floats, order: Ints, merged: Ints, first: int, width: int) -> None:
+    """Merge ``order[first:first + width]`` and the next ``width`` arms, each sorted, into ``merged``."""
+    middle, end = min(first + width, len(order)), min(first + 2 * width, len(order))
+    a, b = first, middle
+    for place in range(first, end):
+        i, j = order[min(a, middle - 1)], order[min(b, end - 1)]
+        behind = weights[j] > weights[i] or (
+            weights[j] == weights[i] and (counts[j] < counts[i] or (counts[j] == counts[i] and j < i))
+        )
+        if a == middle or (b < end and behind):
+            merged[place] = j
+            b += 1
+        else:
+            merged[place] = i
+            a += 1
 
 
 @kernel

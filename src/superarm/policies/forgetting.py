@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel
+from superarm._jit import allocating, component, interpreted, kernel
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -68,6 +68,7 @@ class Forgetting(NamedTuple):
     def caveat(self) -> str:
         return traits.caveat(self.policy)
 
+    @allocating
     def prepare(self, problem: Problem, tally: Tally) -> RoundBlocks:
         n, arms, entries = len(self.weights), problem.n_arms, len(tally.total)
         memory = RoundBlocks(
@@ -79,8 +80,9 @@ class Forgetting(NamedTuple):
             np.full(1, -1, np.int64),
             Tally(np.zeros(arms), np.zeros(entries), np.zeros(entries), np.zeros(entries), np.zeros(3 * arms)),
         )
-        _put(memory, 0, tally)
-        _weigh(memory, self.weights)
+        if tally.pulls.any():
+            _put(memory, 0, tally)
+            _weigh(memory, self.weights)
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: RoundBlocks, stream: Stream) -> Ints:

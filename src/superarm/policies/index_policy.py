@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from superarm._jit import component, interpreted, lean
+from superarm._jit import allocating, component, interpreted, lean
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, unclipped
@@ -42,6 +42,7 @@ class IndexPolicy(NamedTuple):
     def caveat(self) -> str:
         return caveat(self.confidence)
 
+    @allocating
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimate_arms(problem, tally)
 

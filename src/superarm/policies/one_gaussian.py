@@ -1,7 +1,7 @@
 import math
 from typing import NamedTuple
 
-from superarm._jit import component, interpreted
+from superarm._jit import allocating, component, interpreted
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
@@ -28,6 +28,7 @@ class OneGaussian(NamedTuple):
 
     oracle: Oracle = TopArms()
 
+    @allocating
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimate_arms(problem, tally)
 

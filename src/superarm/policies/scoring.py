@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean
+from superarm._jit import allocating, inlined, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.indices import Index, level, score, unknown
@@ -33,12 +33,13 @@ class ArmView(NamedTuple):
     scale: float
 
 
-@kernel
+@allocating
 def estimate_arms(problem: Problem, tally: Tally) -> Estimates:
     """The estimates of every arm."""
     entries = len(tally.total)
     memory = Estimates(np.zeros(entries), np.zeros(entries), np.zeros(entries))
-    estimate_all(tally, problem.terms.support, memory)
+    if tally.pulls.any():  # otherwise there is nothing to estimate, and no kernel to compile
+        estimate_all(tally, problem.terms.support, memory)
     return memory
 
 

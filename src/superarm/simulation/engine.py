@@ -113,8 +113,8 @@ def advance(
             earned_so_far[0] += expected_reward(environment, terms.weights, support, action, t, default)
             clear_batch(problem.reward, terms, states, action)
         earned[checkpoint - 1] = earned_so_far[0]
-        run.last[:] = -1
-        run.last[: len(action)] = action
+        for place in range(len(run.last)):
+            run.last[place] = action[place] if place < len(action) else -1
 
 
 def rounds(

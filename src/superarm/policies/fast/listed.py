@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel
+from superarm._jit import allocating, component, interpreted, kernel
 from superarm.actions import Explicit, all_eligible
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -58,6 +58,7 @@ class Screened(NamedTuple):
     sizes: Ints = np.zeros(0, np.int64)
     intake: Intake = Exact()
 
+    @allocating
     def prepare(self, problem: Problem, tally: Tally) -> ListedMemory:
         entries, n = len(tally.total), len(self.sizes)
         memory = ListedMemory(
@@ -65,7 +66,8 @@ class Screened(NamedTuple):
             np.ones(n, np.int64), np.zeros(problem.n_arms), np.zeros((2, n, self.table.shape[1])),
             np.zeros(1, np.int64),
         )  # fmt: skip
-        estimate_all(tally, problem.terms.support, memory)
+        if tally.pulls.any():
+            estimate_all(tally, problem.terms.support, memory)
         return memory
 
     def choose(self, problem: Problem, current: Round, memory: ListedMemory, stream: Stream) -> Ints:

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, inlined, interpreted, lean
+from superarm._jit import allocating, component, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
@@ -67,6 +67,7 @@ class Sieve(NamedTuple):
     oracle: Oracle
     intake: Intake
 
+    @allocating
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
         memory = Sifted(
             estimate_arms(problem, tally),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean
+from superarm._jit import allocating, inlined, lean
 from superarm.arrays import Floats, Ints
 
 
@@ -23,17 +23,15 @@ class Tournament(NamedTuple):
     winner: Ints
 
 
-@kernel
+@allocating
 def new_tournament(keys: Floats, ranks: Floats) -> Tournament:
     """A tournament of all arms."""
     leaves = 2
     while leaves < len(keys):
         leaves *= 2
-    tournament = Tournament(np.full(leaves, np.inf), np.zeros(leaves), np.empty(2 * leaves, np.int64))
+    tournament = Tournament(np.full(leaves, np.inf), np.zeros(leaves), np.arange(-leaves, leaves))
     tournament.key[: len(keys)] = keys
     tournament.rank[: len(ranks)] = ranks
-    for j in range(leaves):
-        tournament.winner[leaves + j] = j
     rebuild(tournament)
     return tournament
 
