@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from superarm import experiments as experiments
     from superarm import indices as indices
     from superarm import learner as learner
+    from superarm import offline as offline
     from superarm import oracles as oracles
     from superarm import policies as policies
     from superarm import rewards as rewards
@@ -133,8 +134,8 @@ _HOMES = {
     "superarm.tally": "Tally",
 }
 _PACKAGES = (
-    *("actions", "agent", "data", "diffusion", "environments", "experiments", "indices", "learner", "oracles"),
-    *("policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("actions", "agent", "data", "diffusion", "environments", "experiments", "indices", "learner"),
+    *("offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
 _MODULES = {"instances": "superarm.simulation.instances", **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

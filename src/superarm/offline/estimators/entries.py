@@ -1,0 +1,89 @@
+r"""Means of all entries, and intervals for them that hold at all times at once.
+
+Of an entry with mean p, let :math:`S_n` be the sum of its first n outcomes in [0, 1], and :math:`\hat p = S_n/n`. With
+probability at least :math:`1 - \delta`, for all n at once,
+
+.. math:: n\,kl(\hat p, p) \le \log\frac1\delta + \log\pi - \log B(S_n + \tfrac12,\ n - S_n + \tfrac12) - n H(\hat p)
+
+where B is the beta function and H the entropy: the mixture martingale with the prior Beta(1/2, 1/2) of
+[KrichevskyTrofimov1981]_, and Ville's inequality. The last three terms are at most :math:`\log 2 + \frac12\log n`. The
+proof is in ``docs/theory/offline.md``. It needs that an outcome has mean p whatever happened before: the rounds in
+which an arm was shown may have been chosen by any policy that looks at the past.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import betaln, xlogy
+
+from superarm._jit import kernel
+from superarm.arrays import Bools, Floats
+from superarm.indices.kl import upper_confidence
+
+if TYPE_CHECKING:
+    from superarm.offline.log import Log
+
+
+class EntryMeans(NamedTuple):
+    """How often each entry was observed in each group, and the sum of its outcomes, (n_groups, n_entries)."""
+
+    seen: Floats
+    total: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of each entry; 0 where nothing was observed."""
+        return self.total / np.maximum(self.seen, 1.0)
+
+
+class EntryIntervals(NamedTuple):
+    """Lower ends, means and upper ends of all entries, (n_groups, n_entries)."""
+
+    low: Floats
+    mean: Floats
+    high: Floats
+
+
+def entry_means(log: "Log", rounds: Bools | None = None) -> EntryMeans:
+    """The means of all entries over the rounds of a mask (n,); over all rounds by default."""
+    used = log.observed if rounds is None else log.observed & rounds[log.rows.round][:, None]
+    place = (log.groups[log.rows.round][:, None] * log.problem.n_entries + log.entries)[used]
+    shape = (log.n_groups, log.problem.n_entries)
+    size = shape[0] * shape[1]
+    count = np.bincount(place, minlength=size).astype(float)
+    total = np.bincount(place, log.rows.outcome[used], size).astype(float)
+    return EntryMeans(count.reshape(shape), total.reshape(shape))
+
+
+def threshold(count: Floats, total: Floats, delta: float) -> Floats:
+    r"""The largest :math:`n\,kl(\hat p, p)` that the interval allows; see the module's formula.
+
+    >>> round(float(threshold(np.array(1.0), np.array(0.0), 0.05)), 6) == round(float(np.log(2 / 0.05)), 6)
+    True
+    """
+    mean = total / np.maximum(count, 1.0)
+    entropy = -xlogy(mean, mean) - xlogy(1.0 - mean, 1.0 - mean)
+    mixture = np.log(np.pi) - betaln(total + 0.5, count - total + 0.5) - count * entropy
+    return np.asarray(np.log(1.0 / delta) + mixture)
+
+
+def entry_intervals(means: EntryMeans, delta: float) -> EntryIntervals:
+    """Intervals that hold for all entries and at all times together with probability 1 - ``delta``."""
+    n_intervals = means.seen.size
+    allowed = threshold(means.seen, means.total, delta / n_intervals)
+    level = np.where(means.seen > 0.0, allowed / np.maximum(means.seen, 1.0), np.inf)
+    mean = np.clip(means.mean, 0.0, 1.0)
+    shape = mean.shape
+    high = _invert(mean.reshape(-1), level.reshape(-1)).reshape(shape)
+    low = 1.0 - _invert(1.0 - mean.reshape(-1), level.reshape(-1)).reshape(shape)
+    return EntryIntervals(np.minimum(low, mean), mean, high)
+
+
+@kernel
+def _invert(mean: Floats, level: Floats) -> Floats:
+    """The largest q with kl(mean, q) <= level, for each entry; 1 where nothing is known."""
+    result = np.ones(len(mean))
+    for e in range(len(mean)):
+        if level[e] < np.inf:
+            result[e] = upper_confidence(mean[e], level[e])
+    return result

@@ -1,0 +1,105 @@
+"""The direct method and the entrywise one-step estimator: means of entries in the reward, and a correction."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.offline.estimators.entries import entry_means
+from superarm.offline.estimators.mixture import SlateMixture
+from superarm.offline.estimators.scores import RoundScores
+from superarm.offline.estimators.slates import add_gradients, row_derivatives, value_each_slate
+from superarm.rewards.traits import additive
+
+if TYPE_CHECKING:
+    from superarm.offline.log import Log
+
+FOLDS = 5
+"""Cross-fitting: the means that predict a round are those of the rounds of the other folds."""
+
+
+def fold_of_rounds(n_rounds: int) -> Ints:
+    """The fold of each round: every fifth round is in the same one."""
+    return np.arange(n_rounds) % FOLDS
+
+
+def score_direct(log: "Log", mixture: SlateMixture) -> RoundScores:
+    r"""The direct method: :math:`r(A; \hat p)` at the means of the log, and each round's influence on it.
+
+    .. math:: V = \sum_g \frac{n_g}{n} E_{A \sim \pi_g} r(A; \hat p_g)
+
+    The score of a round is :math:`V + n_g \sum_{ij} \frac{c_{ij}}{N_{ij}}(X_{ij} - \hat p_{ij})` over what was observed
+    in it, with the derivatives c of the first term. The corrections add up to 0; their spread is that of V, whatever
+    the dependence of the outcomes of a round.
+    """
+    check_additive(log)
+    means = entry_means(log)
+    scale = np.bincount(log.groups, minlength=log.n_groups) / np.maximum(means.seen, 1.0).T
+    values, slopes = _values_and_slopes(log, mixture, means.mean)
+    shares = np.bincount(log.groups, minlength=log.n_groups) / max(log.n_rounds, 1)
+    return RoundScores(float(shares @ values) + _corrections(log, slopes * scale.T, means.mean, None))
+
+
+def score_one_step(log: "Log", mixture: SlateMixture) -> RoundScores:
+    r"""The entrywise one-step estimator: the direct method, corrected by the errors of its predictions.
+
+    .. math:: V = \frac1n \sum_t \Bigl\{ E_{A \sim \pi} r(A; \hat p)
+              + \sum_{j \in A_t} \sum_i \frac{c_{ij}}{e_{t,j}} (X_{t,ij} - \hat p_{ij}) \Bigr\}
+
+    where :math:`c_{ij} = E_{A \sim \pi}[\partial r(A; \hat p)/\partial p_{ij}]`, :math:`e_{t,j}` is the probability
+    that the slate of round t contains arm j, and :math:`\hat p` are the means of the other folds. It is the first-order
+    expansion of r, so its error is the product of the errors of :math:`\hat p` and e, plus a second-order term from the
+    curvature of r; for a linear reward it is the doubly robust estimator of single arms. Derived for superarm
+    (``docs/theory/offline.md``), after [RobinsRotnitzkyZhao1994]_ and [ChernozhukovEtAl2018]_.
+    """
+    check_additive(log)
+    score, folds = np.zeros(log.n_rounds), fold_of_rounds(log.n_rounds)
+    for fold in range(FOLDS):
+        mean, here = entry_means(log, folds != fold).mean, folds == fold
+        if mixture.logged:
+            score[here] = _logged_scores(log, mean)[here]
+            continue
+        values, slopes = _values_and_slopes(log, mixture, mean)
+        score[here] = (values[log.groups] + _corrections(log, slopes, mean, log.rows.inclusion))[here]
+    return RoundScores(score)
+
+
+def check_additive(log: "Log") -> None:
+    """Refuse rewards that have no derivatives entry by entry."""
+    if not additive(log.problem.reward):
+        raise InvalidArgument("method", "the reward is not a sum over items", "take method='intervals'")
+
+
+def _values_and_slopes(log: "Log", mixture: SlateMixture, mean: Floats) -> tuple[Floats, Floats]:
+    """The target's value in each group, (n_groups,), and its derivatives, (n_groups, n_entries)."""
+    reward, terms = log.problem.reward, log.problem.terms
+    values, slopes = np.zeros(log.n_groups), np.zeros(mean.shape)
+    for g in range(log.n_groups):
+        values[g] = mixture.shares[g] @ value_each_slate(reward, terms, mean[g], mixture.slates)
+        slopes[g] = add_gradients(reward, terms, mean[g], mixture.slates, mixture.shares[g])
+    return values, slopes
+
+
+def _corrections(log: "Log", slopes: Floats, mean: Floats, inclusion: Floats | None) -> Floats:
+    """The sum over the observations of each round of slope times error, divided by ``inclusion`` if given, (n,)."""
+    group = log.groups[log.rows.round][:, None]
+    error = np.where(log.observed, log.rows.outcome - mean[group, log.entries], 0.0)
+    part = (slopes[group, log.entries] * error).sum(axis=1)
+    if inclusion is not None:
+        part = np.where(part == 0.0, 0.0, part / inclusion)
+    return np.bincount(log.rows.round, part, log.n_rounds).astype(float)
+
+
+def _logged_scores(log: "Log", mean: Floats) -> Floats:
+    """The one-step scores of the logged slates: the value of each at the means, plus slopes times errors."""
+    problem, score = log.problem, np.zeros(log.n_rounds)
+    distinct, which = np.unique(log.slates, axis=0, return_inverse=True)
+    for g in range(log.n_groups):
+        own = log.groups == g
+        score[own] = value_each_slate(problem.reward, problem.terms, mean[g], distinct)[which.reshape(-1)][own]
+    starts = np.searchsorted(log.rows.round, np.arange(log.n_rounds + 1))
+    slopes = row_derivatives(problem.reward, problem.terms, mean, log.groups, starts, log.rows.arm, log.rows.slot)
+    group = log.groups[log.rows.round][:, None]
+    error = np.where(log.observed, log.rows.outcome - mean[group, log.entries], 0.0)
+    return np.asarray(score + np.bincount(log.rows.round, (slopes * error).sum(axis=1), log.n_rounds))

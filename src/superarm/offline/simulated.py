@@ -1,0 +1,107 @@
+"""Simulated logs, of which the truth is known: to try estimators out, and to test them."""
+
+from typing import Any
+
+import numpy as np
+
+from superarm.agent import Agent
+from superarm.arrays import Floats, Ints
+from superarm.environments import respond
+from superarm.errors import InvalidArgument
+from superarm.offline.inclusion import explored_inclusion, explored_positions
+from superarm.offline.log import Log
+from superarm.policies.traits import is_policy
+from superarm.simulation import Instance
+from superarm.streams import run_streams
+from superarm.support import Dense
+
+
+def simulate_log(instance: Instance, logger: Any, n_rounds: int, explore: float = 0.0, seed: int = 0) -> Log:
+    """The log that a policy would have made on an instance.
+
+    Parameters
+    ----------
+    instance
+        A problem of any k arms, and its environment.
+    logger
+        ``"uniform"``, slates drawn uniformly at random; a slate, shown in every round; or a policy, which learns.
+    n_rounds
+        How many rounds.
+    explore
+        The share of slots that are filled at random, as the service does it; the log then has all probabilities.
+    seed
+        The root of all randomness.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> instance = sa.instances.random_coverage(n_arms=6, n_items=3, k=2)
+    >>> simulate_log(instance, sa.kl_ucb(), 50, explore=0.2)
+    Log(50 rounds, 6 arms, 3 items, slates of 2)
+    """
+    problem = instance.problem
+    if not problem.uniform or not isinstance(problem.support, Dense):
+        raise InvalidArgument("instance", "its batches are not any k arms of a dense problem", "take Subsets(k)")
+    share = 1.0 if isinstance(logger, str) else explore
+    if isinstance(logger, str) and logger != "uniform":
+        raise InvalidArgument("logger", f"{logger!r}", "give 'uniform', a slate or a policy")
+    agent = Agent(problem, logger, seed=seed) if is_policy(logger) else None
+    fixed = np.arange(problem.k) if isinstance(logger, str) or agent else np.asarray(logger, np.int64)
+    rng, users = np.random.default_rng(seed), run_streams(np.random.SeedSequence(seed)).environment
+    kept = _Kept(n_rounds, problem.k, problem.n_items)
+    for t in range(1, n_rounds + 1):
+        decision = agent.ask() if agent else None
+        queue = decision.action if decision else fixed
+        slates, chain = explore_slates(problem.n_arms, queue, share, 1, rng)
+        feedback = respond(instance.environment, problem.support, slates[0], t, users)
+        kept.add(t - 1, slates[0], chain[0], feedback)
+        kept.inclusion[t - 1] = explored_inclusion(problem.n_arms, queue, share)[slates[0]]
+        kept.marginal[t - 1] = explored_positions(problem.n_arms, queue, share)[slates[0], np.arange(problem.k)]
+        if agent and decision:
+            agent.tell(decision, feedback.outcome, feedback.seen, arms=feedback.action.tolist())
+    return kept.log(problem)
+
+
+class _Kept:
+    """The arrays of a log that is being made."""
+
+    def __init__(self, n: int, k: int, n_items: int) -> None:
+        self.slates = np.zeros((n, k), np.int64)
+        self.chain, self.marginal, self.inclusion = np.ones((n, k)), np.ones((n, k)), np.ones((n, k))
+        self.outcome, self.seen = np.zeros((n, k, n_items)), np.ones((n, k, n_items), bool)
+
+    def add(self, n: int, slate: Ints, chain: Floats, feedback: Any) -> None:
+        self.slates[n], self.chain[n] = slate, chain
+        self.outcome[n] = feedback.outcome.reshape(self.outcome.shape[1:])
+        self.seen[n] = feedback.seen.reshape(self.seen.shape[1:])
+
+    def log(self, problem: Any) -> Log:
+        return Log.from_arrays(
+            problem,
+            self.slates,
+            self.outcome,
+            seen=self.seen,
+            propensity=self.chain,
+            position_propensity=self.marginal,
+            inclusion=self.inclusion,
+        )
+
+
+def explore_slates(n_arms: int, queue: Ints, share: float, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """``n`` slates that explore around ``queue``, and the probability of each slot given those before it, (n, k)."""
+    k = len(queue)
+    slates, chances = np.zeros((n, k), np.int64), np.zeros((n, k))
+    free = np.ones((n, n_arms), bool)
+    waiting = np.tile(np.asarray(queue, np.int64), (n, 1))
+    every = np.arange(n)
+    for slot in range(k):
+        left, leader = n_arms - slot, waiting[:, 0]
+        place = rng.integers(left, size=n)  # the arm at this place among those that are left
+        drawn = np.argmax(np.cumsum(free, axis=1) == place[:, None] + 1, axis=1)
+        arm = np.where(rng.random(n) < share, drawn, leader)
+        slates[:, slot], chances[:, slot] = arm, share / left + (1.0 - share) * (arm == leader)
+        free[every, arm] = False
+        gone = waiting == arm[:, None]
+        gone[:, -1] |= ~gone.any(axis=1)  # the policy goes on without its last pick
+        waiting = waiting[~gone].reshape(n, k - slot - 1)
+    return slates, chances
