@@ -36,7 +36,7 @@ def simulate_log(instance: Instance, logger: Any, n_rounds: int, explore: float 
     --------
     >>> import superarm as sa
     >>> instance = sa.instances.random_coverage(n_arms=6, n_items=3, k=2)
-    >>> simulate_log(instance, sa.kl_ucb(), 50, explore=0.2)
+    >>> simulate_log(instance, "uniform", 50)
     Log(50 rounds, 6 arms, 3 items, slates of 2)
     """
     problem = instance.problem
