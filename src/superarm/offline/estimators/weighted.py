@@ -160,7 +160,7 @@ def prefix_matches(log: "Log", mixture: SlateMixture) -> Bools:
 def whole_matches(log: "Log", mixture: SlateMixture) -> Bools:
     """Whether slate m of the mixture is the slate of round n, in the same order: (m, n)."""
     if mixture.slates.shape[1] > log.slates.shape[1]:
-        longer: Bools = np.asarray(mixture.slates[:, log.slates.shape[1] :] >= 0).any(axis=1)
+        longer = np.asarray(mixture.slates[:, log.slates.shape[1] :].max(axis=1) >= 0)
         return np.asarray(prefix_matches(log, mixture)[:, :, -1] & ~longer[:, None])
     return np.asarray(prefix_matches(log, mixture)[:, :, -1])
 
