@@ -57,6 +57,7 @@ EXAMPLES = {
     "superarm.environments.cascade:Cascade": environments.Cascade(P),
     "superarm.environments.cascade:ConjunctiveCascade": environments.ConjunctiveCascade(P),
     "superarm.environments.correlated:CommonShock": environments.CommonShock(P, 0.5),
+    "superarm.environments.blocks:Blocks": environments.Blocks(P, [[1, 1, -1], [0, 2, 2]], [0.0, 0.1], 0.5 * P),
     "superarm.environments.correlated:Comonotone": environments.Comonotone(P),
     "superarm.environments.correlated:Copula": environments.Copula(P, 0.2, 0.3, 0.4),
     "superarm.environments.free_samples:FreeSamples": environments.FreeSamples(Bernoulli(P)),
@@ -100,6 +101,9 @@ EXAMPLES = {
     "superarm.policies.batch_bonus:Delta": policies.Delta(),
     "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
     "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
+    "superarm.policies.directional_policy:DirectionalPolicy": superarm.directional_kl_moss(policies.Covariance()),
+    "superarm.policies.directions:Covariance": policies.Covariance(),
+    "superarm.policies.directions:Triangle": policies.Triangle(),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
     "superarm.policies.forgetting:Forgetting": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
@@ -130,6 +134,7 @@ PLAIN_ONLY = {
     "superarm.support",
     "superarm.policies.set_search",
     "superarm.policies.batch_bonus",
+    "superarm.policies.directions",
     "superarm.policies.start",
 }  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those

@@ -16,6 +16,7 @@ from superarm.environments.base import (
 )
 from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
+from superarm.environments.blocks import Blocks
 from superarm.environments.cascade import Cascade, ConjunctiveCascade
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
 from superarm.environments.free_samples import FreeSamples
@@ -30,6 +31,7 @@ __all__ = [
     "AnswerBuffer",
     "Bernoulli",
     "Beta",
+    "Blocks",
     "Cascade",
     "CommonShock",
     "Comonotone",
