@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 import superarm as sa
-from superarm.environments import Bernoulli, Beta, CommonShock, Copula
+from superarm.environments import Bernoulli, Beta, Blocks, CommonShock, Copula
 from superarm.indices.kl import upper_confidence
 from superarm.simulation import advance, begin
 from superarm.streams import beta as beta_number
@@ -28,6 +28,7 @@ N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60
 RNG = np.random.default_rng(5)
 P = np.round(RNG.uniform(0.05, 0.9, (N_ARMS, N_ITEMS)), 3)
 MASK = RNG.random((N_ARMS, N_ITEMS)) < 0.6
+BLOCK = RNG.integers(-N_ITEMS, N_ITEMS + 1, (N_ARMS, N_ITEMS))
 WEIGHTS = np.round(RNG.uniform(0.5, 2.0, N_ITEMS), 3)
 
 
@@ -44,6 +45,16 @@ GAMES = {
     "kl_ucb, sparse logistic, beta": lambda: (thin(sa.Logistic(0.8)), Beta(P[MASK], 4.0), sa.kl_ucb()),
     "cts, linear, beta": lambda: (dense(sa.Linear()), Beta(P, 0.7), sa.cts()),
     "angle_ts, coverage, copula": lambda: (dense(sa.Coverage()), Copula(P, 0.2, 0.3, 0.1), sa.angle_ts()),
+    "directional_kl_moss, coverage, blocks": lambda: (
+        dense(sa.Coverage()),
+        Blocks(P, BLOCK, P[:, 0] / 9.0, P[:, ::-1] / 3.0),
+        sa.directional_kl_moss(sa.policies.Covariance()),
+    ),
+    "directional_kl_ucb, sparse coverage, beta": lambda: (
+        thin(sa.Coverage()),
+        Beta(P[MASK], 4.0),
+        sa.directional_kl_ucb(),
+    ),
     "epsilon_greedy, linear, shock": lambda: (dense(sa.Linear()), CommonShock(P, 0.5), sa.epsilon_greedy(0.3, 0.2)),
 }
 
@@ -55,7 +66,8 @@ def play(name):
     run = begin(problem, environment, ready, np.random.SeedSequence(3))
     rounds, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
     advance(problem, environment, ready, run, rounds, earned)
-    arrays = [run.tally.pulls, run.tally.total, run.tally.square, run.memory.mean, run.memory.deviation, earned]
+    memory = run.memory.sample if name.startswith("directional") else run.memory
+    arrays = [*run.tally, memory.mean, memory.deviation, earned]
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
     return {"digest": digest, "pulls": run.tally.pulls.tolist(), "earned": [x.hex() for x in earned.tolist()]}
 

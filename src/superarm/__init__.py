@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         cts,
         cucb,
         cucb_t,
+        directional_kl_moss,
+        directional_kl_ucb,
         discounted,
         epsilon_greedy,
         escb,
@@ -114,9 +116,9 @@ _HOMES = {
     ),
     "superarm.agent": "Agent Decision",
     "superarm.catalog": (
-        "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t discounted epsilon_greedy "
-        "escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb least_played sliding_window ts_cascade ucb_v "
-        "uniform"
+        "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t directional_kl_moss "
+        "directional_kl_ucb discounted epsilon_greedy escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb "
+        "least_played sliding_window ts_cascade ucb_v uniform"
     ),
     "superarm.arrays": "Probabilities",
     "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",

@@ -12,15 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm import arrays
-from superarm._jit import inlined, lean
+from superarm._jit import kernel, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
+from superarm.moments import GRID, Moments, merge_moments, record_moments, round_to_grid
 from superarm.streams import Stream, new_stream, seek
 from superarm.support import Support, size, span
-
-GRID = 16777216.0
-"""Outcomes are recorded as multiples of 1 / GRID = 2**-24."""
 
 
 class Tally(NamedTuple):
@@ -38,6 +36,8 @@ class Tally(NamedTuple):
         How the items of an arm vary together, (3 n_arms,): of each arm, the number of pulls of which every entry was
         seen, and the sums of :math:`\bar X_j` and :math:`\bar X_j^2` over them, where :math:`\bar X_j` is the average
         over the arm's entries. Empty if it was not recorded.
+    reference, moments, products
+        The parts of :class:`superarm.moments.Moments`, for policies that ask for them; empty otherwise.
     """
 
     pulls: Floats
@@ -45,6 +45,9 @@ class Tally(NamedTuple):
     square: Floats
     missed: Floats
     joint: Floats = np.zeros(0)
+    reference: Floats = np.zeros(0)
+    moments: Floats = np.zeros(0)
+    products: Floats = np.zeros(0)
 
 
 class Feedback(NamedTuple):
@@ -84,7 +87,9 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
     A tally without ``missed`` takes everything as seen; see ``allow_missing``. An arm of which nothing was seen was
     played, but not observed: no pull is counted for it.
     """
-    pulls, total, square, missed, joint = tally  # local names: a store through the tuple would count references
+    pulls, total, square, missed, joint, reference, moments, products = (
+        tally  # local names: a store through the tuple would count references
+    )
     partial = missed.size > 0
     at = 0
     for j in feedback.action:
@@ -94,19 +99,21 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
         entry, place = np.uint64(first), np.uint64(at)
         complete, arm_total = True, 0.0
         for o in range(np.uint64(last - first)):
-            x = _round_to_grid(take(intake, feedback.outcome[place + o], stream))
+            x = round_to_grid(take(intake, feedback.outcome[place + o], stream))
             if partial and not feedback.seen[place + o]:
                 missed[entry + o] += sign
                 complete = False
             else:
                 total[entry + o] += sign * x
-                square[entry + o] += sign * _round_to_grid(x * x)
+                square[entry + o] += sign * round_to_grid(x * x)
                 arm_total += x
         if complete and last > first and joint.size > 0:
-            average = _round_to_grid(arm_total / (last - first))
+            average = round_to_grid(arm_total / (last - first))
             joint[3 * j] += sign
             joint[3 * j + 1] += sign * average
-            joint[3 * j + 2] += sign * _round_to_grid(average * average)
+            joint[3 * j + 2] += sign * round_to_grid(average * average)
+        if complete and moments.size > 0:
+            record_moments(Moments(reference, moments, products), len(pulls), support, j, feedback.outcome, at, sign)
         if partial and not _any_seen(feedback.seen, at, last - first):
             pulls[j] -= sign
             for e in range(first, last):
@@ -121,11 +128,6 @@ def _any_seen(seen: Bools, at: int, n: int) -> bool:
         if seen[at + o]:
             return True
     return n == 0
-
-
-@inlined
-def _round_to_grid(x: float) -> float:
-    return math.floor(x * GRID + 0.5) / GRID
 
 
 @lean
@@ -190,7 +192,19 @@ def merge(a: Tally, b: Tally) -> Tally:
         a, b = allow_missing(a), allow_missing(b)
     if a.joint.size != b.joint.size:
         a, b = (one if one.joint.size else one._replace(joint=np.zeros(3 * one.pulls.size)) for one in (a, b))
-    return Tally(*(x + y for x, y in zip(a, b, strict=True)))
+    moments = merge_moments(moments_of(a), moments_of(b))
+    return with_moments(Tally(*(x + y for x, y in zip(a[:5], b[:5], strict=True))), moments)
+
+
+@kernel
+def moments_of(tally: Tally) -> Moments:
+    """The moments that a tally holds; empty ones if it holds none."""
+    return Moments(tally.reference, tally.moments, tally.products)
+
+
+def with_moments(tally: Tally, moments: Moments) -> Tally:
+    """The tally with other moments."""
+    return tally._replace(reference=moments.reference, moments=moments.values, products=moments.products)
 
 
 def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> Tally:

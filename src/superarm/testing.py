@@ -24,7 +24,7 @@ from superarm.policies import Policy, learn
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.rewards.base import derivative, item_gain, join, start, worth
-from superarm.rewards.traits import monotone
+from superarm.rewards.traits import linear_gain, monotone
 from superarm.simulation.engine import rounds
 from superarm.streams import Stream, new_stream, run_streams, seek, uniform
 from superarm.support import Support, length
@@ -111,6 +111,9 @@ def check_reward(reward: Reward, k: int = 5) -> None:
             _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
         if reward.modular:
             _require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
+        if linear_gain(reward):
+            linear = abs(gain - q * derivative(reward, weight, state, 0.0)) <= 1e-9 * weight
+            _require(linear, "gains are linear in the parameters of the arm", q=qs.tolist())
         _check_derivatives(reward, weight, qs, smoothness)
 
 

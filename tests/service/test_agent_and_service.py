@@ -115,6 +115,8 @@ POLICIES = {
         ("ucb_v", {"name": "ucb_v"}, sa.ucb_v()),
         ("kl_moss", {"name": "kl_moss"}, sa.kl_moss()),
         ("joint_kl_moss", {"name": "joint_kl_moss"}, sa.joint_kl_moss()),
+        ("directional_kl_moss", {"name": "directional_kl_moss"}, sa.directional_kl_moss()),
+        ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.directional_kl_ucb()),
         ("cts", {"name": "cts"}, sa.cts()),
         ("angle_ts", {"name": "angle_ts"}, sa.angle_ts()),
         ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.epsilon_greedy(0.5)),

@@ -75,6 +75,7 @@ POLICIES = [
     "ucb_v",
     "kl_moss",
     "joint_kl_moss",
+    "directional_kl_moss",
     "cts",
     "angle_ts",
     "epsilon_greedy",

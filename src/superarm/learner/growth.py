@@ -7,9 +7,10 @@ import numpy as np
 from superarm.actions import Actions
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
+from superarm.moments import moments_with_arms
 from superarm.problem import Problem
 from superarm.support import Dense, Sparse, Support
-from superarm.tally import Tally, allow_missing
+from superarm.tally import Tally, allow_missing, moments_of
 
 
 def with_arms(problem: Problem, n: int, actions: Actions | None, support: Any) -> Problem:
@@ -60,11 +61,15 @@ def tally_with_arms(tally: Tally, before: Problem, after: Problem) -> Tally:
         longer(tally.square, entries),
         longer(tally.missed, entries) if tally.missed.size else tally.missed,
         longer(tally.joint, 3 * (after.n_arms - before.n_arms)) if tally.joint.size else tally.joint,
+        *moments_with_arms(moments_of(tally), after.support, before.n_arms),
     )
 
 
 def tally_with_items(tally: Tally, before: Problem, after: Problem) -> Tally:
-    """The tally of the larger problem: of the new items, every pull so far was missed, so none was seen whole."""
+    """The tally of the larger problem: of the new items, every pull so far was missed, so none was seen whole.
+
+    Moments begin anew: the policy that asks for them adds empty ones.
+    """
     shape, more = (before.n_arms, before.n_items), after.n_items - before.n_items
     unseen = np.repeat(tally.pulls[:, None], more, axis=1)
     tally = allow_missing(tally)

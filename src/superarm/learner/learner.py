@@ -9,14 +9,17 @@ from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
+from superarm.intake import Intake
 from superarm.learner.batch import choose_each
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
 from superarm.learner.rounds import CountedRounds, stream_as_of
+from superarm.moments import no_moments
 from superarm.policies import (
     Policy,
     PolicyState,
     Round,
+    blocks_without_moments,
     choose,
     forget_alike,
     forgets,
@@ -28,7 +31,7 @@ from superarm.policies import (
 )
 from superarm.problem import Problem
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record
+from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record, with_moments
 
 
 class Learner:
@@ -41,6 +44,7 @@ class Learner:
 
     Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
     records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
+    The moments of the tally hold feedback to decisions of version ``moments_since`` and later.
 
     Parameters
     ----------
@@ -81,11 +85,14 @@ class Learner:
         self.asked = 0
         self.roundings = [traits.intake(policy)]
         self.counted_rounds = CountedRounds()
+        self.moments_since = 0
         self._settle(problem, empty(problem.support))
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
         """Take on a problem, a tally and the policy's state beside it, and derive from them all that is derived."""
         fitted = self.policy.fit(problem)
+        tally = traits.fit_tally(fitted, problem, tally)
+        state = state and state.changed(lambda block: traits.fit_tally(fitted, problem, block))
         memory = restore_memory(fitted, problem, tally, state)
         self.problem, self.tally, self.fitted, self.memory = problem, tally, fitted, memory
         self.rounds = int(tally.pulls.max())  # an arm has at most one pull per round: past outcomes tell the time
@@ -179,7 +186,9 @@ class Learner:
         counted = feedback._replace(t=self.counted_rounds.round_of(self, feedback.t, made))
         stream = stream_as_of(stream, feedback.t, counted.t)
         rounding, fitted, support = self.roundings[made], self.fitted, self.problem.support
-        if type(rounding) is type(self.roundings[-1]):
+        if self.tally.moments.size and made < self.moments_since:
+            self._apply_without_moments(counted, rounding, stream, sign)
+        elif type(rounding) is type(self.roundings[-1]):
             learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
         elif forgets(fitted):
             other: Any = fitted
@@ -187,6 +196,18 @@ class Learner:
         else:
             record(self.tally, support, counted, rounding, stream, sign)
             self.memory = prepare(fitted, self.problem, self.tally)
+
+    def _apply_without_moments(self, counted: Feedback, rounding: Intake, stream: Stream, sign: float) -> None:
+        """Record feedback to a decision that was made before the tally held moments."""
+        bare = with_moments(self.tally, no_moments())
+        if forgets(self.fitted):
+            other: Any = self.fitted
+            memory = blocks_without_moments(self.memory)
+            learn(other._replace(intake=rounding), self.problem, bare, memory, counted, stream, sign)
+            self.memory = restore_memory(self.fitted, self.problem, self.tally, save_state(self.fitted, self.memory))
+        else:
+            record(bare, self.problem.support, counted, rounding, stream, sign)
+            self.memory = prepare(self.fitted, self.problem, self.tally)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
@@ -211,7 +232,10 @@ class Learner:
         self.roundings.append(traits.intake(policy))
         if not same:
             self.counted_rounds = CountedRounds(self.version, self.t if t is None else t)
+        before = self.tally.moments
         self._settle(self.problem, self.tally, state if same else None)
+        if self.tally.moments is not before:
+            self.moments_since = self.version
         self.counted_rounds.advance(self, self.counted_rounds.since)
 
     def grow_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:

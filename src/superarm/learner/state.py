@@ -14,8 +14,9 @@ from superarm.tally import Tally
 
 
 def tally_to_plain(tally: Tally) -> dict[str, Any]:
-    """A tally as plain data."""
-    return {field: describe(values) for field, values in tally._asdict().items()}
+    """A tally as plain data; moments are left out if there are none."""
+    recorded = tally._asdict().items() if tally.moments.size else list(tally._asdict().items())[:5]
+    return {field: describe(values) for field, values in recorded}
 
 
 def tally_from_plain(plain: dict[str, Any]) -> Tally:
@@ -52,6 +53,8 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
     if learner.version:
         plain["roundings"] = [describe(rounding) for rounding in learner.roundings]
         plain["counted_rounds"] = list(learner.counted_rounds)
+    if learner.moments_since:
+        plain["moments_since"] = learner.moments_since
     return plain
 
 
@@ -63,6 +66,7 @@ def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learne
     if "roundings" in plain:
         learner.roundings = [build(rounding) for rounding in plain["roundings"]]
         learner.counted_rounds = CountedRounds(*plain["counted_rounds"])
+    learner.moments_since = plain.get("moments_since", 0)
     counts = np.zeros(learner.problem.n_arms)
     for action in pending:
         counts[action] += 1.0

@@ -4,8 +4,10 @@ from superarm._renamed import old_names
 from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
+from superarm.policies.directional_policy import DirectionalPolicy, directional_kl_moss, directional_kl_ucb
+from superarm.policies.directions import Covariance, Triangle
 from superarm.policies.epsilon_greedy import EpsilonGreedy
-from superarm.policies.forgetting import Forgetting
+from superarm.policies.forgetting import Forgetting, blocks_without_moments
 from superarm.policies.index_policy import IndexPolicy, screened
 from superarm.policies.joint_policy import JointPolicy
 from superarm.policies.one_gaussian import OneGaussian
@@ -18,7 +20,9 @@ from superarm.policies.uniform import Uniform
 __all__ = [
     "Ascent",
     "BatchPolicy",
+    "Covariance",
     "Delta",
+    "DirectionalPolicy",
     "EpsilonGreedy",
     "EveryBatch",
     "Forgetting",
@@ -32,10 +36,14 @@ __all__ = [
     "Round",
     "SetBonus",
     "Start",
+    "Triangle",
     "TryEveryArm",
     "Uniform",
     "block_age",
+    "blocks_without_moments",
     "choose",
+    "directional_kl_moss",
+    "directional_kl_ucb",
     "forget_alike",
     "forgets",
     "learn",

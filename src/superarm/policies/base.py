@@ -30,6 +30,16 @@ class Round(NamedTuple):
     candidates: Candidates
 
 
+class MomentsAsked(NamedTuple):
+    """What a policy asks of the tally beyond the sums of every entry: see :class:`superarm.moments.Moments`."""
+
+    recorded: bool
+    products: bool
+
+
+NO_MOMENTS = MomentsAsked(False, False)
+
+
 class Policy(Protocol):
     """Chooses the next batch."""
 
@@ -81,6 +91,10 @@ class PolicyHooks(Protocol):
 
     def age(self, memory: Any, t: int) -> int:
         """How many blocks of rounds ago round ``t`` was, for policies that forget."""
+        ...
+
+    def moments(self, problem: Problem) -> "MomentsAsked":
+        """Which moments of the items of an arm the tally has to hold for the policy; none by default."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from superarm.intake import Intake
 from superarm.oracles import Guarantee
 from superarm.parameters import fraction, nonnegative
 from superarm.policies import traits
-from superarm.policies.base import Policy, Round, choose, learn, prepare
+from superarm.policies.base import MomentsAsked, Policy, Round, choose, learn, prepare
 from superarm.problem import Problem
 from superarm.streams import Stream, uniform
 from superarm.tally import Feedback, Tally
@@ -46,6 +46,10 @@ class EpsilonGreedy(NamedTuple):
         self, problem: Problem, tally: Tally, memory: Any, feedback: Feedback, stream: Stream, sign: float
     ) -> None:
         learn(self.leader, problem, tally, memory, feedback, stream, sign)
+
+    @interpreted
+    def moments(self, problem: Problem) -> MomentsAsked:
+        return traits.moments(self.leader, problem)
 
     @interpreted
     def fit(self, problem: Problem) -> "EpsilonGreedy":

@@ -7,22 +7,23 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake
+from superarm.moments import no_moments
 from superarm.oracles import Guarantee
 from superarm.parameters import positive
 from superarm.policies import traits
-from superarm.policies.base import Policy, Round, choose, prepare
+from superarm.policies.base import MomentsAsked, Policy, Round, choose, prepare
 from superarm.policies.policy_state import PolicyState
 from superarm.problem import Problem
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, record
+from superarm.tally import Feedback, Tally, record, with_moments
 
 
 class RoundBlocks(NamedTuple):
     """Tallies of the last blocks of rounds, and their weighted sum.
 
     ``pulls`` (n_blocks, n_arms), ``total``, ``square`` and ``missed`` (n_blocks, n_entries) and ``joint``
-    (n_blocks, 3 n_arms) hold block n in row n % n_blocks; ``newest`` (1,) is the number of the newest block, -1
-    before any; ``now`` is their weighted sum.
+    (n_blocks, 3 n_arms) hold block n in row n % n_blocks, and so do ``moments`` and ``products``, empty if the tally
+    has none; ``newest`` (1,) is the number of the newest block, -1 before any; ``now`` is their weighted sum.
     """
 
     pulls: Floats
@@ -30,6 +31,8 @@ class RoundBlocks(NamedTuple):
     square: Floats
     missed: Floats
     joint: Floats
+    moments: Floats
+    products: Floats
     newest: Ints
     now: Tally
 
@@ -77,8 +80,19 @@ class Forgetting(NamedTuple):
             np.zeros((n, entries)),
             np.zeros((n, entries)),
             np.zeros((n, 3 * arms)),
+            np.zeros((n, tally.moments.size)),
+            np.zeros((n, tally.products.size)),
             np.full(1, -1, np.int64),
-            Tally(np.zeros(arms), np.zeros(entries), np.zeros(entries), np.zeros(entries), np.zeros(3 * arms)),
+            Tally(
+                np.zeros(arms),
+                np.zeros(entries),
+                np.zeros(entries),
+                np.zeros(entries),
+                np.zeros(3 * arms),
+                tally.reference,
+                np.zeros(tally.moments.size),
+                np.zeros(tally.products.size),
+            ),
         )
         if tally.pulls.any():
             _put(memory, 0, tally)
@@ -110,7 +124,7 @@ class Forgetting(NamedTuple):
         """What cannot be computed anew."""
         n, newest = len(self.weights), int(memory.newest[0])
         rows = [(max(newest, 0) - age) % n for age in range(n)]
-        return PolicyState(newest, [Tally(*(part[row].copy() for part in memory[:5])) for row in rows])
+        return PolicyState(newest, [Tally(*(part.copy() for part in _row(memory, row))) for row in rows])
 
     @interpreted
     def restore_state(self, memory: RoundBlocks, held: PolicyState) -> None:
@@ -126,6 +140,10 @@ class Forgetting(NamedTuple):
         return int(memory.newest[0]) - (t - 1) // self.block
 
     @interpreted
+    def moments(self, problem: Problem) -> MomentsAsked:
+        return traits.moments(self.policy, problem)
+
+    @interpreted
     def fit(self, problem: Problem) -> "Forgetting":
         return self._replace(policy=traits.plain(self.policy, problem))
 
@@ -136,7 +154,22 @@ class Forgetting(NamedTuple):
 
 @kernel
 def _row(memory: RoundBlocks, row: int) -> Tally:
-    return Tally(memory.pulls[row], memory.total[row], memory.square[row], memory.missed[row], memory.joint[row])
+    return Tally(
+        memory.pulls[row],
+        memory.total[row],
+        memory.square[row],
+        memory.missed[row],
+        memory.joint[row],
+        memory.now.reference,
+        memory.moments[row],
+        memory.products[row],
+    )
+
+
+def blocks_without_moments(memory: RoundBlocks) -> RoundBlocks:
+    """The same blocks, in which moments are not recorded."""
+    nothing, now = np.zeros((len(memory.pulls), 0)), with_moments(memory.now, no_moments())
+    return memory._replace(moments=nothing, products=nothing, now=now)
 
 
 @kernel
@@ -151,6 +184,11 @@ def _put(memory: RoundBlocks, row: int, tally: Tally) -> None:
         memory.missed[row] = tally.missed
     if tally.joint.size > 0:
         memory.joint[row] = tally.joint
+    memory.moments[row] = 0.0
+    memory.products[row] = 0.0
+    if tally.moments.size > 0:
+        memory.moments[row] = tally.moments
+        memory.products[row] = tally.products
 
 
 @kernel
@@ -177,6 +215,8 @@ def _clear(memory: RoundBlocks, row: int) -> None:
     memory.square[row] = 0.0
     memory.missed[row] = 0.0
     memory.joint[row] = 0.0
+    memory.moments[row] = 0.0
+    memory.products[row] = 0.0
 
 
 @kernel
@@ -188,6 +228,8 @@ def _weigh(memory: RoundBlocks, weights: Floats) -> None:
     now.square[:] = 0.0
     now.missed[:] = 0.0
     now.joint[:] = 0.0
+    now.moments[:] = 0.0
+    now.products[:] = 0.0
     for age in range(len(weights)):
         row = (max(memory.newest[0], 0) - age) % len(weights)
         now.pulls[:] += weights[age] * memory.pulls[row]
@@ -195,3 +237,5 @@ def _weigh(memory: RoundBlocks, weights: Floats) -> None:
         now.square[:] += weights[age] * memory.square[row]
         now.missed[:] += weights[age] * memory.missed[row]
         now.joint[:] += weights[age] * memory.joint[row]
+        now.moments[:] += weights[age] * memory.moments[row]
+        now.products[:] += weights[age] * memory.products[row]

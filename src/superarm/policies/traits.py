@@ -3,9 +3,11 @@
 from typing import Any
 
 from superarm.intake import Exact, Intake
+from superarm.moments import fit_moments, no_moments
 from superarm.parameters import has_method
-from superarm.policies.base import Policy
+from superarm.policies.base import NO_MOMENTS, MomentsAsked, Policy
 from superarm.problem import Problem
+from superarm.tally import Tally, empty, moments_of, with_moments
 
 
 def is_policy(value: Any) -> bool:
@@ -34,3 +36,22 @@ def plain(policy: Policy, problem: Problem) -> Policy:
     hooks: Any = policy
     fitted: Policy = hooks.plain(problem) if has_method(policy, "plain") else policy.fit(problem)
     return fitted
+
+
+def moments(policy: Any, problem: Problem) -> MomentsAsked:
+    """Which moments ``policy``, made ready for ``problem``, asks of the tally; none by default."""
+    asked: MomentsAsked = policy.moments(problem) if has_method(policy, "moments") else NO_MOMENTS
+    return asked
+
+
+def fit_tally(policy: Any, problem: Problem, tally: Tally) -> Tally:
+    """``tally`` with the moments that ``policy``, made ready for ``problem``, asks for; those of no pulls if new."""
+    asked = moments(policy, problem)
+    if not asked.recorded:
+        return with_moments(tally, no_moments()) if tally.moments.size else tally
+    return with_moments(tally, fit_moments(moments_of(tally), problem.support, problem.weights, asked.products))
+
+
+def empty_tally(policy: Any, problem: Problem) -> Tally:
+    """A tally of nothing, for ``policy`` made ready for ``problem``."""
+    return fit_tally(policy, problem, empty(problem.support))

@@ -75,6 +75,11 @@ class RewardHooks(Protocol):
         """Whether gains never grow as the batch grows even in rounded arithmetic; False by default."""
         ...
 
+    @property
+    def linear_gain(self) -> bool:
+        """Whether gains are linear in the arm's parameters, ``derivative(weight, state, 0) * q``; False by default."""
+        ...
+
     def item_gain(self, weight: float, state: float, q: float) -> float:
         """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
         ...

@@ -33,6 +33,10 @@ class Coverage(NamedTuple):
     def gains_shrink(self) -> bool:
         return True  # states never grow, and rounded products and sums of nonnegative floats are monotone
 
+    @property
+    def linear_gain(self) -> bool:
+        return True
+
     def start(self, weight: float) -> float:
         return weight
 

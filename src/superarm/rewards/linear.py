@@ -29,6 +29,10 @@ class Linear(NamedTuple):
     def modular(self) -> bool:
         return True
 
+    @property
+    def linear_gain(self) -> bool:
+        return True
+
     def start(self, weight: float) -> float:
         return 0.0
 

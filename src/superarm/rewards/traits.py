@@ -21,6 +21,11 @@ def gains_shrink(reward: Reward) -> bool:
     return bool(getattr(reward, "gains_shrink", False))
 
 
+def linear_gain(reward: Reward) -> bool:
+    """Whether the gain of an arm is linear in its parameters, given the batch; False by default."""
+    return bool(getattr(reward, "linear_gain", False))
+
+
 def additive(reward: Reward) -> bool:
     """Whether r(A; p) is a sum over items; False if the reward defines ``value``."""
     return not has_method(reward, "value")

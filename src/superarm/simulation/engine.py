@@ -22,10 +22,11 @@ from superarm.environments import (
 from superarm.environments.traits import free_samples, partial
 from superarm.intake import Exact
 from superarm.policies import Policy, Round, choose, learn, prepare
+from superarm.policies.traits import empty_tally
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
 from superarm.streams import RunStreams, run_streams, seek
-from superarm.tally import Feedback, Tally, allow_missing, empty, record
+from superarm.tally import Feedback, Tally, allow_missing, record
 
 _AFTER_ALL_ROUNDS = 1 << 62
 """A round number that no run reaches."""
@@ -55,7 +56,7 @@ class PlayedRound(NamedTuple):
 
 def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> RunState:
     """The state of a run before its first round."""
-    tally = empty(problem.support)
+    tally = empty_tally(policy, problem)
     if partial(environment):
         tally = allow_missing(tally)
     chance = run_streams(seed)

@@ -243,7 +243,8 @@ class ProblemState:
         more = (UNSEEN,) * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
         wide = [(arm, row + more) for arm, row in rows.items()]
         version = self._policies[asked.version - 1]
-        if isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact):
+        exact = isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact)
+        if exact and version >= learner.moments_since:
             # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
             t = learner.counted_rounds.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
             self._uncounted[sign].setdefault(t, []).extend(wide)

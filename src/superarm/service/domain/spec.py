@@ -29,6 +29,8 @@ PolicyName = Literal[
     "ucb_v",
     "kl_moss",
     "joint_kl_moss",
+    "directional_kl_moss",
+    "directional_kl_ucb",
     "cts",
     "angle_ts",
     "epsilon_greedy",
@@ -214,7 +216,7 @@ def to_policy(spec: PolicySpec) -> Policy:
 
 
 def _build(make: Any, parameters: dict[str, float], argument: str) -> Any:
-    known = [name for name in inspect.signature(make).parameters if name != "oracle"]
+    known = [name for name in inspect.signature(make).parameters if name not in ("oracle", "spread")]
     for name in parameters:
         if name not in known:
             raise InvalidArgument(argument, f"unknown {name!r}", f"known: {', '.join(known) or 'none'}")

@@ -73,7 +73,8 @@ def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
 
 def _to_bytes(tally: Tally) -> list[bytes]:
     missed = tally.missed if tally.missed.any() else np.zeros(0)
-    return [np.ascontiguousarray(part, "<f8").tobytes() for part in tally._replace(missed=missed)]
+    parts = tally._replace(missed=missed)[: None if tally.moments.size else 5]  # no moments: as before there were any
+    return [np.ascontiguousarray(part, "<f8").tobytes() for part in parts]
 
 
 def _from_bytes(parts: list[bytes]) -> Tally:

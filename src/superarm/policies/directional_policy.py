@@ -1,0 +1,262 @@
+from typing import NamedTuple
+
+import numpy as np
+
+from superarm._jit import allocating, component, interpreted, kernel, lean
+from superarm.actions import capacity, joins, pins
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.indices import KL, Index, KLMoss, level, monotone
+from superarm.indices.two_moments import two_moment_bound
+from superarm.intake import Exact
+from superarm.moments import Sample, update_sample, update_samples
+from superarm.oracles import Default, Greedy, Guarantee, LazyGreedy, Modular, Oracle
+from superarm.policies.base import MomentsAsked, Policy, Round, first_batch
+from superarm.policies.directions import Direction, SampleVariance, Triangle, largest, new_direction, turn, variance
+from superarm.policies.index_policy import IndexPolicy
+from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm, update_estimates
+from superarm.problem import Problem
+from superarm.rewards import initial_states, join_arm
+from superarm.rewards.base import derivative
+from superarm.rewards.traits import linear_gain
+from superarm.streams import Stream
+from superarm.support import item, span
+from superarm.tally import Feedback, Tally, moments_of
+
+_TRIANGLE, _DEFAULT = Triangle(), Default()
+
+
+class DirectionalMemory(NamedTuple):
+    """The estimates of every entry from all pulls, and the moments of every arm from those seen whole."""
+
+    estimates: Estimates
+    sample: Sample
+
+
+@component
+class DirectionalPolicy(NamedTuple):
+    r"""Greedy with one confidence bound per arm, on the sum that the arm would add to the batch.
+
+    For a reward whose gain is linear in the arm's parameters, an arm adds :math:`\sum_i c_i p_{ij}` to a batch, with
+    weights c that depend on the batch alone (for coverage, :math:`c_i = w_i\prod_l(1 - p_{il})` over the arms l chosen
+    so far). The sum :math:`\sum_i c_i X_{ij}` was observed in every pull of arm j, so that its mean has a bound of its
+    own, which knows how the items of the arm vary together. Each step adds the arm with the largest
+
+    .. math:: U_j = b\,U\bigl(\tfrac{m_j}{b}, \tfrac{v_j}{b^2}, \tfrac{h_j}{b}, x_j\bigr), \qquad b = \sum_i c_i,\
+              x_j = level(N_j, t)
+
+    where m, v and h are the empirical mean of the sum, a bound of its empirical variance (``spread``) and one of its
+    largest value, U is the bound of :mod:`superarm.indices.two_moments`, and c is computed at the empirical means.
+    Derived for superarm; what is proved is in ``docs/theory/directional.md``.
+
+    With one binary item, or equal items that always agree, this is the index policy itself. An arm with pulls of which
+    an entry was not seen, or that the moments do not hold, has the smaller of this bound from the pulls they hold and
+    of the sum of the bounds of its entries from all pulls. On a reward whose gain is not linear, or an action set that
+    greedy does not serve, ``fit`` returns the index policy with bounds per entry.
+
+    Parameters
+    ----------
+    confidence
+        The index whose ``level`` is used, and whose ``score`` where bounds per entry are needed.
+    spread
+        How the variance of a sum is computed: ``Triangle()`` or ``Covariance()``.
+    oracle
+        The oracle that suits the problem decides whether greedy serves it.
+    """
+
+    confidence: Index
+    spread: SampleVariance = _TRIANGLE
+    oracle: Oracle = _DEFAULT
+
+    @property
+    def caveat(self) -> str:
+        return (
+            "On rewards whose gain is not linear in the parameters of an arm, and on action sets that greedy does not "
+            "serve, its bounds are those of single entries, as those of the index policy."
+        )
+
+    @allocating
+    def prepare(self, problem: Problem, tally: Tally) -> DirectionalMemory:
+        n, entries = problem.n_arms, len(tally.total)
+        sample = Sample(
+            np.zeros(n),
+            np.zeros(entries),
+            np.zeros(entries),
+            np.zeros(entries),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(tally.products.size),
+        )
+        if tally.moments.any():
+            update_samples(moments_of(tally), problem.terms.support, sample)
+        return DirectionalMemory(estimate_arms(problem, tally), sample)
+
+    def choose(self, problem: Problem, current: Round, memory: DirectionalMemory, stream: Stream) -> Ints:
+        action = first_batch(problem.actions, current.candidates)
+        if len(action) > 0:
+            return action
+        chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
+        size = pins(problem.actions, current.candidates, chosen)
+        if size < 0:
+            return chosen[:0]
+        return chosen[: _grow(self, problem, current, memory, stream, chosen, size)]
+
+    def learn(
+        self, problem: Problem, tally: Tally, memory: DirectionalMemory, feedback: Feedback, stream: Stream, sign: float
+    ) -> None:
+        update_estimates(tally, problem.terms.support, feedback, Exact(), stream, sign, memory.estimates)
+        if tally.moments.size > 0:
+            for j in feedback.action:
+                update_sample(moments_of(tally), problem.terms.support, j, memory.sample)
+
+    @interpreted
+    def moments(self, problem: Problem) -> MomentsAsked:
+        return MomentsAsked(True, self.spread.products)
+
+    @interpreted
+    def fit(self, problem: Problem) -> Policy:
+        if not monotone(self.confidence):
+            raise InvalidArgument(
+                "confidence", "a sampled index has no level", "take e.g. KLMoss()", "DirectionalPolicy"
+            )
+        oracle = self.oracle.fit(problem)
+        greedy = isinstance(oracle, Greedy | LazyGreedy) or (isinstance(oracle, Modular) and problem.actions.matroid)
+        if greedy and linear_gain(problem.reward):
+            return self._replace(oracle=oracle)
+        return IndexPolicy(self.confidence, self.oracle).fit(problem)
+
+    @interpreted
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+
+@kernel
+def _grow(
+    policy: DirectionalPolicy,
+    problem: Problem,
+    current: Round,
+    memory: DirectionalMemory,
+    stream: Stream,
+    chosen: Ints,
+    size: int,
+) -> int:
+    """Add arms to the first ``size`` of ``chosen``, the largest bound first, until none may join; the new size."""
+    candidates, mean = current.candidates, memory.estimates.mean
+    taken = ~candidates.eligible
+    states, direction = initial_states(problem.reward, problem.terms), new_direction(problem.n_items)
+    for j in chosen[:size]:
+        taken[j] = True
+        join_arm(problem.reward, problem.terms, states, mean, j)
+    while size < len(chosen):
+        _point(problem, states, current.tally, direction)
+        best, most = -1, -np.inf
+        for j in range(problem.n_arms):
+            if taken[j]:
+                continue
+            bound = _bound(policy, problem, current, memory, direction, stream, j)
+            if bound > most or (bound == most and candidates.counts[j] < candidates.counts[best]):
+                if joins(problem.actions, candidates, chosen, size, j):
+                    best, most = j, bound
+                else:
+                    taken[j] = True  # an arm that may not join now may not join later
+        if best < 0:
+            break
+        join_arm(problem.reward, problem.terms, states, mean, best)
+        chosen[size] = best
+        taken[best] = True
+        size += 1
+    return size
+
+
+@kernel
+def _point(problem: Problem, states: Floats, tally: Tally, direction: Direction) -> None:
+    """Let ``direction`` be that of the next step: what a unit of each item would add to the batch."""
+    for i in range(len(states)):
+        direction.c[i] = derivative(problem.reward, problem.terms.weights[i], states[i], 0.0)
+    if tally.reference.size > 0:
+        turn(direction, tally.reference)
+
+
+@lean
+def _bound(
+    policy: DirectionalPolicy,
+    problem: Problem,
+    current: Round,
+    memory: DirectionalMemory,
+    direction: Direction,
+    stream: Stream,
+    arm: int,
+) -> float:
+    """The upper confidence bound of what ``arm`` would add to the batch."""
+    support, reference, sample = problem.terms.support, current.tally.reference, memory.sample
+    first, last = span(support, arm)
+    observed, whole = current.tally.pulls[arm], sample.pulls[arm]
+    weight, total = 0.0, 0.0
+    for o in range(last - first):
+        c = direction.c[item(support, first, o)]
+        weight += c
+        total += c * sample.mean[first + o]
+    if observed <= 0.0 or weight <= 0.0:
+        return weight
+    bound = weight
+    if whole > 0.0:
+        share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+        x = level(policy.confidence, current.candidates.counts[arm] - observed + whole, current.t, share)
+        v = variance(policy.spread, support, sample, reference, direction, arm) / (weight * weight)
+        h = largest(support, sample, reference, direction, arm) / weight
+        bound = weight * two_moment_bound(total / weight, v, h, x)
+    if whole < observed:
+        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
+        score_arm(policy.confidence, problem, current.tally, memory.estimates, view, stream)
+        entries = 0.0
+        for o in range(last - first):
+            entries += direction.c[item(support, first, o)] * memory.estimates.q[first + o]
+        bound = min(bound, entries)
+    return bound
+
+
+def directional_kl_moss(spread: SampleVariance = _TRIANGLE, oracle: Oracle = _DEFAULT) -> DirectionalPolicy:
+    r"""Greedy with one bound per arm, on the sum that it would add to the batch, at the level of KL-MOSS.
+
+    .. math:: x_j = \log^+\Bigl(\frac{t}{N_j}\cdot\frac{k}{n\_arms}\Bigr) / N_j
+
+    superarm's own. The bound of an arm uses no data of other arms, and there is no constant to tune. No regret bound is
+    known at this level, as none is for :func:`kl_moss` on semi-bandits. Its regret on many instances is in
+    ``docs/champion.md``.
+
+    Parameters
+    ----------
+    spread
+        How the variance of a sum of items is computed: ``policies.Triangle()``, with memory that grows with the number
+        of items, or ``policies.Covariance()``, which is exact and whose memory and time grow with its square.
+    oracle
+        The oracle for problems that greedy does not serve; by default the one that suits the problem.
+
+    Examples
+    --------
+    >>> directional_kl_moss().confidence
+    KLMoss()
+    """
+    return DirectionalPolicy(KLMoss(), spread, oracle)
+
+
+def directional_kl_ucb(
+    rho: float = 1.0, c: float = 3.0, spread: SampleVariance = _TRIANGLE, oracle: Oracle = _DEFAULT
+) -> DirectionalPolicy:
+    r"""Greedy with one bound per arm, on the sum that it would add, at the level :math:`\rho\log t + c\log\log t`.
+
+    superarm's own. What is proved, and for which index, is in ``docs/theory/directional.md``.
+
+    Parameters
+    ----------
+    rho, c
+        The constants of the level, as those of :func:`kl_ucb`.
+    spread, oracle
+        As those of :func:`directional_kl_moss`.
+
+    Examples
+    --------
+    >>> directional_kl_ucb().confidence
+    KL(rho=1.0, c=3.0)
+    """
+    return DirectionalPolicy(KL(rho, c), spread, oracle)
