@@ -51,10 +51,10 @@ def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""KL-UCB for semi-bandits, superarm's default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
 
-    With ``rho=3, c=0`` it has a regret bound of the form of BC-UCB's, with smaller constants and no
-    :math:`\gamma_\infty` term (``docs/theory/kl-ucb.md``). The default ``rho=1, c=3`` is the choice of
-    [GarivierCappe2011]_ for plain bandits; superarm states no finite-time bound for it. Implements
-    [GarivierCappe2011]_ for batches.
+    The default ``rho=1, c=3``, the choice of [GarivierCappe2011]_, has a regret bound of the form of BC-UCB's, with
+    smaller constants and no :math:`\gamma_\infty` term (``theory.upper_bound_kl_default``), and so has
+    ``rho=3, c=0`` (``theory.upper_bound_kl``, and ``theory.upper_bound_kl_late`` for late feedback); proofs in
+    ``docs/theory/kl-ucb.md``. Other constants have none. Implements [GarivierCappe2011]_ for batches.
 
     ``rho`` and ``c`` are the constants of the exploration.
     """
@@ -153,8 +153,9 @@ def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""BCUCB-T: the radius of BC-UCB, :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`, for triggered arms.
 
-    Its regret bound has no factor of the batch size under the TPVM condition of smoothness, which disjunctive and
-    conjunctive cascades and layered networks satisfy. Implements [LiuEtAl2022]_ (Algorithm 1).
+    Its regret bound grows with the logarithm of the batch size only under the TPVM condition of smoothness.
+    ``theory.upper_bound_cascade`` computes one for disjunctive and conjunctive cascades. Implements [LiuEtAl2022]_
+    (Algorithm 1).
 
     ``rho`` scales the exploration; the theorem is for 3.
 
@@ -182,8 +183,8 @@ def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
 def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
     r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
 
-    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_. Differs: as
-    :func:`cascade_ucb1`.
+    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_.
+    ``theory.upper_bound_cascade_kl`` computes a regret bound. Differs: as :func:`cascade_ucb1`.
 
     ``rho`` and ``c`` are the constants of the exploration.
     """
@@ -225,9 +226,10 @@ def escb_delta(rho: float = 1.0) -> BatchPolicy:
 def least_played(c: float = 4.0) -> BatchPolicy:
     r"""One bonus :math:`2\gamma_g\lVert w\rVert_2\sqrt{f(t)/\min_{j \in A} N_j}` per batch, for independent items.
 
-    superarm's own. Caveat: its bound (see :class:`superarm.policies.LeastPlayed`) needs independent arms and items.
+    superarm's own. No regret bound is proved for it (see :class:`superarm.policies.LeastPlayed`). Caveat: it assumes
+    that arms and the items of an arm are independent.
 
-    ``c`` is the constant of the exploration; the bound is for 4.
+    ``c`` is the constant of the exploration.
     """
     return BatchPolicy(LeastPlayed(c))
 

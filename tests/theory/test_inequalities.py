@@ -78,12 +78,30 @@ def test_sensitivity_lemma_for_coverage(rows):
 
 
 @many
+@given(inside, inside, inside)
+@example(0.5, 0.5, 0.5)
+@example(0.5, 0.4, 0.6)
+@example(1e-9, 1e-9, 1.0 - 1e-9)
+def test_two_divergences_against_one_angle(mean, p, q):
+    # kl(a, p) + kl(a, q) >= -2 log cos psi >= psi^2: Jensen's inequality for both divergences together
+    psi = abs(g(p) - g(q)) / 2.0
+    assert kl(mean, p) + kl(mean, q) >= -2.0 * math.log(math.cos(psi)) * (1 - 1e-9) - 1e-15
+    assert -math.log(math.cos(psi)) >= psi**2 / 2.0 * (1 - 1e-9)
+
+
+@many
 @given(inside, inside, level)
-def test_kl_index_moves_the_angle_by_at_most_four_roots(p, mean, x):
+def test_kl_index_moves_the_angle_by_at_most_two_roots_of_two(p, mean, x):
     assume(divergence(mean, p) <= x)
     q = upper_confidence(mean, x)
     assert p <= q + 1e-12
-    assert g(q) - g(p) <= 4.0 * math.sqrt(x) * (1 + 1e-9)
+    assert g(q) - g(p) <= 2.0 * math.sqrt(2.0 * x) * (1 + 1e-9)
+
+
+def test_two_roots_of_two_cannot_be_smaller():
+    x = 1e-6
+    q = upper_confidence(0.5, x)
+    assert (g(q) - g(1.0 - q)) / math.sqrt(x) > 2.0 * math.sqrt(2.0) * (1 - 1e-5)
 
 
 @many
@@ -91,9 +109,12 @@ def test_kl_index_moves_the_angle_by_at_most_four_roots(p, mean, x):
 @example(1e-9, 1e-9, 1e-3)
 @example(0.5, 0.2, 0.25)
 def test_kl_width_in_the_papers_form(p, mean, x):
-    # on the good event q - p <= 2 sqrt(2 x) sqrt(p (1 - p)) + 2 x
+    # q - p = 2 sqrt(p (1 - p)) sin psi cos psi + (1 - 2p) sin^2 psi <= 2 sqrt(2 x p (1 - p)) + 2 x
     assume(divergence(mean, p) <= x)
     q = upper_confidence(mean, x)
+    psi = (g(q) - g(p)) / 2.0
+    exact = 2 * math.sqrt(p * (1 - p)) * math.sin(psi) * math.cos(psi) + (1 - 2 * p) * math.sin(psi) ** 2
+    assert q - p == pytest.approx(exact, abs=1e-9)
     assert q - p <= 2.0 * math.sqrt(2.0 * x * p * (1.0 - p)) + 2.0 * x + 1e-12
 
 
@@ -103,7 +124,7 @@ def test_kl_index_at_the_edge_of_the_good_event(p, x):
     # the worst empirical mean is the largest one that the event allows: there the bounds are nearly attained
     mean = brentq(lambda m: divergence(m, p) - x, p, 1.0, xtol=1e-15) if divergence(1.0, p) > x else 1.0
     q = upper_confidence(mean, x)
-    assert g(q) - g(p) <= 4.0 * math.sqrt(x)
+    assert g(q) - g(p) <= 2.0 * math.sqrt(2.0 * x) * (1 + 1e-9)
     assert q - p <= (2.0 * math.sqrt(2.0 * x * p * (1.0 - p)) + 2.0 * x) * (1 + 1e-9)
 
 
@@ -146,47 +167,40 @@ def test_bernstein_lower_bound_of_the_divergence(p, share):
     assert kl(p, q) >= d * d / (2.0 * (q * (1.0 - q) + d / 3.0)) * (1 - 1e-9)
 
 
-@many
-@given(inside, inside, level)
-def test_kl_width_that_is_proven(p, mean, x):
-    # from the angles alone: q - p <= 4 sqrt(x p (1 - p)) + 4 x
-    assume(divergence(mean, p) <= x)
-    assert upper_confidence(mean, x) - p <= 4.0 * math.sqrt(x * p * (1.0 - p)) + 4.0 * x + 1e-12
+def charge(budget, root_free, s, gap, share):
+    return min(gap, max(0.0, (budget / gap + root_free) / s - gap * share))
 
 
-def charge(budget, root_free, s, gap, k):
-    return min(gap, max(0.0, (budget / gap + root_free) / s - gap / k))
+scale = st.floats(1.02, 30.0)  # lambda
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.floats(1e-2, 300.0), st.floats(0.0, 30.0), st.floats(1e-2, 1.0), st.floats(1.0, 30.0), st.integers(1, 64))
-def test_amortisation_sum(b1, b2, d, ratio, k):
-    # the charges of an arm, each s once and with the worst gap in [d, top], stay under the stated sum
-    top = d * ratio
-    reach = min(int(k * (b1 / d**2 + b2 / d)) + 2, 3000)
+@given(
+    st.floats(1e-2, 300.0), st.floats(0.0, 30.0), st.floats(1e-2, 1.0), st.floats(1.0, 30.0), st.integers(1, 64), scale
+)
+@example(100.0, 0.0, 0.5, 1.0, 1, 2.0)
+@example(100.0, 20.0, 0.5, 3.0, 64, 1.2)
+def test_the_charges_of_one_arm(c1, c2, d, ratio, k, lam):
+    # each count s is charged once, with the worst gap in [d, top]; c1 and c2 stand for c1^2 f and 2 c2 f
+    top, share = d * ratio, (lam - 1) / k
+    b1, b2 = lam * c1, lam * c2
+    reach = min(int((b1 / d**2 + b2 / d) / share) + 2, 3000)
     gaps = np.unique(np.concatenate([np.geomspace(d, top, 40), [d, top]]))
     s = np.arange(1, reach + 1)[:, None]
-    charges = np.minimum(gaps, np.maximum(0.0, (b1 / gaps + b2) / s - gaps / k)).max(axis=1)
-    stated = b1 * (2 + math.log(k)) / d + b2 * (1 + math.log(k) + math.log(ratio)) + d
+    charges = np.minimum(gaps, np.maximum(0.0, (b1 / gaps + b2) / s - gaps * share)).max(axis=1)
+    base, slope = lam * math.log(1 + k / (lam - 1)), lam * k / (k + lam - 1)
+    stated = c1 * (base + slope) / d + c2 * (base + slope * math.log(ratio)) + d
     assert charges.sum() <= stated * (1 + 1e-9)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(1, 500), min_size=1, max_size=8), st.floats(0.1, 20.0), st.floats(0.01, 1.0))
-def test_amortised_charges_pay_for_the_gap(pulls, c, share):
-    # if gap <= c sqrt(sum 1/N) then gap <= sum over the batch of its charges
-    k = len(pulls)
-    gap = share * c * math.sqrt(sum(1.0 / n for n in pulls))
-    assert gap <= sum(charge(2 * c * c, 0.0, n, gap, k) for n in pulls) * (1 + 1e-9)
 
 
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(1, 500), min_size=1, max_size=8), st.floats(0.1, 20.0), st.floats(0.0, 20.0),
-    st.floats(0.01, 1.0),
+    st.floats(0.01, 1.0), scale,
 )  # fmt: skip
-def test_amortised_charges_pay_with_both_terms(pulls, c1, c2, share):
-    # BC-UCB: gap <= c1 sqrt(S) + c2 S gives budgets 2 c1^2 and 4 c2
+def test_the_charges_pay_for_the_gap(pulls, c1, c2, part, lam):
+    # gap <= c1 sqrt(S) + c2 S gives gap <= the sum of the charges, with budgets lam c1^2 and 2 lam c2
     total = sum(1.0 / n for n in pulls)
-    gap = share * (c1 * math.sqrt(total) + c2 * total)
-    assert gap <= sum(charge(2 * c1**2, 4 * c2, n, gap, len(pulls)) for n in pulls) * (1 + 1e-9)
+    gap = part * (c1 * math.sqrt(total) + c2 * total)
+    share = (lam - 1) / len(pulls)
+    assert gap <= sum(charge(lam * c1**2, 2 * lam * c2, n, gap, share) for n in pulls) * (1 + 1e-9)

@@ -17,7 +17,8 @@ def test_everything_is_named(report):
     text, room = report
     for name in (
         "Theorem 1 (BC-UCB)", "Corollary 1", "sharpened", "KL theorem", "Wang-Chen", "trivial", "Lai-Robbins",
-        "Graves-Lai rate", "gap-free, some instance", "beats the trivial bound from T =",
+        "Graves-Lai rate", "gap-free, some instance", "beats the trivial bound from T =", "alpha 1, beta 1",
+        "the same means in every round", "before the next round",
     ):  # fmt: skip
         assert name in text
     assert (room / "bounds.txt").read_text().strip() == text.strip()
@@ -28,6 +29,26 @@ def test_order_of_the_table(report):
     rows = [line.split("  ")[-1].split(" ±")[0] for line in report[0].splitlines() if line.startswith(("reg", "upp"))]
     regret, *upper = map(float, rows)
     assert regret < min(upper)  # also below the trivial bound
+    others = [line for line in report[0].splitlines() if line.startswith("other")]
+    assert len(others) == 7  # of KL-UCB at both levels, and of CUCB, which were not simulated
+    assert all("not simulated" in line for line in others)
+
+
+def test_each_policy_has_the_bounds_of_its_own_oracle(monkeypatch):
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
+    p = np.random.default_rng(0).uniform(0.0, 0.3, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    policies = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.Exhaustive()), "CTS": sa.cts()}
+    text = bounds_report(instance, policies, 50, 1, progress=False)
+    for alpha, label in ((sa.Greedy().guarantee(instance.problem).alpha, "0.6321"), (1.0, "1")):
+        value = float(sa.theory.upper_bound_kl_default(instance, 50, sa.theory.gaps(instance, alpha=alpha)))
+        (row,) = (
+            line for line in text.splitlines()
+            if line.startswith("upper   KL theorem (") and f"alpha {label} " in line
+        )  # fmt: skip
+        assert row.split()[-1] == f"{value:.6g}"
+    assert "exact: KL theorem" in text
+    assert "CTS: no theorem of superarm covers this policy here" in text
 
 
 def silent(instance, policies, horizon, replications, seed, target, progress):
@@ -41,11 +62,11 @@ def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
     monkeypatch.setattr("superarm.theory.report.simulate", silent)
     p = np.random.default_rng(0).uniform(0.0, 0.6, (6, 3))
     instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
-    text = bounds_report(instance, {"uniform": sa.uniform()}, 50, 1, progress=False)
+    text = bounds_report(instance, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
     assert "exact oracles" in text
     odd = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
     text = bounds_report(
-        sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"uniform": sa.uniform()}, 50, 1, progress=False
+        sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False
     )
     assert "Proposition 1 is left out" in text
     assert "Graves-Lai is left out" in text

@@ -94,8 +94,8 @@ class KL(NamedTuple):
     Parameters
     ----------
     rho, c
-        The constants of the level. ``rho=1, c=3`` is the choice of [GarivierCappe2011]_ and the default; ``rho=3, c=0``
-        is that of the theorem with explicit constants (``docs/theory``).
+        The constants of the level. ``rho=1, c=3`` is the choice of [GarivierCappe2011]_ and the default. For it and for
+        ``rho=3, c=0`` there are theorems with explicit constants (``docs/theory/kl-ucb.md``).
     """
 
     rho: float = 1.0
@@ -125,7 +125,8 @@ class KLMoss(NamedTuple):
               x = \log^+\Bigl(\frac{t}{pulls}\cdot\frac{k}{n\_arms}\Bigr) / pulls
 
     After [AudibertBubeck2009]_ (MOSS) and [MenardGarivier2017]_ (kl-UCB++), with k arms per round.
-    Differs: no regret bound is known for it on semi-bandits; the width has the form :math:`u\sqrt{p(1-p)} + v`.
+    Differs: no regret bound is known for it on semi-bandits. Where :math:`kl(\hat p, p) \le x`, which this level does
+    not make likely, the width has the form :math:`u\sqrt{p(1-p)} + v`.
     """
 
     @property

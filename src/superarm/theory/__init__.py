@@ -5,8 +5,10 @@ docstring and ``docs/theory`` say how the function differs.
 
 - ``smoothness.py``, ``certificate.py``, ``intervals.py``: the smoothness parameters of a reward, and their proof.
 - ``gaps.py``, ``search.py``, ``batch_table.py``: the gaps of an instance, by enumeration or branch and bound.
-- ``bound.py``, ``upper.py``, ``lower.py``, ``graves_lai.py``: the bounds; ``labels.py``: their labels.
-- ``sequences.py``: the sequences in the lemma on small gaps; ``printed.py``: the statements exactly as printed.
+- ``bound.py``, ``upper/``, ``lower.py``, ``graves_lai.py``: the bounds; ``labels.py``: their labels.
+- ``sensitivity.py``: the sensitivity lemma; ``sequences.py``: the sequences in the lemma on small gaps.
+- ``printed.py``: the paper's statements as printed.
+- ``theorems.py``: which theorem is for which policy and instance, and what the theorems assume.
 - ``crossover.py``: from which round on a bound beats another one.
 - ``proof.py``: the steps of the proof, checked along a run.
 - ``report.py``, ``plots.py``: the bounds beside simulated regret.
@@ -19,25 +21,39 @@ from superarm.theory.bound import Bound, Setting, setting
 from superarm.theory.crossover import crossover
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.lower import LowerBound, lower_bound, lower_bound_gap_free
+from superarm.theory.lower import LowerBound, lower_bound, lower_bound_gap_free, lower_bound_independent
 from superarm.theory.printed import printed_corollary, printed_theorem, printed_wang_chen
 from superarm.theory.proof import Trace, follow
 from superarm.theory.report import bounds_report
+from superarm.theory.sensitivity import sensitivity
 from superarm.theory.sequences import Sequences, best_sequences, factor, geometric, levels
 from superarm.theory.smoothness import Refuted, SmoothnessCertificate, multilinear, smoothness
+from superarm.theory.theorems import theorems_for
 from superarm.theory.upper import (
+    local_slopes,
     trivial,
     upper_bound,
+    upper_bound_cascade,
+    upper_bound_cascade_kl,
     upper_bound_gap_free,
     upper_bound_kl,
+    upper_bound_kl_default,
+    upper_bound_kl_default_gap_free,
     upper_bound_kl_gap_free,
+    upper_bound_kl_late,
+    upper_bound_local,
+    upper_bound_local_default,
     upper_bound_sequences,
     upper_bound_sharp,
+    upper_bound_sharp_gap_free,
+    upper_bound_unsplit,
     upper_bound_wang_chen,
 )
+from superarm.theory.upper.charges import ChargeFactors, charge_factors
 
 __all__ = [
     "Bound",
+    "ChargeFactors",
     "Gaps",
     "LowerBound",
     "Refuted",
@@ -47,6 +63,7 @@ __all__ = [
     "Trace",
     "best_sequences",
     "bounds_report",
+    "charge_factors",
     "crossover",
     "factor",
     "follow",
@@ -54,21 +71,34 @@ __all__ = [
     "geometric",
     "graves_lai",
     "levels",
+    "local_slopes",
     "lower_bound",
     "lower_bound_gap_free",
+    "lower_bound_independent",
     "multilinear",
     "printed_corollary",
     "printed_theorem",
     "printed_wang_chen",
+    "sensitivity",
     "setting",
     "smoothness",
+    "theorems_for",
     "trivial",
     "upper_bound",
+    "upper_bound_cascade",
+    "upper_bound_cascade_kl",
     "upper_bound_gap_free",
     "upper_bound_kl",
+    "upper_bound_kl_default",
+    "upper_bound_kl_default_gap_free",
     "upper_bound_kl_gap_free",
+    "upper_bound_kl_late",
+    "upper_bound_local",
+    "upper_bound_local_default",
     "upper_bound_sequences",
     "upper_bound_sharp",
+    "upper_bound_sharp_gap_free",
+    "upper_bound_unsplit",
     "upper_bound_wang_chen",
 ]
 

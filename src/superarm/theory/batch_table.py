@@ -1,13 +1,17 @@
-"""The values :math:`r(A; p)` of all batches of a small action set, listed in a table.
+r"""The values :math:`r(A; p)` of all batches of a small action set, listed in a table, and their slopes.
 
 The notation is that of [MerlisMannor2019]_ (section Preliminaries).
 """
 
+import math
+
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Bools, Floats, Ints
 from superarm.rewards import Reward, Terms, initial_states, join_arm, value_of_states
+from superarm.rewards.base import derivative
+from superarm.support import item, span
 
 
 @kernel
@@ -39,3 +43,48 @@ def arm_extremes(table: Ints, sizes: Ints, value: Floats, target: float, below: 
                 j = table[row, position]
                 below[j] = max(below[j], value[row])
                 lowest[j] = min(lowest[j], value[row])
+
+
+@kernel
+def batch_slopes(reward: Reward, terms: Terms, p: Floats, action: Ints, sums: Floats) -> None:
+    r"""Write two sums over the items of each arm of ``action`` into ``sums``, (n, 2).
+
+    The first is :math:`\sum_i d_{ij}\sqrt{p_{ij}(1 - p_{ij})}`, the second :math:`\sum_i d_{ij}`, where
+    :math:`d_{ij}` is the derivative of the batch's value with respect to :math:`p_{ij}`.
+    """
+    for at in range(len(action)):
+        states = initial_states(reward, terms)
+        for other in range(len(action)):
+            if other != at:
+                join_arm(reward, terms, states, p, action[other])
+        first, last = span(terms.support, action[at])
+        sums[at, 0] = 0.0
+        sums[at, 1] = 0.0
+        for o in range(last - first):
+            i = item(terms.support, first, o)
+            x = p[first + o]
+            d = derivative(reward, terms.weights[i], states[i], x)
+            sums[at, 0] += d * math.sqrt(x * (1.0 - x))
+            sums[at, 1] += d
+
+
+@kernel
+def largest_slopes(
+    reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints, suboptimal: Bools, main: Floats, slow: Floats
+) -> None:
+    """Write, for each arm, the largest of the two sums of :func:`batch_slopes` over the suboptimal batches with it.
+
+    ``main`` gets the sum of the squares of the first over the arms of the batch, ``slow`` the largest of the second.
+    """
+    sums = np.empty((table.shape[1], 2))
+    for row in range(len(sizes)):
+        if suboptimal[row]:
+            batch_slopes(reward, terms, p, table[row, : sizes[row]], sums)
+            square, top = 0.0, 0.0
+            for at in range(sizes[row]):
+                square += sums[at, 0] * sums[at, 0]
+                top = max(top, sums[at, 1])
+            for at in range(sizes[row]):
+                j = table[row, at]
+                main[j] = max(main[j], square)
+                slow[j] = max(slow[j], top)

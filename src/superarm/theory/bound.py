@@ -1,5 +1,6 @@
 """The parts of a bound: the numbers of an instance that enter it, and its terms over the horizon."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +38,10 @@ class Setting:
         with np.errstate(divide="ignore"):
             return float(np.sum(1.0 / self.minimum))
 
-    def log_ratios(self, offset: float) -> float:
-        r""":math:`\sum_j (offset + \log(\Delta_{j,\max}/\Delta_{j,\min}))` over the same arms."""
+    def log_ratios(self, offset: float, factor: float = 1.0) -> float:
+        r""":math:`\sum_j (offset + factor\log(\Delta_{j,\max}/\Delta_{j,\min}))` over the same arms."""
         with np.errstate(divide="ignore"):
-            return float(np.sum(offset + np.log(self.maximum / self.minimum)))
+            return float(np.sum(offset + factor * np.log(self.maximum / self.minimum)))
 
     @property
     def gamma_g_paper(self) -> float:
@@ -72,8 +73,9 @@ def setting(instance: Instance, known: Gaps | None = None) -> Setting:
 class Bound:
     r"""An upper bound of the regret up to each of ``horizon``, in its terms.
 
-    ``gamma_g`` and ``gamma_inf`` are the terms with these smoothness parameters, ``constant`` does not grow with T;
-    ``value`` is their sum. All have the shape of ``horizon``. ``float(bound)`` and ``np.asarray(bound)`` are the value.
+    ``gamma_g`` and ``gamma_inf`` are the terms with these smoothness parameters, ``constant`` the cost of initial and
+    failed rounds, which does not grow with T, or like log log T; ``value`` is their sum. All have the shape of
+    ``horizon``. ``float(bound)`` and ``np.asarray(bound)`` are the value.
     """
 
     name: str
@@ -94,14 +96,27 @@ class Bound:
         return float(self.value)
 
 
-def assemble(name: str, horizon: Any, gamma_g: Any, gamma_inf: Any, constant: float) -> Bound:
-    """A bound whose growing terms are given as functions of T, or as factors of log T."""
+BERNSTEIN_FAILURES = 2.0 * math.pi**2 / 3.0
+"""The sum over t of P(H_t) per entry, for BC-UCB: the sum of 4 t^-2."""
+
+CHERNOFF_FAILURES = math.pi**2 / 3.0
+"""The same for the KL index at the level 3 log t, and for the Hoeffding index: the sum of 2 t^-2."""
+
+
+def initial_and_failed(s: Setting, rounds_per_arm: float, failures: Any) -> Any:
+    r""":math:`L\Delta_{\max}(rounds + M failures)`: initial rounds, and rounds in which some interval fails."""
+    return s.n_arms * s.largest * (rounds_per_arm + s.n_items * failures)
+
+
+def assemble(name: str, horizon: Any, gamma_g: Any, gamma_inf: Any, constant: Any) -> Bound:
+    """A bound whose growing terms are given as functions of T, or as factors of log T, and its constant."""
     t = rounds(horizon)
 
     def over(term: Any) -> Floats:
         return np.asarray(term(t) if callable(term) else _times_log(term, t), float)
 
-    return Bound(name, t, over(gamma_g), over(gamma_inf), np.full(t.shape, float(constant)))
+    cost = constant(t) if callable(constant) else np.full(t.shape, float(constant))
+    return Bound(name, t, over(gamma_g), over(gamma_inf), cost)
 
 
 def _times_log(factor: float, t: Floats) -> Floats:

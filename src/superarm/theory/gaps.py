@@ -17,7 +17,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.environments import has_own_reward
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default
-from superarm.rewards.traits import monotone
+from superarm.rewards.traits import additive, monotone
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
 from superarm.theory.batch_table import arm_extremes, batch_values
@@ -92,6 +92,8 @@ class Gaps:
             "search": f"exact, by branch and bound over {self.nodes} nodes",
             "bracket": f"NOT exact: the smallest are bounded from below, after {self.nodes} nodes",
         }[self.method]
+        if not self.suboptimal.any():
+            return f"r_max {self.r_max.high:.6g}, alpha {self.alpha:.6g}, no batch is worth less than that ({how})"
         return (
             f"r_max {self.r_max.high:.6g}, alpha {self.alpha:.6g}, gaps from {self.smallest:.6g} to "
             f"{self.largest:.6g} over {int(self.suboptimal.sum())} of {len(self.minimum)} arms ({how})"
@@ -103,7 +105,9 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
 
     Exact by enumeration if there are few batches, exact by branch and bound for ``Subsets`` if ``nodes`` suffice,
     otherwise bracketed (``method`` says so). ``alpha`` is by default what the problem's default oracle guarantees.
-    Batches that another batch contains are left out, since no policy plays them. Implements [MerlisMannor2019]_
+    Batches are those that the action set lists: complete ones, except that ``Explicit`` keeps every listed batch, also
+    one that another batch contains. A reward that more arms can lower, such as ``Conjunctive``, needs few batches: only
+    enumeration is exact for it. Implements [MerlisMannor2019]_
     (section Preliminaries). Differs: values closer to the target than a relative 1e-12 count as equal to it; an arm in
     no suboptimal batch has no gap (NaN), which the paper leaves undefined.
 
@@ -113,12 +117,16 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
     array([  nan, 0.25 , 0.375])
     """
     problem, p = instance.problem, instance.p
-    if has_own_reward(instance.environment) or not monotone(problem.reward):
+    few = problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES
+    if has_own_reward(instance.environment) or not additive(problem.reward):
+        raise InvalidArgument("instance", "its reward is not a sum over items", "gaps are for such rewards only")
+    if not few and not monotone(problem.reward):
         raise InvalidArgument(
-            "instance", "its reward is not a monotone sum over items", "gaps are defined for such rewards only"
-        )
+            "instance", f"more arms can lower its reward, and it has more than {MAX_ENUMERATED_BATCHES} batches",
+            "give an instance with fewer batches, which are enumerated",
+        )  # fmt: skip
     alpha = _check_alpha(instance, alpha)
-    if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+    if few:
         return _enumerate_gaps(instance, alpha)
     if isinstance(problem.actions, Subsets):
         return _search_gaps(prepare_search(problem, p), alpha, nodes)

@@ -4,10 +4,12 @@ Arms 1 to K-1 cover nothing, every batch has them and one further arm, and the i
 the instance is equivalent to a Bernoulli bandit with L-K+1 arms [MerlisMannor2019]_ (section Lower Bounds).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
@@ -51,7 +53,8 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     for every consistent policy on the paper's instance, ``instances.lower_bound``; on another instance it is the
     rate of a problem of the same size and gap; :func:`graves_lai` gives that of the instance. [MerlisMannor2019]_
     (Proposition 1, and its proof for the exact form). Differs: the stated form bounds kl by :math:`4\epsilon^2`, which
-    is loose by a factor of almost 2 for small gaps. Needs :math:`\Delta \le \bar M/2`.
+    is loose by a factor of almost 2 for small gaps. Needs :math:`\Delta \le \bar M/2` (a condition that the paper
+    leaves out) and L > K.
 
     >>> import superarm as sa
     >>> bound = lower_bound(sa.instances.lower_bound(12, 3, epsilon=0.1), 1000)
@@ -64,6 +67,12 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     return LowerBound(stated, exact, rounds(horizon))
 
 
+def check_gap(gap: float, weight: float) -> None:
+    r"""Refuse a gap that no instance of Proposition 1 has: :math:`1/2 - \Delta/\bar M` must be a probability."""
+    if not 0.0 < gap <= weight / 2.0:
+        raise InvalidArgument("gap", f"{gap:g} with weights that add up to {weight:g}", "needs 0 < gap <= weight / 2")
+
+
 def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, float]:
     r"""The stated and the exact rate of Proposition 1 for L, K, :math:`\Delta` and :math:`\bar M`.
 
@@ -72,18 +81,70 @@ def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, 
     >>> rates(11, 1, 0.5)[0]
     5.0
     """
-    if not 0.0 < gap <= weight / 2.0:
-        raise InvalidArgument("gap", f"{gap:g} with weights that add up to {weight:g}", "needs 0 < gap <= weight / 2")
+    check_gap(gap, weight)
     exact = (n_arms - k) * gap / divergence(0.5 - gap / weight, 0.5)
     return weight**2 * (n_arms - k) / (4.0 * gap), exact
+
+
+def lower_bound_independent(instance: Instance, horizon: Any, known: Gaps | None = None) -> LowerBound:
+    r"""The same construction with independent items, for the dimensions, weights and smallest gap of ``instance``.
+
+    .. math:: \liminf_{t\to\infty}\frac{R(t)}{\log t} \ge \frac{(L - K)\Delta}{I(\Delta)} \ge
+              \frac{\bar M^2(L - K)}{4M\Delta}, \qquad
+              I(\Delta) = \min\Bigl\{\sum_i kl\Bigl(\frac12 - \frac{\Delta}{\bar M},\ \lambda_i\Bigr) :
+              \sum_i w_i\lambda_i \ge \frac{\bar M}{2}\Bigr\}
+
+    for every policy that is consistent on coverage problems with independent items. A pull shows M independent
+    outcomes, so that the rate is about M times smaller than that of :func:`lower_bound`; as :math:`\Delta \to 0` it
+    is :math:`(L - K)\lVert w\rVert_2^2/(2\Delta)`. This closes the remark of [MerlisMannor2019]_ (after Proposition 1)
+    from below; the proof is in ``docs/theory/lower-bounds.md``. Needs :math:`\Delta \le \bar M/2` and L > K.
+
+    >>> import superarm as sa
+    >>> bound = lower_bound_independent(sa.instances.lower_bound(12, 3, n_items=4, epsilon=0.1), 1000)
+    >>> round(bound.stated, 3), round(bound.exact, 3)
+    (22.5, 44.697)
+    """
+    weights = instance.problem.weights
+    g = gaps(instance, alpha=1.0) if known is None else known
+    n_arms, k, total = instance.problem.n_arms, instance.problem.k, float(weights.sum())
+    check_gap(g.smallest, total)
+    exact = (n_arms - k) * g.smallest / least_information(weights, 0.5 - g.smallest / total, total / 2.0)
+    return LowerBound(total**2 * (n_arms - k) / (4.0 * len(weights) * g.smallest), exact, rounds(horizon))
+
+
+def least_information(weights: Floats, p: float, value: float) -> float:
+    r"""The least divergence from p, p, … that gives the items' weighted sum ``value``.
+
+    .. math:: \min\Bigl\{\sum_i kl(p, \lambda_i) : \sum_i w_i\lambda_i \ge value\Bigr\}, \qquad
+              \frac{\lambda_i - p}{\lambda_i(1 - \lambda_i)} = \mu w_i \text{ at the minimum}
+
+    The multiplier :math:`\mu` is found by bisection. The information of one pull in [GravesLai1997]_ for one arm with
+    independent items.
+
+    >>> round(least_information(np.ones(3), 0.25, 1.5) / 3.0 - divergence(0.25, 0.5), 12)
+    0.0
+    """
+    positive = weights[weights > 0.0]
+
+    def shift(multiplier: float) -> Floats:
+        slope = multiplier * positive
+        root = np.sqrt((1.0 - slope) ** 2 + 4.0 * slope * p)
+        steep = slope > 1.0  # each form of the root of the quadratic where it does not cancel
+        return np.where(steep, slope - 1.0 + root, 2.0 * p) / np.where(steep, 2.0 * slope, 1.0 - slope + root)
+
+    found = brentq(
+        lambda x: float(positive @ shift(math.exp(x))) - value, -40.0, 40.0, xtol=1e-13, rtol=8.9e-16, maxiter=500
+    )
+    return float(sum(divergence(p, min(1.0, float(q))) for q in shift(math.exp(found))))
 
 
 def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
     r"""Proposition 1 without gaps: for every policy and T there is an instance of this size with at least
 
-    .. math:: R(T) \ge \frac{1}{20}\bar M\min\{\sqrt{(L - K + 1)T},\ T\}.
+    .. math:: R(T) \ge \frac{1}{20}\bar M\min\{\sqrt{(L - K + 1)T},\ T\} \quad\text{if } L > K.
 
-    [MerlisMannor2019]_ (Proposition 1), after [AuerEtAl2002]_.
+    [MerlisMannor2019]_ (Proposition 1), after [AuerEtAl2002]_. Needs L > K, as the paper says; 0 otherwise, since with
+    L = K all arms can be in one batch, and then there is nothing to learn.
 
     >>> import superarm as sa
     >>> lower_bound_gap_free(sa.instances.lower_bound(12, 3), [1, 1000]).tolist()
@@ -91,5 +152,7 @@ def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
     """
     problem = instance.problem if isinstance(instance, Instance) else instance
     t = rounds(horizon)
+    if problem.n_arms <= problem.k:
+        return np.zeros(t.shape)
     arms = problem.n_arms - problem.k + 1
     return np.asarray(float(problem.weights.sum()) * np.minimum(np.sqrt(arms * t), t) / 20.0)

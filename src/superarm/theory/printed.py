@@ -1,4 +1,8 @@
-"""The statements exactly as printed, including those that are wrong: for comparison only."""
+"""The statements as printed, including those that are wrong: for comparison only.
+
+Where the paper's gamma_g is undefined or below the exact one (``Logistic`` with C < 0.485), the exact one takes its
+place.
+"""
 
 import math
 from typing import Any

@@ -82,7 +82,10 @@ class Trace:
 
     @property
     def contradictions(self) -> int:
-        """Rounds that contradict a lemma, always 0: good with a gap above the radius, or within it without G^k."""
+        """Rounds that contradict a lemma: good with a gap above the radius, or within it without G^k.
+
+        0 for BC-UCB with an oracle that always succeeds.
+        """
         good = ~(self.bad_mean | self.bad_variance)
         above = self.gap > self.radius * (1.0 + 1e-9)
         unplaced = (self.gap > 0.0) & (self.gap <= self.radius) & (self.level == 0)
@@ -113,7 +116,9 @@ def follow(
     The run is the one that ``simulate`` plays with the same seed, replication 0. Implements the definitions of
     [MerlisMannor2019]_: :math:`H^p_t, H^V_t` (equations Hp, HV), :math:`c_t` (lemma regretDecomp), :math:`S^k_t, G^k_t`
     (before lemma AeventProperties). Differs: :math:`G^k_t` asks for few arms in :math:`S^n_t` for
-    :math:`1 \le n < k` only, since :math:`|S^0_t| = K` always, and the batch must be suboptimal.
+    :math:`1 \le n < k` only, since :math:`|S^0_t| = K` for every full batch, and the batch must be suboptimal. The
+    lemmas are about BC-UCB and rounds in which the oracle succeeds; with another policy, or an oracle with beta < 1,
+    :attr:`Trace.contradictions` can be positive.
 
     >>> import superarm as sa
     >>> trace = follow(sa.instances.lower_bound(6, 3), 200)

@@ -1,40 +1,52 @@
 """The bounds of an instance beside simulated regret: a table, a figure, and from which round on each bound matters."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.environments import Bernoulli
 from superarm.errors import InvalidArgument
+from superarm.oracles import Default, Guarantee
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.replicate import simulate
 from superarm.statistics import mean_and_standard_error
-from superarm.theory import upper
-from superarm.theory.bound import Bound
-from superarm.theory.crossover import crossover
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.labels import LABELS, REPORTED
-from superarm.theory.lower import lower_bound, lower_bound_gap_free
+from superarm.theory.labels import LABELS
+from superarm.theory.lower import lower_bound, lower_bound_gap_free, lower_bound_independent
+from superarm.theory.theorems import (
+    ASSUMPTIONS,
+    CASCADES,
+    describe_theorems,
+    evaluate,
+    guarantee_of,
+    theorems_for,
+    theorems_on,
+)
 
-UPPER: Mapping[str, Callable[[Instance, Any, Gaps], Bound]] = {LABELS[name]: getattr(upper, name) for name in REPORTED}
-"""The upper bounds of the report, by label."""
+MAX_REPORTED_HORIZON, POINTS_PER_DECADE = 1e30, 2000
+"""The horizons at which bounds are compared with the trivial one: a relative distance of 0.1 %."""
 
 
 @dataclass(frozen=True)
 class ComparedBounds:
-    """What the report compares: rounds (n,), regret of policies (replications, n), bounds and trivial bound (n,)."""
+    """What the report compares: rounds (n,), regret of policies (replications, n), bounds and trivial bound (n,).
+
+    ``upper`` are the bounds of the simulated policies, ``other`` those of policies that were not simulated.
+    """
 
     rounds: Ints
     regret: Mapping[str, Floats]
     lower: Mapping[str, Floats]
     upper: Mapping[str, Floats]
     trivial: Floats
+    other: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def bounds_report(
@@ -49,7 +61,8 @@ def bounds_report(
     """Simulate, compute every bound that applies, and return both as text; write it to ``out_dir`` with a figure.
 
     Regret is the paper's, against alpha * beta * r_max of each policy's oracle, [MerlisMannor2019]_ (equation
-    regretDef). A bound that does not apply to the instance is left out, and the text says why.
+    regretDef), and so are the gaps in its bounds. The text names the theorems that cover each policy and what they
+    assume; a bound that does not apply to the instance is left out, and the text says why.
 
     >>> import superarm as sa
     >>> instance = sa.instances.lower_bound(6, 3, epsilon=0.2)
@@ -57,30 +70,88 @@ def bounds_report(
     >>> print(text.splitlines()[0])
     r_max 0.5, alpha 1, gaps from 0.2 to 0.2 over 5 of 6 arms (exact, by enumeration of 4 batches)
     """
-    g = gaps(instance)
+    bounds = _find_bounds(instance, policies)
     found = simulate(instance, policies, horizon, replications, seed, target="approximation", progress=progress)
-    lower, notes = _find_lower(instance, found.rounds, g)
-    above = {label: bound(instance, found.rounds, g).value for label, bound in UPPER.items()}
-    compared = ComparedBounds(found.rounds, found.regret, lower, above, np.asarray(g.largest * found.rounds))
-    text = "\n".join([str(g), "", *_format_table(compared, horizon), "", *_find_crossovers(instance, g), *notes])
+    lower, notes = _find_lower(instance, found.rounds, policies)
+    own, other = (
+        {one.label: one.values(instance, found.rounds) for one in bounds if one.simulated == simulated}
+        for simulated in (True, False)
+    )
+    known = {one.known.alpha: one.known for one in bounds} or {1.0: gaps(instance, alpha=1.0)}
+    largest = max(g.largest for g in known.values())
+    compared = ComparedBounds(found.rounds, found.regret, lower, own, np.asarray(largest * found.rounds), other)
+    covered = [describe_theorems(label, policy, instance) for label, policy in policies.items()]
+    parts = (
+        [str(g) for g in known.values()],
+        _format_table(compared, horizon),
+        covered,
+        [*_find_crossovers(instance, bounds), *notes],
+        [ASSUMPTIONS],
+    )
+    text = "\n\n".join("\n".join(part) for part in parts)
     if out_dir is not None:
-        from superarm.theory.plots import plot_bounds
-
-        directory = Path(out_dir)
-        directory.mkdir(parents=True, exist_ok=True)
-        plot_bounds(compared).savefig(directory / "bounds.png", dpi=150)
-        (directory / "bounds.txt").write_text(text + "\n")
+        _write(Path(out_dir), text, compared)
     return text
 
 
-def _find_lower(instance: Instance, rounds: Ints, known: Gaps) -> tuple[dict[str, Floats], list[str]]:
+def _write(directory: Path, text: str, compared: ComparedBounds) -> None:
+    from superarm.theory.plots import plot_bounds
+
+    directory.mkdir(parents=True, exist_ok=True)
+    plot_bounds(compared).savefig(directory / "bounds.png", dpi=150)
+    (directory / "bounds.txt").write_text(text + "\n")
+
+
+@dataclass(frozen=True)
+class _ReportedBound:
+    """A bound of the report, the gaps that it is computed from, and whether it is for a simulated policy."""
+
+    name: str
+    label: str
+    known: Gaps
+    simulated: bool
+
+    def values(self, instance: Instance, rounds: Any) -> Floats:
+        bound = evaluate(self.name, instance, rounds, self.known)
+        assert bound is not None  # those that do not apply were left out
+        return bound.value
+
+
+def _find_bounds(instance: Instance, policies: Mapping[str, Policy]) -> list[_ReportedBound]:
+    """The bounds of the simulated policies, each with the guarantee of its own oracle; then those of other policies."""
+    covering = {label: theorems_for(policy, instance) for label, policy in policies.items()}
+    alphas = {
+        label: guarantee_of(policies[label], instance.problem).alpha for label, names in covering.items() if names
+    }
+    known = {alpha: gaps(instance, alpha=alpha) for alpha in dict.fromkeys(alphas.values())}
+    own = dict.fromkeys((name, alphas[label]) for label, names in covering.items() for name in names)
+    wide = len(known) > 1
+    found = [
+        _ReportedBound(name, f"{LABELS[name]}, alpha {alpha:.4g}" if wide else LABELS[name], known[alpha], True)
+        for name, alpha in own
+    ]
+    usual = Default().guarantee(instance.problem).alpha
+    if usual > 0.0 and theorems_on(instance):
+        g = known[usual] if usual in known else gaps(instance, alpha=usual)
+        named = {name for name, _ in own}
+        found += [_ReportedBound(n, LABELS[n], g, False) for n in theorems_on(instance) if n not in named]
+    return [one for one in found if evaluate(one.name, instance, 1, one.known) is not None]
+
+
+def _find_lower(
+    instance: Instance, rounds: Ints, policies: Mapping[str, Policy]
+) -> tuple[dict[str, Floats], list[str]]:
     """The lower bounds that apply, and a note on each that does not."""
-    found, notes = {}, []
-    if known.alpha < 1.0:
-        return {}, ["lower bounds are left out: they hold for exact oracles (alpha = 1)"]
+    found, notes = dict[str, Floats](), list[str]()
+    if all(guarantee_of(policy, instance.problem) != Guarantee(1.0, 1.0) for policy in policies.values()):
+        return {}, ["lower bounds are left out: they hold for exact oracles (alpha = beta = 1)"]
+    if not set(theorems_on(instance)) - set(CASCADES):
+        return {}, ["lower bounds are left out: they are for complete feedback"]
     found[LABELS["lower_bound_gap_free"]] = lower_bound_gap_free(instance, rounds)
     try:
-        found[LABELS["lower_bound"]] = lower_bound(instance, rounds, known).value
+        known = gaps(instance, alpha=1.0)
+        rate = lower_bound_independent if isinstance(instance.environment, Bernoulli) else lower_bound
+        found[LABELS[rate.__name__]] = rate(instance, rounds, known).value
     except InvalidArgument as error:
         notes.append(f"Proposition 1 is left out: {error}")
     try:
@@ -98,14 +169,19 @@ def _format_table(compared: ComparedBounds, horizon: int) -> list[str]:
     ]
     rows += [("upper", name, f"{values[-1]:.6g}") for name, values in compared.upper.items()]
     rows.append(("upper", "trivial, largest gap times T", f"{compared.trivial[-1]:.6g}"))
+    rows += [("other", f"{name}, not simulated", f"{values[-1]:.6g}") for name, values in compared.other.items()]
     width = max(len(name) for _, name, _ in rows)
     return [f"at T = {horizon}", *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
 
-def _find_crossovers(instance: Instance, known: Gaps) -> list[str]:
+def _find_crossovers(instance: Instance, bounds: Sequence[_ReportedBound]) -> list[str]:
+    """From which horizon on each bound is below the trivial one; all horizons are evaluated at once."""
+    horizons = np.geomspace(1.0, MAX_REPORTED_HORIZON, POINTS_PER_DECADE * round(math.log10(MAX_REPORTED_HORIZON)))
     lines = []
-    for name, bound in UPPER.items():
-        t = crossover(lambda t, bound=bound: float(bound(instance, t, known)), known.largest)  # type: ignore[misc]
-        when = f"from T = {t:.3g} on" if math.isfinite(t) else "never"
-        lines.append(f"{name} beats the trivial bound {when}")
+    for one in bounds:
+        if one.known.largest == 0.0:
+            continue
+        below = one.values(instance, horizons) < one.known.largest * horizons
+        when = f"from T = {horizons[np.argmax(below)]:.3g} on" if below.any() else "never"
+        lines.append(f"{one.label} beats the trivial bound {when}")
     return lines

@@ -1,26 +1,29 @@
-r"""Upper bounds of the regret on a given instance, one function per theorem.
+r"""The upper bounds that the paper states or compares with, corrected where its statement is wrong.
 
 Notation as in [MerlisMannor2019]_: L arms, M items, batches of at most K, :math:`\bar M = \sum_i w_i`; sums run over
-the arms that belong to some suboptimal batch. Proofs of everything that is not in the paper: ``docs/theory``.
+the arms that belong to some suboptimal batch. All assume the same means in every round, outcomes in [0, 1] that are
+independent over rounds, every arm in some batch, and complete feedback before the next round.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
 from superarm.arrays import Floats
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import Bound, Setting, assemble, rounds, setting
+from superarm.theory.bound import (
+    BERNSTEIN_FAILURES,
+    CHERNOFF_FAILURES,
+    Bound,
+    Setting,
+    assemble,
+    initial_and_failed,
+    rounds,
+    setting,
+)
 from superarm.theory.gaps import Gaps
 from superarm.theory.labels import LABELS
 from superarm.theory.sequences import Sequences, factor, geometric, levels
-
-_BERNSTEIN = 2.0 * math.pi**2 / 3.0
-"""The sum over t of P(H_t) per entry, for BC-UCB: the sum of 4 t^-2."""
-
-_CHERNOFF = math.pi**2 / 3.0
-"""The same for the KL and the Hoeffding index: the sum of 2 t^-2."""
 
 
 def upper_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -47,12 +50,7 @@ def theorem(s: Setting, horizon: Any) -> Bound:
     k0 = levels(s.k)
     g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * k0**2
     inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * k0**2
-    return assemble(LABELS["upper_bound"], horizon, g, inf, _constant(s, 1.0, _BERNSTEIN))
-
-
-def _constant(s: Setting, rounds_per_arm: float, failures: float) -> float:
-    r""":math:`L\Delta_{\max}(rounds + M failures)`: initial rounds, and rounds in which some interval fails."""
-    return s.n_arms * s.largest * (rounds_per_arm + s.n_items * failures)
+    return assemble(LABELS["upper_bound"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
 
 
 def upper_bound_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -89,7 +87,7 @@ def corollary(s: Setting, horizon: Any) -> Bound:
         horizon,
         lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)),
         slow,
-        _constant(s, 1.0, _BERNSTEIN),
+        initial_and_failed(s, 1.0, BERNSTEIN_FAILURES),
     )
 
 
@@ -113,74 +111,30 @@ def upper_bound_sequences(
     product = factor(geometric(s.k) if sequences is None else sequences, s.k)
     g = 1728.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * product
     inf = 68.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * product
-    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, _constant(s, 1.0, _BERNSTEIN))
+    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
 
 
-def upper_bound_sharp(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
-    r"""BC-UCB with sharper constants: the exact gamma_g, the sensitivity lemma with 2, reverse amortisation.
+def upper_bound_unsplit(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+    r"""Theorem 1 for the reward as one function of all K M parameters, without the split into items.
 
-    .. math:: R(T) \le \sum_j\Bigl[\frac{384\gamma_g^2\bar M^2(2 + \log K)}{\Delta_{j,\min}} + 112\gamma_\infty\bar M
-              \Bigl(1 + \log K + \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T
-              + L\Delta_{\max}\Bigl(2 + M\frac{2\pi^2}{3}\Bigr)
+    .. math:: R(T) \le \Bigl[8640\gamma_g^2 M\lVert w\rVert_2^2 \sum_j \frac{1}{\Delta_{j,\min}} + 340\gamma_\infty M
+              \max_i w_i\sum_j\Bigl(1 + \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr] k_0(KM)^2 \log T
+              + L\Delta_{\max}\Bigl(1 + M\frac{2\pi^2}{3}\Bigr)
 
-    Derived for superarm (``docs/theory/bc-ucb.md``) from the algorithm of [MerlisMannor2019]_ with the amortisation of
-    [LiuEtAl2023]_.
-
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_sharp(sa.instances.disjoint_batches(4), 10**6)):.4g}"
-    '1.216e+06'
-    """
-    return sharp(setting(instance, known), horizon)
-
-
-def sharp(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_sharp` of given numbers."""
-    log_k = math.log(s.k)
-    g = 384.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + log_k) * s.inverse_gaps
-    inf = 112.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0 + log_k)
-    return assemble(LABELS["upper_bound_sharp"], horizon, g, inf, _constant(s, 2.0, _BERNSTEIN))
-
-
-def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
-    r"""KL-UCB with exploration :math:`3\log t`, that is ``kl_ucb(rho=3, c=0)``: no term in gamma_inf at all.
-
-    .. math:: R(T) \le 96\gamma_g^2\bar M^2(2 + \log K)\sum_j\frac{\log T}{\Delta_{j,\min}}
-              + L\Delta_{\max}\Bigl(2 + M\frac{\pi^2}{3}\Bigr)
-
-    Derived for superarm (``docs/theory/kl-ucb.md``) for the index of [GarivierCappe2011]_ and the setting of
-    [MerlisMannor2019]_.
+    [MerlisMannor2019]_ (first remark after Corollary 1; ``docs/theory/bc-ucb.md`` has the derivation). It is never
+    below :func:`upper_bound`, since :math:`\bar M^2 \le M\lVert w\rVert_2^2` and :math:`\bar M \le M\max_i w_i`, and
+    equal to it for one item. It is for comparison: it does not use that a reward is a sum over items.
 
     >>> import superarm as sa
-    >>> f"{float(upper_bound_kl(sa.instances.disjoint_batches(4), 10**6)):.4g}"
-    '1.862e+05'
+    >>> instance = sa.instances.lower_bound(6, 3, n_items=4)
+    >>> bool(upper_bound_unsplit(instance, 100).value >= upper_bound(instance, 100).value)
+    True
     """
-    return kl(setting(instance, known), horizon)
-
-
-def kl(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_kl` of given numbers."""
-    g = 96.0 * s.smoothness.gamma_g**2 * s.weight**2 * (2.0 + math.log(s.k)) * s.inverse_gaps
-    return assemble(LABELS["upper_bound_kl"], horizon, g, 0.0, _constant(s, 2.0, _CHERNOFF))
-
-
-def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
-    r"""The same without gaps but the largest.
-
-    .. math:: R(T) \le 2\bar M\gamma_g\sqrt{96(2 + \log K)LT\log T} + L\Delta_{\max}\Bigl(2 + M\frac{\pi^2}{3}\Bigr)
-
-    Derived for superarm (``docs/theory/kl-ucb.md``), in the setting of [MerlisMannor2019]_.
-
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_kl_gap_free(sa.instances.disjoint_batches(4), 10**6)):.4g}"
-    '7.705e+05'
-    """
-    s = setting(instance, known)
-    u = 96.0 * (2.0 + math.log(s.k)) * s.n_arms
-
-    def root(t: Floats) -> Floats:
-        return 2.0 * s.weight * s.smoothness.gamma_g * np.sqrt(u * t * np.log(t))
-
-    return assemble(LABELS["upper_bound_kl_gap_free"], horizon, root, lambda t: 0.0 * t, _constant(s, 2.0, _CHERNOFF))
+    s, weights = setting(instance, known), instance.problem.weights
+    k0 = levels(s.k * s.n_items)
+    g = 8640.0 * s.gamma_g_paper**2 * s.n_items * float(weights @ weights) * s.inverse_gaps * k0**2
+    inf = 340.0 * s.smoothness.gamma_inf * s.n_items * s.heaviest * s.log_ratios(1.0) * k0**2
+    return assemble(LABELS["upper_bound_unsplit"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
 
 
 def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -204,7 +158,9 @@ def wang_chen(s: Setting, horizon: Any) -> Bound:
     """:func:`upper_bound_wang_chen` of given numbers."""
     b, m = s.smoothness.gamma_inf * s.heaviest, s.n_items * s.n_arms
     slow = 48.0 * b**2 * s.n_items**2 * s.k * s.inverse_gaps
-    return assemble(LABELS["upper_bound_wang_chen"], horizon, 0.0, slow, 2.0 * b * m + m * s.largest * _CHERNOFF)
+    return assemble(
+        LABELS["upper_bound_wang_chen"], horizon, 0.0, slow, 2.0 * b * m + m * s.largest * CHERNOFF_FAILURES
+    )
 
 
 def trivial(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:

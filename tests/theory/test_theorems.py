@@ -1,0 +1,76 @@
+"""Which theorem is for which policy, and that bounds use the guarantee of the policy's own oracle."""
+
+import math
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.theory import theorems
+from superarm.theory.labels import LABELS, REPORTED
+
+INSTANCE = sa.instances.lower_bound(6, 3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        (sa.bc_ucb(), {"upper_bound", "upper_bound_gap_free", "upper_bound_sharp", "upper_bound_sharp_gap_free"}),
+        (sa.kl_ucb(rho=3, c=0), {"upper_bound_kl", "upper_bound_kl_gap_free", "upper_bound_local"}),
+        (sa.kl_ucb(), {"upper_bound_kl_default", "upper_bound_kl_default_gap_free", "upper_bound_local_default"}),
+        (sa.cucb(), {"upper_bound_wang_chen"}),
+        (sa.policies.screened(sa.cucb()), {"upper_bound_wang_chen"}),
+        (sa.bc_ucb(rho=1.0), set()),
+        (sa.kl_ucb(rho=2.0), set()),
+        (sa.kl_moss(), set()),
+        (sa.cts(), set()),
+        (sa.bcucb_t(), set()),  # without the start that the theorem assumes
+        (sa.sliding_window(sa.kl_ucb(), 100), set()),
+        (sa.uniform(), set()),
+    ],
+    ids=repr,
+)
+def test_of_a_policy(policy, names):
+    assert set(theorems.theorems_for(policy, INSTANCE)) == names
+
+
+def test_every_reported_bound_has_its_policy():
+    assert set(theorems.COVERED) == set(REPORTED) <= set(LABELS)
+    assert all(hasattr(sa.theory, name) for name in LABELS)
+
+
+def test_none_where_the_assumptions_fail():
+    assert theorems.theorems_for(sa.kl_ucb(), sa.instances.changing_coverage(4, 2, 2)) == ()
+    assert theorems.theorems_for(sa.kl_ucb(), sa.instances.cascade()) == ("upper_bound_cascade_kl",)
+    greedy_for_paths = sa.Problem(40, 4, sa.Logistic(50.0), sa.Subsets(4))  # no oracle has a guarantee
+    instance = sa.Instance(greedy_for_paths, sa.environments.Bernoulli(np.full((40, 4), 0.1)))
+    assert theorems.theorems_for(sa.kl_ucb(), instance) == ()
+    assert "guarantees nothing" in theorems.describe_theorems("KL-UCB", sa.kl_ucb(), instance)
+
+
+def test_gaps_are_those_of_the_policys_own_oracle():
+    p = np.random.default_rng(0).uniform(0.0, 0.4, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    greedy, exact = sa.kl_ucb(), sa.kl_ucb(oracle=sa.Exhaustive())
+    assert theorems.gaps_of(greedy, instance).alpha == pytest.approx(1 - 1 / math.e)
+    assert theorems.gaps_of(exact, instance).alpha == 1.0
+    failing = sa.kl_ucb(oracle=sa.oracles.Failing(sa.Exhaustive(), beta=0.5))
+    assert theorems.guarantee_of(failing, instance.problem) == (1.0, 0.5)
+
+
+def test_conjunctive_rewards_have_gaps_and_theorems():
+    p = np.random.default_rng(1).uniform(0.2, 0.9, (5, 1))
+    instance = sa.Instance(sa.Problem(5, 1, sa.Conjunctive(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    known = theorems.gaps_of(sa.kl_ucb(), instance)
+    top = np.sort(p[:, 0])[::-1]
+    assert known.r_max.high == pytest.approx(top[0] * top[1])
+    assert known.smallest == pytest.approx(top[0] * (top[1] - top[2]))
+    assert known.largest == pytest.approx(top[0] * top[1] - top[3] * top[4])
+    names = theorems.theorems_for(sa.kl_ucb(), instance)
+    found = {name: theorems.evaluate(name, instance, 100, known) for name in names}
+    assert found.pop("upper_bound_local_default") is None  # the product is not concave
+    assert all(float(bound) > 0 for bound in found.values())
+    problem = sa.Problem(60, 1, sa.Conjunctive(), sa.Subsets(8))
+    large = sa.Instance(problem, sa.environments.Bernoulli(np.full((60, 1), 0.5)))
+    with pytest.raises(sa.InvalidArgument, match="more arms can lower"):
+        sa.theory.gaps(large, alpha=1.0)
