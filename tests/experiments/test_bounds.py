@@ -8,17 +8,38 @@ ROUNDS = np.array([10, 100, 1000])
 
 def test_no_bound_is_shown_for_a_target_that_it_does_not_hold_for():
     approximate = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
-    assert bounds.bound_curves(approximate, ROUNDS, "oracle") == {}
+    policies = {"KL-UCB": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.Exhaustive())}
+    found = bounds.bound_curves(approximate, ROUNDS, "oracle", policies)
+    assert found
+    assert all(label.startswith("exact: ") for label in found)  # against alpha r_max the bound of greedy would hold
+
+
+def test_bounds_are_those_of_the_policys_own_oracle():
+    instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
+    name = "upper_bound_kl_default"
+    own = [
+        bounds.bound_curve(name, instance, ROUNDS, sa.kl_ucb(oracle=oracle))
+        for oracle in (sa.Greedy(), sa.Exhaustive())
+    ]
+    for curve, alpha in zip(own, (sa.Greedy().guarantee(instance.problem).alpha, 1.0), strict=True):
+        known = sa.theory.gaps(instance, alpha=alpha)
+        np.testing.assert_allclose(curve, sa.theory.upper_bound_kl_default(instance, ROUNDS, known).value)
+    assert not np.allclose(*own)
+    assert bounds.bound_curve(name, instance, ROUNDS, None) is None  # a policy that cannot be rebuilt
 
 
 def test_bounds_of_theory_are_curves_above_zero():
-    found = bounds.bound_curves(sa.instances.lower_bound(6, 2), ROUNDS, "optimal")
-    assert "Theorem 1 (BC-UCB)" in found
+    policies = {"it": sa.bc_ucb(), "CTS": sa.cts()}
+    found = bounds.bound_curves(sa.instances.lower_bound(6, 2), ROUNDS, "optimal", policies)
+    assert "it: Theorem 1 (BC-UCB)" in found
+    assert not any(label.startswith("CTS") for label in found)
     assert "Lai-Robbins rate × log T, this size and gap" in found
     assert all(np.shape(values) == (3,) and (np.diff(values) > 0).all() for values in found.values())
-    elsewhere = bounds.bound_curves(sa.instances.disjoint_batches(4, suboptimal_arms=8), ROUNDS, "optimal")
+    elsewhere = bounds.bound_curves(sa.instances.disjoint_batches(4, suboptimal_arms=8), ROUNDS, "optimal", policies)
     assert "Lai-Robbins rate × log T, this size and gap" not in elsewhere
 
 
-def test_no_bound_is_shown_where_a_batch_is_not_seen_whole():
-    assert bounds.bound_curves(sa.instances.cascade(n_arms=32, k=8), ROUNDS, "optimal") == {}
+def test_cascades_have_their_own_bounds():
+    policies = {"CascadeKL-UCB": sa.cascade_kl_ucb(), "CascadeUCB1": sa.cascade_ucb1()}
+    found = bounds.bound_curves(sa.instances.cascade(n_arms=12, k=3), ROUNDS, "optimal", policies)
+    assert list(found) == ["CascadeKL-UCB: cascade theorem (KL-UCB, log t + 3 log log t)"]

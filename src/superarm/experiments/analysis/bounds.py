@@ -1,7 +1,7 @@
 """The bounds of ``superarm.theory`` as curves over the rounds, on the instances that they apply to."""
 
 import functools
-import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,37 +9,64 @@ import numpy as np
 from superarm import theory
 from superarm.actions import Explicit
 from superarm.arrays import Floats, Ints
-from superarm.environments import Comonotone, has_own_reward
+from superarm.describe import build
+from superarm.environments import Bernoulli, Comonotone
 from superarm.environments.traits import partial
-from superarm.errors import SuperarmError
+from superarm.errors import InvalidArgument, SuperarmError
 from superarm.experiments.spec.claim_kinds import BOUNDS
+from superarm.experiments.store import CellResults
+from superarm.oracles import Guarantee
+from superarm.policies import Policy
 from superarm.simulation import Instance
+from superarm.theory.theorems import evaluate, guarantee_of, theorems_for, theorems_on
 
 
-def bound_curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
-    """The bound ``theory.<name>`` at each of ``rounds``; None if it does not apply to this instance."""
-    function = getattr(theory, name)
-    if not _observes_batch(instance) or (name == "lower_bound" and not _is_lower_bound_instance(instance)):
+def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy | None) -> Floats | None:
+    """The bound ``theory.<name>`` at each of ``rounds``; None if it does not apply to this instance.
+
+    An upper bound is computed from the guarantee of the policy's own oracle, like the regret that it is compared with.
+    """
+    if name in LOWER:
+        return _lower_curve(name, instance, rounds)
+    if policy is None or name not in theorems_on(instance):
         return None
-    known = {"known": _find_gaps(_ByIdentity(instance))} if "known" in inspect.signature(function).parameters else {}
+    known = _find_gaps(_ByIdentity(instance), guarantee_of(policy, instance.problem).alpha)
+    bound = None if known is None else evaluate(name, instance, np.asarray(rounds, float), known)
+    return bound.value if bound is not None and np.isfinite(bound.value).all() else None
+
+
+def rebuild_policy(record: CellResults) -> Policy | None:
+    """The policy of a cell; None if it has a component of the user's own that is not imported here."""
     try:
-        values = np.asarray(function(instance, np.asarray(rounds, float), **known), float)
+        policy: Policy = build(record.metadata["policy"])
+    except InvalidArgument:
+        return None
+    return policy
+
+
+def _lower_curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
+    if not theorems_on(instance) or partial(instance.environment) or not LOWER[name](instance):
+        return None
+    try:
+        return np.asarray(getattr(theory, name)(instance, np.asarray(rounds, float)), float)
     except SuperarmError:  # the bound does not apply here
         return None
-    return values if values.shape == np.shape(rounds) and np.isfinite(values).all() else None
 
 
-def bound_curves(instance: Instance, rounds: Ints, target: str) -> dict[str, Floats]:
-    """Every bound that applies, by its label.
+def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mapping[str, Policy]) -> dict[str, Floats]:
+    """Every bound that covers one of ``policies``, by its label, which names the policy for upper bounds.
 
     The upper bounds are of regret against :math:`\\alpha\\beta\\,r_{\\max}`. With an exact oracle all targets are equal
     to it; with an approximate oracle the other targets are higher, and no bound is shown for them.
     """
-    from superarm.oracles import Default
-
-    exact = Default().guarantee(instance.problem).alpha == 1.0
-    names = BOUNDS if target == "approximation" or exact else {}
-    found = {label: bound_curve(name, instance, rounds) for name, label in names.items()}
+    found = dict[str, Floats | None]()
+    for label, policy in policies.items():
+        exact = guarantee_of(policy, instance.problem) == Guarantee(1.0, 1.0)
+        if target == "approximation" or exact:
+            for name in theorems_for(policy, instance):
+                found[f"{label}: {BOUNDS[name]}"] = bound_curve(name, instance, rounds, policy)
+        if exact:
+            found |= {BOUNDS[name]: bound_curve(name, instance, rounds, policy) for name in LOWER}
     return {label: values for label, values in found.items() if values is not None}
 
 
@@ -57,21 +84,30 @@ class _ByIdentity:
 
 
 @functools.lru_cache(maxsize=64)
-def _find_gaps(key: _ByIdentity) -> Any:
-    """The gaps of an instance, which all its bounds share; None if they cannot be computed."""
+def _find_gaps(key: _ByIdentity, alpha: float) -> Any:
+    """The gaps of an instance, which the bounds of several policies share; None if they cannot be computed."""
     try:
-        return theory.gaps(key.instance)
+        return theory.gaps(key.instance, alpha=alpha)
     except (AttributeError, SuperarmError):
         return None
 
 
-def _observes_batch(instance: Instance) -> bool:
-    """Whether feedback shows exactly the arms of the batch, as the theorems assume."""
-    return not partial(instance.environment) and not has_own_reward(instance.environment)
-
-
 def _is_lower_bound_instance(instance: Instance) -> bool:
     """Whether this is the instance of the paper's lower bound, the only one it holds for."""
+    return _has_single_choices(instance) and isinstance(instance.environment, Comonotone)
+
+
+def _is_independent_instance(instance: Instance) -> bool:
+    """Whether this is the same instance with independent items."""
+    return _has_single_choices(instance) and isinstance(instance.environment, Bernoulli)
+
+
+def _has_single_choices(instance: Instance) -> bool:
     problem = instance.problem
-    shape = isinstance(problem.actions, Explicit) and isinstance(instance.environment, Comonotone)
-    return shape and problem.actions.n_batches(problem.n_arms) == problem.n_arms - problem.k + 1
+    return isinstance(problem.actions, Explicit) and (
+        problem.actions.n_batches(problem.n_arms) == problem.n_arms - problem.k + 1
+    )
+
+
+LOWER = {"lower_bound": _is_lower_bound_instance, "lower_bound_independent": _is_independent_instance}
+"""The lower bounds that reports show, and on which instances."""

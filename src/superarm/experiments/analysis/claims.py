@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.arrays import Floats
-from superarm.experiments.analysis.bounds import bound_curve
+from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
 from superarm.experiments.analysis.statistics import (
     Estimate,
     estimate_growth,
@@ -168,7 +168,7 @@ def _judge_bound(study: "Study", claim: Claim) -> list[Judgement]:
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
-            limit = bound_curve(claim["bound"], study.instance(instance), record.rounds)
+            limit = bound_curve(claim["bound"], study.instance(instance), record.rounds, rebuild_policy(record))
             text = claim.get("text") or f"{policy} stays below {label}"
             if limit is None:
                 judgements.append(Judgement(text, instance, None, f"{label} does not apply here", None))

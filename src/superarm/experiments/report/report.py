@@ -13,6 +13,7 @@ from superarm.experiments.report.plots import plot_curves, plot_run_times, plot_
 from superarm.experiments.report.tables import format_number, format_p
 from superarm.experiments.store import write_text
 from superarm.simulation.plots import to_png
+from superarm.theory.theorems import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -78,6 +79,7 @@ def _context(study: "Study") -> dict[str, Any]:
         "sweeps": sections.draw_sweep_panels(study),
         "heat_maps": sections.draw_heat_maps(study),
         "bounds": sections.draw_bounds(study),
+        "assumptions": ASSUMPTIONS,
         "run_times": inline_svg(plot_run_times(study), "run-times", "Microseconds per round of each policy"),
         "spec": study.experiment.to_toml(),
         "command": f"superarm run {shlex.quote(str(Path(study.directory.name) / 'spec.toml'))}",

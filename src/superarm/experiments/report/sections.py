@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.describe import build, describe
 from superarm.errors import InvalidArgument
-from superarm.experiments.analysis.bounds import bound_curves
+from superarm.experiments.analysis.bounds import bound_curves, rebuild_policy
 from superarm.experiments.analysis.statistics import Estimate
 from superarm.experiments.report.figures import inline_svg
 from superarm.experiments.report.heat_maps import plot_coverage, plot_pulls
@@ -82,7 +82,9 @@ def draw_bounds(study: "Study") -> list[dict[str, Any]]:
     first = list(study.instances)[:MAX_MAPPED_INSTANCES]
     for n, instance in enumerate(label for label in first if label in study.started_instances):
         rounds = next(iter(study.records_for(instance).values())).rounds
-        found = bound_curves(study.instance(instance), rounds, study.experiment.target)
+        rebuilt = {label: rebuild_policy(one) for label, one in study.records_for(instance).items()}
+        policies = {label: policy for label, policy in rebuilt.items() if policy is not None}
+        found = bound_curves(study.instance(instance), rounds, study.experiment.target, policies)
         if found:
             figure = inline_svg(
                 plot_bounds(study, instance, found), f"bounds-{n}", f"Regret and its bounds on {instance}"

@@ -26,7 +26,7 @@ _OPTIONAL_KEYS = {
     "bound": (),
     "reported": (),
 }
-BOUNDS = {name: LABELS[name] for name in (*REPORTED, "lower_bound")}
+BOUNDS = {name: LABELS[name] for name in (*REPORTED, "lower_bound", "lower_bound_independent")}
 """The bounds that a claim can name and that the report shows, with their labels."""
 
 
