@@ -116,7 +116,6 @@ def test_only_cascades():
     assert len(KL_WIDTHS) == 2
 
 
-@pytest.mark.plain_only("a few hundred rounds, not worth compiling four compositions")
 @pytest.mark.parametrize("instance", [sa.instances.cascade(5, 2), conjunctive(3)], ids=["disjunctive", "conjunctive"])
 def test_regret_stays_below(instance):
     policies = {"BCUCB-T": sa.bcucb_t(), "KL-UCB": sa.cascade_kl_ucb()}

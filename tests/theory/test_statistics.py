@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm.theory import gaps, graves_lai
-from superarm.theory.theorems import evaluate, guarantee_of, theorems_for
+from superarm.theory.theorems import evaluate, theorems_for
 
 pytestmark = pytest.mark.compiled("too many rounds for plain Python")
 
@@ -40,27 +40,3 @@ def test_regret_between_the_bounds(seed):
     reachable = min(rate * np.log(HORIZON), 0.25 * known.smallest * HORIZON)
     assert bc[-1] >= 0.5 * reachable - 1e-6
     assert kl[-1] >= 0.5 * reachable - 1e-6
-
-
-@pytest.mark.plain_only("a few hundred rounds, not worth compiling three compositions")
-@pytest.mark.parametrize(
-    "policy",
-    [
-        sa.kl_ucb(oracle=sa.Failing(sa.Exhaustive(), beta=0.5)),
-        sa.bc_ucb(oracle=sa.Failing(sa.Greedy(), beta=0.7)),
-        sa.kl_ucb(),
-    ],
-    ids=["beta 1/2", "alpha and beta", "alpha"],
-)
-def test_regret_against_an_approximate_oracle(policy):
-    # regret is against alpha beta r_max, gaps against alpha r_max: a round in which the oracle fails costs at most that
-    rng = np.random.default_rng(3)
-    problem = sa.Problem(5, 2, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0])
-    environment = sa.Instance(problem, sa.environments.Bernoulli(rng.uniform(0.0, 0.3, (5, 2)) ** 2))
-    known = gaps(environment, alpha=guarantee_of(policy, problem).alpha)
-    found = sa.simulate(environment, {"it": policy}, 200, 2, target="approximation", progress=False)
-    names = theorems_for(policy, environment)
-    assert names
-    assert known.suboptimal.any()
-    for name in names:
-        assert (found.regret["it"].mean(axis=0) <= evaluate(name, environment, found.rounds, known).value).all()

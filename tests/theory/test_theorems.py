@@ -19,7 +19,6 @@ INSTANCE = sa.instances.lower_bound(6, 3)
         (sa.kl_ucb(rho=3, c=0), {"upper_bound_kl", "upper_bound_kl_gap_free", "upper_bound_local"}),
         (sa.kl_ucb(), {"upper_bound_kl_default", "upper_bound_kl_default_gap_free", "upper_bound_local_default"}),
         (sa.cucb(), {"upper_bound_wang_chen"}),
-        (sa.policies.screened(sa.cucb()), {"upper_bound_wang_chen"}),
         (sa.bc_ucb(rho=1.0), set()),
         (sa.kl_ucb(rho=2.0), set()),
         (sa.kl_moss(), set()),
@@ -74,3 +73,28 @@ def test_conjunctive_rewards_have_gaps_and_theorems():
     large = sa.Instance(problem, sa.environments.Bernoulli(np.full((60, 1), 0.5)))
     with pytest.raises(sa.InvalidArgument, match="more arms can lower"):
         sa.theory.gaps(large, alpha=1.0)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        sa.kl_ucb(oracle=sa.Failing(sa.Exhaustive(), beta=0.5)),
+        sa.bc_ucb(oracle=sa.Failing(sa.Greedy(), beta=0.7)),
+        sa.kl_ucb(),
+    ],
+    ids=["beta 1/2", "alpha and beta", "alpha"],
+)
+def test_regret_against_an_approximate_oracle(policy):
+    # regret is against alpha beta r_max, gaps against alpha r_max: a round in which the oracle fails costs at most that
+    rng = np.random.default_rng(3)
+    problem = sa.Problem(5, 2, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0])
+    environment = sa.Instance(problem, sa.environments.Bernoulli(rng.uniform(0.0, 0.3, (5, 2)) ** 2))
+    known = theorems.gaps_of(policy, environment)
+    found = sa.simulate(environment, {"it": policy}, 200, 2, target="approximation", progress=False)
+    names = theorems.theorems_for(policy, environment)
+    assert names
+    assert known.suboptimal.any()
+    for name in names:
+        assert (
+            found.regret["it"].mean(axis=0) <= theorems.evaluate(name, environment, found.rounds, known).value
+        ).all()

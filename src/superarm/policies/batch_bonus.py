@@ -114,16 +114,17 @@ def _change(problem: Problem, current: Round, mean: Floats, states: Floats, arm:
 
 @component
 class LeastPlayed(NamedTuple):
-    r"""A bonus for the arm of the batch that was played least: superarm's own, with a bound.
+    r"""A bonus for the arm of the batch that was played least: superarm's own, without a regret bound.
 
     .. math:: scale\,\sqrt{f(t) / \min_{j \in A} N_j}, \qquad f(t) = \log t + c\,k\,n\_items\log\log t,
               \qquad scale = 2\gamma_g\lVert w\rVert_2
 
     For independent arms and items and ``c=4``, on the event
-    :math:`\sum_{i, j \in A} N_j\,kl(\hat p_{ij}, p_{ij}) \le f(t)` of [CombesEtAl2015]_ it covers :math:`r(A; p)`, and
-    charging the least-played arm bounds regret by
-    :math:`32\gamma_g^2\lVert w\rVert_2^2\sum_j f(T)/\Delta_{j,\min}`: without log K, and with the norm of the weights
-    in place of their sum. ``fit`` sets ``scale``. An arm counts the pulls of its entry that was seen least.
+    :math:`\sum_{i, j \in A} N_j\,kl(\hat p_{ij}, p_{ij}) \le f(t)` of [CombesEtAl2015]_ for a *fixed* batch A it covers
+    :math:`r(A; p)`, with the norm of the weights in place of their sum. That is no regret bound: the batch that is
+    played is random, so that the event would be needed for all batches at once, and it is grown greedily, so that it
+    need not maximise value plus bonus. ``fit`` sets ``scale``. An arm counts the pulls of its entry that was seen
+    least.
     """
 
     c: float = 4.0
@@ -134,7 +135,7 @@ class LeastPlayed(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return "Its bound holds for independent arms and items only; with dependent ones its bonus is too small."
+        return "It assumes independent arms and items; with dependent ones its bonus is too small."
 
     def spare(self, problem: Problem) -> Floats:
         return np.full(1, np.inf)  # the fewest pulls of an arm in the batch

@@ -9,7 +9,6 @@ from superarm.errors import InvalidArgument
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import IndexPolicy, Policy
-from superarm.policies.fast.listed import Screened
 from superarm.policies.start import TryEveryArm
 from superarm.problem import Problem
 from superarm.simulation.instances import Instance
@@ -78,8 +77,6 @@ def theorems_on(instance: Instance) -> tuple[str, ...]:
 
 def _index_of(policy: Policy, triggered: bool) -> Index | None:
     """The index of a policy that plays as the theorems assume; None for any other policy."""
-    if isinstance(policy, Screened):
-        return policy.confidence
     if isinstance(policy, IndexPolicy) and (triggered or isinstance(policy.start, TryEveryArm)):
         return policy.confidence
     return None
