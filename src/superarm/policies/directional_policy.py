@@ -47,7 +47,8 @@ class DirectionalPolicy(NamedTuple):
 
     where m, v and h are the empirical mean of the sum, a bound of its empirical variance (``spread``) and one of its
     largest value, U is the bound of :mod:`superarm.indices.two_moments`, and c is computed at the empirical means.
-    Derived for superarm; what is proved is in ``docs/theory/directional.md``.
+    Derived for superarm from the index of [CappeEtAl2013]_ and greedy, [NemhauserWolseyFisher1978]_; what is proved is
+    in ``docs/theory/directional.md``.
 
     With one binary item, or equal items that always agree, this is the index policy itself. An arm with pulls of which
     an entry was not seen, or that the moments do not hold, has the smaller of this bound from the pulls they hold and

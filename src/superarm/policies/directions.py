@@ -1,7 +1,8 @@
 r"""The variance and the largest value of a weighted sum of an arm's items, for any weights, from its moments.
 
 The bounds hold for the sample itself, for all weights :math:`c \ge 0`, however these were chosen: they compare
-the sums :math:`\sum_i c_i X_{ij}` and :math:`\sum_i u_i X_{ij}` pull by pull.
+the sums :math:`\sum_i c_i X_{ij}` and :math:`\sum_i u_i X_{ij}` pull by pull. What the variance is for, and the
+proofs, are in ``docs/theory/directional.md``; covariances of items enter bounds as in [DegennePerchet2016]_.
 """
 
 from typing import NamedTuple, Protocol

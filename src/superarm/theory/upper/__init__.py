@@ -7,11 +7,13 @@ One function per theorem: ``upper_bound_…`` of an instance; most are also avai
 - ``bc_ucb.py``: BC-UCB with sharper constants.
 - ``kl_ucb.py``: KL-UCB at both levels, and with late feedback.
 - ``local.py``: KL-UCB with the slopes of the reward at the true parameters.
+- ``directional.py``: the directional policy, where its direction is known.
 - ``cascade.py``: lists that are read from the top.
 """
 
 from superarm.theory.upper.bc_ucb import sharp, sharp_gap_free, upper_bound_sharp, upper_bound_sharp_gap_free
 from superarm.theory.upper.cascade import upper_bound_cascade, upper_bound_cascade_kl
+from superarm.theory.upper.directional import upper_bound_directional
 from superarm.theory.upper.kl_ucb import (
     kl,
     kl_default,
@@ -52,6 +54,7 @@ __all__ = [
     "upper_bound",
     "upper_bound_cascade",
     "upper_bound_cascade_kl",
+    "upper_bound_directional",
     "upper_bound_gap_free",
     "upper_bound_kl",
     "upper_bound_kl_default",

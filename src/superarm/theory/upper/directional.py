@@ -1,0 +1,78 @@
+r"""The directional policy where its direction is known: batches of one arm, and linear rewards on a matroid.
+
+The proof is in ``docs/theory/directional.md``: a batch with gap :math:`\Delta` is played only if
+:math:`\Delta \le 2\sqrt2\,\Gamma\sqrt S + \tfrac73 b S`, :math:`S = \sum_{j \in A} 3\log t/N_j`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from superarm import arrays
+from superarm.errors import InvalidArgument
+from superarm.rewards.traits import linear_gain
+from superarm.simulation.instances import Instance
+from superarm.theory.bound import Bound, assemble
+from superarm.theory.gaps import Gaps, gaps
+from superarm.theory.upper.charges import charge_factors
+
+FAILED = 27.0
+"""The sum over t of the probability that a bound or width fails, per arm: at most 16 pi^2 / 6."""
+
+
+def upper_bound_directional(instance: Instance, deviations: Any, horizon: Any, known: Gaps | None = None) -> Bound:
+    r"""``directional_kl_ucb(rho=3, c=0)`` with batches of one arm, or with ``Linear`` rewards on a matroid.
+
+    .. math:: R(T) \le \sum_j\Bigl(\frac{24\sigma_j^2}{\Delta_j} + 14b\Bigr)\log T + \sum_j\Delta_j + 28L\Delta_{\max}
+
+    for batches of one arm, b the sum of the weights and :math:`\sigma_j` the standard deviation of
+    :math:`\sum_i w_i X_{ij}`, whatever the dependence between items; for linear rewards
+
+    .. math:: R(T) \le \sum_j\Bigl[\frac{24\Gamma^2F_K}{\Delta_{j,\min}} + 14b\Bigl(E_K + E'_K
+              \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T + 29L\Delta_{\max}
+
+    with :math:`\Gamma^2` the sum of the k largest :math:`\sigma_j^2`. ``gamma_g`` of the result is the term with
+    deviations, ``gamma_inf`` that with b. Theorems 1 and 2 of ``docs/theory/directional.md``, derived for superarm in
+    the setting of [MerlisMannor2019]_.
+
+    Parameters
+    ----------
+    instance
+        The instance; its law enters by its means and by ``deviations``.
+    deviations
+        The standard deviation of the weighted sum of the items of each arm, (n_arms,).
+    horizon
+        One or more horizons T.
+    known
+        The gaps, if they have been computed already.
+
+    Examples
+    --------
+    >>> import superarm as sa
+    >>> problem = sa.Problem(2, 16, sa.Coverage(), sa.Subsets(1))
+    >>> instance = sa.Instance(problem, sa.environments.Bernoulli([[0.5] * 16, [0.45] * 16]))
+    >>> [round(float(upper_bound_directional(instance, [sd, sd], 10**6).gamma_g)) for sd in (2.0, 8.0)]
+    [1658, 26526]
+    """
+    problem = instance.problem
+    known_direction = problem.k == 1 or (problem.reward.modular and problem.actions.matroid)
+    if not (linear_gain(problem.reward) and known_direction):
+        raise InvalidArgument(
+            "instance", "the direction is estimated", "take batches of one arm, or Linear on a matroid"
+        )
+    sd = arrays.floats(deviations, "deviations", low=0.0, high=float(problem.weights.sum()))
+    if sd.shape != (problem.n_arms,):
+        raise InvalidArgument("deviations", f"shape {sd.shape}", f"give one number per arm, shape ({problem.n_arms},)")
+    g = gaps(instance, alpha=1.0) if known is None else known
+    mask, k, b = g.suboptimal, problem.k, float(problem.weights.sum())
+    least, most = g.minimum[mask], g.maximum[mask]
+    largest = float(most.max(initial=0.0))
+    if k == 1:
+        main, slow = 24.0 * float(np.sum(sd[mask] ** 2 / least)), 14.0 * b * len(least)
+        constant = float(np.sum(least)) + (1.0 + FAILED) * problem.n_arms * largest
+    else:
+        factors, spread = charge_factors(k), float(np.sort(sd**2)[-k:].sum())
+        main = 24.0 * spread * factors.total * float(np.sum(1.0 / least))
+        slow = 14.0 * b * float(np.sum(factors.base + factors.ratio * np.log(most / least)))
+        constant = (2.0 + FAILED) * problem.n_arms * largest
+    return assemble("directional KL-UCB", horizon, main, slow, constant)
