@@ -88,16 +88,19 @@ def application(
 def _pages(service: Service) -> list[Route]:
     openapi = msgspec.json.encode(document(OPERATIONS))
 
-    def metrics(headers: Headers) -> tuple[int, bytes]:
-        permit(authenticate(service, headers), "read")
-        return 200, service.metrics.text()
+    def metrics(headers: Headers, client: str) -> tuple[int, bytes]:
+        who = authenticate(service, headers, client)
+        if "metrics" in who.scopes:
+            return 200, service.metrics.text()
+        permit(who, "read")
+        return 200, service.metrics.text(who.tenant)
 
     return [
-        Route("/health", Page(lambda _: health(service)), methods=["GET"]),
-        Route("/health/ready", Page(lambda _: health(service)), methods=["GET"]),
-        Route("/health/live", Page(lambda _: (200, b'{"status":"ok"}')), methods=["GET"]),
+        Route("/health", Page(lambda *_: health(service)), methods=["GET"]),
+        Route("/health/ready", Page(lambda *_: health(service)), methods=["GET"]),
+        Route("/health/live", Page(lambda *_: (200, b'{"status":"ok"}')), methods=["GET"]),
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
-        Route("/openapi.json", Page(lambda _: (200, openapi)), methods=["GET"]),
+        Route("/openapi.json", Page(lambda *_: (200, openapi)), methods=["GET"]),
     ]
 
 

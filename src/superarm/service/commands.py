@@ -156,7 +156,7 @@ def keys() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(["decide", "feedback", "read", "admin"]),
+    type=click.Choice(["decide", "feedback", "read", "admin", "metrics"]),
     default=("decide", "feedback", "read"),
     show_default=True,
     help="What it may do; may be given several times.",

@@ -94,6 +94,8 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log."""
     import uvicorn
 
+    from superarm.service.protocol import TimedProtocol
+
     if workers > 1 and "://" not in db:
         raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
     _check_address(db, host)
@@ -108,6 +110,7 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
             workers=workers,
             access_log=False,
             log_config=None,
+            http=TimedProtocol,
             timeout_graceful_shutdown=30,
         )
     except SystemExit as end:

@@ -17,7 +17,7 @@ from superarm.service.console.page import Health, PageData
 from superarm.service.console.view import View
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
-from superarm.service.http.endpoint import authenticate
+from superarm.service.http.endpoint import authenticate, client_of
 from superarm.service.http.service import Service
 from superarm.service.storage.base import StoreUnavailable
 
@@ -34,6 +34,7 @@ _SECURITY_HEADERS = [
     (b"referrer-policy", b"no-referrer"),
 ]
 MAX_TRIED_ARMS = 50
+MAX_LOGIN_BYTES = 4_096
 STREAM_SECONDS = 300.0
 
 
@@ -63,20 +64,21 @@ class Console:
 
         return Answer()
 
-    def _who(self, headers: dict[bytes, bytes]) -> Any:
+    def _who(self, headers: dict[bytes, bytes], scope: Any) -> Any:
         """The principal behind the cookie; the cookie is good for these routes alone, which change nothing."""
         cookie: SimpleCookie = SimpleCookie()
         try:
             cookie.load(headers.get(b"cookie", b"").decode("latin-1"))
         except CookieError:
             cookie.clear()
-        who = authenticate(self._service, headers, cookie[COOKIE].value if COOKIE in cookie else "")
+        key = cookie[COOKIE].value if COOKIE in cookie else ""
+        who = authenticate(self._service, headers, client_of(scope), key)
         permit(who, "read")
         return who
 
     async def _page(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
         try:
-            who = self._who(headers)
+            who = self._who(headers, scope)
             body = await self._render(who, scope["query_string"])
         except StoreUnavailable as error:
             return await _send(send, 503, page.document("superarm", tag("p", str(error))))
@@ -118,7 +120,7 @@ class Console:
     async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
         """Server-sent events: one whenever the log has grown, at most one per second."""
         try:
-            self._who(headers)
+            self._who(headers, scope)
         except RequestError as error:
             return await _send(send, error.status, error.message.encode(), b"text/plain; charset=utf-8")
         kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
@@ -142,10 +144,10 @@ class Console:
         return None
 
     async def _login(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        body = (await receive()).get("body", b"")[:4096]
-        key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
         try:
-            permit(authenticate(self._service, headers, key), "read")
+            body = await self._service.bodies.read(receive, headers, MAX_LOGIN_BYTES)
+            key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
+            permit(authenticate(self._service, headers, client_of(scope), key), "read")
         except RequestError as error:
             return await _send(send, error.status, page.login(error.message))
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold

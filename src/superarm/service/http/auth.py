@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
+import math
 import secrets
 import time
 from typing import NamedTuple
@@ -13,8 +14,13 @@ from superarm.service.storage.base import KeyRow, Store
 
 log = logging.getLogger("superarm.keys")
 
-SCOPES = ("decide", "feedback", "read", "admin")
+SCOPES = ("decide", "feedback", "read", "admin", "metrics")
 REREAD_SECONDS = 0.5
+FAILED_KEYS_PER_SECOND = 50.0
+"""How many requests with a wrong key, or none, are answered with 401 per second and address; more get 429."""
+
+MAX_BUCKETS = 10_000
+"""Above so many, buckets that were not used for two seconds are dropped."""
 
 
 class Principal(NamedTuple):
@@ -98,13 +104,17 @@ class Keyring:
 
 
 def permit(principal: Principal, scope: str) -> None:
-    """Refuse with 403 what the key's scopes do not allow; ``admin`` allows everything."""
+    """Refuse with 403 what the key's scopes do not allow; ``admin`` allows everything that concerns its tenant."""
     if scope not in principal.scopes and "admin" not in principal.scopes:
         raise RequestError(403, "forbidden", f"this key lacks the scope {scope!r}")
 
 
 class RateLimits:
-    """One token bucket per key: ``per_second`` requests on average, twice as many at once."""
+    """One token bucket per key: ``per_second`` requests on average, twice as many at once.
+
+    A request that counts several times is accepted if there is one token; it leaves a debt, and the next request is
+    accepted when the debt has been paid off.
+    """
 
     def __init__(self, per_second: float | None) -> None:
         self._rate = per_second
@@ -114,9 +124,21 @@ class RateLimits:
         """Take a token, or refuse with 429."""
         if self._rate is None:
             return
-        now = time.monotonic()
-        tokens, last = self._buckets.get(key, (2.0 * self._rate, now))
-        tokens = min(2.0 * self._rate, tokens + (now - last) * self._rate)
-        self._buckets[key] = (max(tokens - 1.0, 0.0) if tokens >= 1.0 else tokens, now)
+        tokens = self._tokens(key)
         if tokens < 1.0:
-            raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests per second", 1)
+            wait = math.ceil((1.0 - tokens) / self._rate)
+            raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests per second", wait)
+        self._buckets[key] = (tokens - 1.0, time.monotonic())
+
+    def charge(self, key: str, n: int) -> None:
+        """Take ``n`` more tokens for a request that was accepted, also if there are not as many."""
+        if self._rate is not None and n > 0:
+            self._buckets[key] = (self._tokens(key) - n, time.monotonic())
+
+    def _tokens(self, key: str) -> float:
+        assert self._rate is not None
+        now, most = time.monotonic(), 2.0 * self._rate
+        if key not in self._buckets and len(self._buckets) >= MAX_BUCKETS:
+            self._buckets = {name: bucket for name, bucket in self._buckets.items() if now - bucket[1] < 2.0}
+        tokens, last = self._buckets.get(key, (most, now))
+        return min(most, tokens + (now - last) * self._rate)

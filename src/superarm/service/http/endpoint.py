@@ -49,22 +49,28 @@ class Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         started = time.perf_counter()
-        reply = await reply_or_error(self._reply(scope, dict(scope["headers"]), receive))
+        tenant = ""
+        try:
+            headers = dict(scope["headers"])
+            who = authenticate(self._service, headers, client_of(scope))
+            tenant = who.tenant
+            reply = await self._reply(who, scope, headers, receive)
+        except Exception as error:
+            reply = error_reply(as_request_error(error))
         await send_reply(send, reply)
-        self._service.metrics.observe(self._operation, reply.status, time.perf_counter() - started)
+        self._service.metrics.observe(tenant, self._operation, reply.status, time.perf_counter() - started)
 
-    async def _reply(self, scope: Any, headers: Headers, receive: Any) -> Reply:
+    async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
-        who = authenticate(service, headers)
         permit(who, operation.scope)
-        body: Any = await read_body(receive, headers, service.limits.body_bytes)
+        body: Any = await service.bodies.read(receive, headers)
         if self._decoder is not None:
             require_json(headers)
             body = self._decoder.decode(body)
         elif self._raw:
             require_json(headers)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
-        call = Call(service.coordinator, who, scope["path_params"], query, body, service.limits.problems)
+        call = Call(service.coordinator, who, scope["path_params"], query, body, service.limits.problems, service.rates)
         status, answer = await operation.handler(call)
         if self._raw:
             return Reply(status, answer, b"application/x-ndjson")
@@ -74,21 +80,27 @@ class Endpoint:
 class Page:
     """Something to read that is not an operation: health, metrics, the OpenAPI document.
 
-    ``read`` takes the headers of the request and returns a status and a body.
+    ``read`` takes the headers of the request and the address of the client, and returns a status and a body.
     """
 
-    def __init__(self, read: Callable[[Headers], tuple[int, bytes]], media: bytes = b"application/json") -> None:
+    def __init__(self, read: Callable[[Headers, str], tuple[int, bytes]], media: bytes = b"application/json") -> None:
         self._read, self._media = read, media
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await send_reply(send, await reply_or_error(self._reply(dict(scope["headers"]))))
+        await send_reply(send, await reply_or_error(self._reply(dict(scope["headers"]), client_of(scope))))
 
-    async def _reply(self, headers: Headers) -> Reply:
-        status, body = self._read(headers)
+    async def _reply(self, headers: Headers, client: str) -> Reply:
+        status, body = self._read(headers, client)
         return Reply(status, body, self._media)
 
 
-def authenticate(service: Service, headers: Headers, key: str | None = None) -> Principal:
+def client_of(scope: Any) -> str:
+    """The address of the client, or of the proxy before it."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def authenticate(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
     """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start.
 
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
@@ -98,7 +110,12 @@ def authenticate(service: Service, headers: Headers, key: str | None = None) -> 
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
     service.require_started()
-    who = service.keyring.principal(key)
+    try:
+        who = service.keyring.principal(key)
+    except RequestError as error:
+        if error.status == 401:
+            service.failed_keys.take(client)
+        raise
     if not service.keyring.required:
         host = headers.get(b"host", b"localhost")
         if not _is_loopback(host):
@@ -122,25 +139,6 @@ def _is_loopback(host: bytes) -> bool:
     return name in LOOPBACK
 
 
-async def read_body(receive: Any, headers: Headers, limit: int) -> bytes:
-    """The body of a request; 413 if it is larger than ``limit`` bytes."""
-    announced = headers.get(b"content-length", b"0")
-    if not announced.isdigit() or int(announced) > limit:
-        raise RequestError(413, "too_large", f"the body is above {limit} bytes")
-    chunks, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise RequestError(400, "gone", "the client closed the connection")
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise RequestError(413, "too_large", f"the body is above {limit} bytes")
-        chunks.append(chunk)
-        more = message.get("more_body", False)
-    return b"".join(chunks) if len(chunks) > 1 else chunks[0]
-
-
 def require_json(headers: Headers) -> None:
     """Refuse with 415 a body that is not declared as JSON."""
     media = headers.get(b"content-type", b"")
@@ -156,10 +154,10 @@ async def reply_or_error(reply: Awaitable[Reply]) -> Reply:
     try:
         return await reply
     except Exception as error:
-        return error_reply(_as_request_error(error))
+        return error_reply(as_request_error(error))
 
 
-def _as_request_error(error: Exception) -> RequestError:
+def as_request_error(error: Exception) -> RequestError:
     """What the caller is told; only what nobody foresaw is logged with a traceback."""
     if isinstance(error, RequestError):
         return error
@@ -199,6 +197,8 @@ def error_reply(error: RequestError) -> Reply:
         headers.append((b"retry-after", str(error.retry_after).encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if error.status in (408, 413):
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
     body = msgspec.json.encode(ErrorReply(ErrorBody(error.code, error.message)))
     return Reply(error.status, body, headers=tuple(headers))
 

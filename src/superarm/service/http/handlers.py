@@ -11,7 +11,7 @@ from superarm.service import schemas
 from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http import views
-from superarm.service.http.auth import Principal
+from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
@@ -27,6 +27,7 @@ class Call(NamedTuple):
     query: dict[str, str]
     body: Any
     max_problems: int
+    rates: RateLimits
 
 
 Answer = tuple[int, Any]
@@ -113,6 +114,7 @@ async def post_decision(call: Call) -> Answer:
 
 async def post_decisions(call: Call) -> Answer:
     await call.coordinator.learner(call.who.tenant, call.path["name"])
+    call.rates.charge(call.who.key, len(call.body.decisions) - 1)
 
     async def one(body: schemas.AskBody) -> Any:
         try:
@@ -147,7 +149,7 @@ async def post_bulk(call: Call) -> Answer:
     lines = [line for line in call.body.split(b"\n") if line.strip()]
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
-
+    call.rates.charge(call.who.key, len(lines) - 1)
     bodies = [_decode_line(line) for line in lines]
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))

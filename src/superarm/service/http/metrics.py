@@ -22,18 +22,16 @@ _BOUNDS = (*(str(bound) for bound in _BUCKETS), "+Inf")
 
 
 class Metrics:
-    """Counts requests, and reads the queue and the pending decisions from the coordinator."""
+    """Counts requests by tenant, and reads the queue and the pending decisions from the coordinator."""
 
     def __init__(self, coordinator: Any) -> None:
         self._coordinator = coordinator
-        self._requests: dict[tuple[str, str, int], int] = {}
-        self._seconds: dict[tuple[str, str], list[float]] = {}
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
+        self._requests: dict[tuple[str, str, str, int], int] = {}
+        self._seconds: dict[tuple[str, str, str], list[float]] = {}
 
-    def observe(self, operation: Any, status: int, seconds: float) -> None:
-        """Count one request."""
-        labels = operation.method, operation.path
+    def observe(self, tenant: str, operation: Any, status: int, seconds: float) -> None:
+        """Count one request; the tenant is "" if the request had no valid key."""
+        labels = tenant, operation.method, operation.path
         key = (*labels, status)
         self._requests[key] = self._requests.get(key, 0) + 1
         times = self._seconds.get(labels)
@@ -42,31 +40,58 @@ class Metrics:
         times[bisect_left(_BUCKETS, seconds)] += 1.0
         times[-1] += seconds
 
-    def collect(self) -> Iterator[Metric]:
-        """All metrics, as Prometheus metric families."""
+    def text(self, tenant: str | None = None) -> bytes:
+        """All metrics in Prometheus' text format, or only what concerns one tenant."""
+        registry = CollectorRegistry()
+        registry.register(_View(self, tenant))
+        return generate_latest(registry)
+
+    def requests(self, tenant: str | None) -> Iterator[Metric]:
+        """How many requests were answered, and how fast."""
         labels = ["method", "path"]
+        counts: dict[tuple[str, str, int], int] = {}
+        times: dict[tuple[str, str], list[float]] = {}
+        for (owner, *key, status), n in list(self._requests.items()):
+            if tenant in (None, owner):
+                counts[key[0], key[1], status] = counts.get((key[0], key[1], status), 0) + n
+        for (owner, method, path), parts in list(self._seconds.items()):
+            if tenant in (None, owner):
+                before = times.get((method, path), [0.0] * len(parts))
+                times[method, path] = [a + b for a, b in zip(before, parts, strict=True)]
         requests = CounterMetricFamily("superarm_requests", "Requests answered", labels=[*labels, "status"])
-        for (method, path, status), n in list(self._requests.items()):
+        for (method, path, status), n in counts.items():
             requests.add_metric([method, path, str(status)], n)
         yield requests
         seconds = HistogramMetricFamily("superarm_request_seconds", "Time to answer", labels=labels)
-        for (method, path), times in list(self._seconds.items()):
-            below = [sum(times[: n + 1]) for n in range(len(_BOUNDS))]
-            seconds.add_metric([method, path], list(zip(_BOUNDS, below, strict=True)), times[-1])
+        for (method, path), parts in times.items():
+            below = [sum(parts[: n + 1]) for n in range(len(_BOUNDS))]
+            seconds.add_metric([method, path], list(zip(_BOUNDS, below, strict=True)), parts[-1])
         yield seconds
+
+    def state(self, tenant: str | None) -> Iterator[Metric]:
+        """The worker's name, pending decisions and, for the whole process, its queue and its memory."""
         coordinator = self._coordinator
-        now = (
-            (coordinator.writer.depth, len(coordinator.ledger.pending), len(coordinator.ledger.closed))
-            if coordinator.ready
-            else (0, 0, 0)
-        )
         worker = InfoMetricFamily("superarm_worker", "Whose numbers these are: every worker counts its own")
         worker.add_metric([], {"worker": coordinator.store.worker})
         yield worker
-        yield GaugeMetricFamily("superarm_queue_events", "Events that wait for a commit", now[0])
-        yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", now[1])
-        yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", now[2])
+        ready = coordinator.ready
+        pending = sum(n for key, n in coordinator.ledger.n_pending.items() if tenant in (None, key[0])) if ready else 0
+        yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", pending)
+        if tenant is None:
+            queue, closed = (coordinator.writer.depth, len(coordinator.ledger.closed)) if ready else (0, 0)
+            ok = coordinator.condition.status == "ok"
+            yield GaugeMetricFamily("superarm_ready", "1 while decisions can be made and written", float(ok))
+            yield GaugeMetricFamily("superarm_queue_events", "Events that wait for a commit", queue)
+            yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", closed)
 
-    def text(self) -> bytes:
-        """All metrics, in Prometheus' text format."""
-        return generate_latest(self._registry)
+
+class _View:
+    """A collector for Prometheus: all metrics, or those of one tenant."""
+
+    def __init__(self, metrics: Metrics, tenant: str | None) -> None:
+        self._metrics, self._tenant = metrics, tenant
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them, as metric families."""
+        yield from self._metrics.requests(self._tenant)
+        yield from self._metrics.state(self._tenant)

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from superarm.service.errors import overloaded
-from superarm.service.http.auth import Keyring, RateLimits
+from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
+from superarm.service.http.bodies import Bodies
 from superarm.service.http.metrics import Metrics
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
@@ -51,6 +52,8 @@ class Service:
         self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every)
         self.keyring = Keyring(store)
         self.rates = RateLimits(limits.per_second)
+        self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
+        self.bodies = Bodies(limits.body_bytes)
         self.metrics = Metrics(self.coordinator)
         self.stopping = False
         self.failure = ""

@@ -7,7 +7,7 @@ import msgspec
 from starlette.routing import Route
 
 from superarm.service.http.auth import permit
-from superarm.service.http.endpoint import Reply, authenticate, read_body, reply_or_error, require_json, send_reply
+from superarm.service.http.endpoint import Reply, authenticate, client_of, reply_or_error, require_json, send_reply
 from superarm.service.http.service import Service
 from superarm.service.personalizer import api as azure
 
@@ -29,10 +29,10 @@ class PersonalizerEndpoint:
 
     async def _reply(self, scope: Any, headers: dict[bytes, bytes], receive: Any) -> Reply:
         key = headers.get(b"ocp-apim-subscription-key", b"").decode("latin-1")
-        who = authenticate(self._service, headers, key)
+        who = authenticate(self._service, headers, client_of(scope), key)
         permit(who, self._scope)
         limits = self._service.limits
-        data = await read_body(receive, headers, limits.body_bytes)
+        data = await self._service.bodies.read(receive, headers)
         caller = azure.Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
         words = [scope["path_params"]["event"]] if "event" in scope["path_params"] else []
         if self._decoder is not None:

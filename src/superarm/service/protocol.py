@@ -1,0 +1,50 @@
+"""Uvicorn's HTTP protocol with a limit on the time that the headers of a request may take.
+
+Uvicorn closes a connection that is idle after a response. It waits without end for the first byte of a connection, and
+for the rest of headers that have begun.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+HEADER_SECONDS = 10.0
+
+
+class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._start()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._awaits_headers():
+            self._stop()
+        elif self._timer is None:
+            self._start()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(error)
+
+    def _awaits_headers(self) -> bool:
+        """Whether no request is being answered: its headers are complete when its cycle begins."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _start(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(HEADER_SECONDS, self._expire)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self._awaits_headers() and not self.transport.is_closing():
+            self.transport.close()

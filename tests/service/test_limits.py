@@ -1,0 +1,224 @@
+"""Rates, slow and unfinished requests, and what a tenant's key may see of the process."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from superarm.service import protocol
+from superarm.service.application import application
+from superarm.service.errors import RequestError
+from superarm.service.http import auth, bodies
+from superarm.service.http.auth import RateLimits, make_key
+from superarm.service.http.bodies import Bodies
+from superarm.service.http.service import ServiceLimits
+from tests.action_sets import plain
+
+from .inprocess import serving
+from .memory_store import MemoryStore
+
+pytestmark = plain
+
+SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
+
+
+class Keyed(MemoryStore):
+    """A store with keys."""
+
+    def __init__(self, *tenants: tuple[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        made = [make_key(tenant, scopes) for tenant, scopes in tenants]
+        self.headers = [{"authorization": f"Bearer {key}"} for key, _ in made]
+        self.rows = [row for _, row in made]
+
+    def key_rows(self) -> list:
+        return self.rows
+
+
+@pytest.fixture
+def clock(monkeypatch) -> SimpleNamespace:
+    """A clock that stands still until it is moved."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(auth, "time", SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now))
+    return clock
+
+
+def test_wrong_keys_are_limited_by_address_and_right_ones_go_on(clock):
+    store = Keyed(("shop", ("read",)))
+
+    async def live() -> None:
+        async with serving(application(store)) as http:
+            wrong = {"authorization": "Bearer sa_x_y"}
+            codes = [(await http.get("/v1/problems", headers=wrong)).status_code for _ in range(101)]
+            assert codes == [401] * 100 + [429]
+            assert (await http.get("/", headers={"cookie": "superarm_key=sa_x_y"})).status_code == 429
+            assert (await http.get("/v1/problems", headers=store.headers[0])).status_code == 200
+            clock.now += 1.0
+            assert (await http.get("/v1/problems", headers=wrong)).status_code == 401
+
+    asyncio.run(live())
+
+
+def test_buckets_of_those_who_stay_away_are_dropped(clock, monkeypatch):
+    monkeypatch.setattr(auth, "MAX_BUCKETS", 10)
+    rates = RateLimits(1.0)
+    for n in range(50):
+        rates.take(f"address {n}")
+        clock.now += 1.0
+    assert len(rates._buckets) <= 12
+
+
+def test_a_bulk_of_n_counts_n(clock):
+    lines = b'{"decision": "x", "feedback": []}\n' * 25
+
+    async def live() -> None:
+        async with serving(application(MemoryStore(), ServiceLimits(per_second=10.0))) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            many = await http.post("/v1/problems/p/decisions/bulk", json={"decisions": [{}] * 98})
+            assert many.status_code == 200  # 20 tokens, less 1, less 98: a debt of 79
+            refused = await http.get("/v1/problems")
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "8")
+            clock.now += 7.9
+            assert (await http.get("/v1/problems")).status_code == 429
+            clock.now += 0.2
+            told = await http.post("/v1/feedback/bulk", content=lines, headers={"content-type": "application/x-ndjson"})
+            assert told.status_code == 200
+            clock.now += 2.0
+            assert (await http.get("/v1/problems")).status_code == 429
+            clock.now += 0.5
+            assert (await http.get("/v1/problems")).status_code == 200
+
+    asyncio.run(live())
+
+
+def chunks(*parts: bytes, complete: bool = True):
+    """A receive that gives these parts, and then nothing more."""
+    rest = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    rest[-1]["more_body"] = not complete
+
+    async def receive():
+        return rest.pop(0) if rest else await asyncio.Event().wait()
+
+    return receive
+
+
+async def sent(app, receive, path: str, **headers: str) -> list[dict]:
+    """What the application sends for a request whose body comes in parts."""
+    answers = []
+
+    async def send(message) -> None:
+        answers.append(message)
+
+    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": given, "query_string": b"", "client": ("c", 1)}
+    await app(scope, receive, send)
+    return answers
+
+
+def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatch):
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+
+    async def live() -> None:
+        app = application(MemoryStore())
+        async with serving(app):
+            start, _ = await sent(app, chunks(b'{"id":', complete=False), "/v1/problems/p/decisions")
+            assert start["status"] == 408
+            assert (b"connection", b"close") in start["headers"]
+            assert app.service.bodies.unfinished_bytes == 0
+
+    asyncio.run(live())
+
+
+def test_unfinished_bodies_share_bounded_memory():
+    async def live() -> None:
+        reader = Bodies(1000)
+        waiting = [asyncio.create_task(reader.read(chunks(b"x" * 900, complete=False), {})) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        held = [task for task in waiting if not task.done()]
+        refused = [task.exception() for task in waiting if task.done()]
+        assert (len(held), reader.unfinished_bytes) == (8, 7200)
+        assert all(isinstance(error, RequestError) and error.status == 503 for error in refused)
+        assert await reader.read(chunks(b"small"), {}) == b"small"
+        for task in held:
+            task.cancel()
+        await asyncio.gather(*held, return_exceptions=True)
+        assert reader.unfinished_bytes == 0
+        with pytest.raises(RequestError, match="above 1000 bytes"):
+            await reader.read(chunks(b"x" * 600, b"x" * 600), {})
+
+    asyncio.run(live())
+
+
+def test_a_key_may_come_in_parts_and_no_longer_than_it_can_be():
+    store = Keyed(("shop", ("read",)))
+    key = store.headers[0]["authorization"].removeprefix("Bearer ").encode()
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app):
+            start, _ = await sent(app, chunks(b"key=" + key[:9], key[9:]), "/login")
+            assert start["status"] == 303
+            start, _ = await sent(app, chunks(b"key=" + b"x" * 5000), "/login")
+            assert start["status"] == 413
+
+    asyncio.run(live())
+
+
+def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
+    scopes = ("read", "decide", "feedback", "admin")
+    store = Keyed(("one", scopes), ("two", scopes), ("ops", ("metrics",)))
+
+    async def live() -> None:
+        async with serving(application(store)) as http:
+            one, two, operator = store.headers
+            for tenant, n in ((one, 2), (two, 5)):
+                assert (await http.put("/v1/problems/p", json=SPEC, headers=tenant)).status_code == 201
+                for _ in range(n):
+                    assert (await http.post("/v1/problems/p/decisions", json={}, headers=tenant)).status_code == 201
+            await http.get("/v1/problems", headers={"authorization": "Bearer nobody"})
+            asked = 'superarm_requests_total{method="POST",path="/v1/problems/{name}/decisions",status="201"} '
+            texts = [(await http.get("/metrics", headers=tenant)).text for tenant in (one, two, operator)]
+            for text, n in zip(texts, (2.0, 5.0, 7.0), strict=True):
+                assert asked + str(n) in text
+                assert f"superarm_open_decisions {n}" in text
+            assert ["superarm_queue_events" in text for text in texts] == [False, False, True]
+            assert ['status="401"' in text for text in texts] == [False, False, True]
+            assert (await http.get("/v1/problems", headers=operator)).status_code == 403
+
+    asyncio.run(live())
+
+
+async def _ok(scope, receive, send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        (b"", 0),
+        (b"GET / HTTP/1.1\r\nhost: x", 0),
+        (b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", 1),
+        (b"GET / HTTP/1.1\r\nhost: x\r\n\r\nGET / HT", 1),
+    ],
+)
+def test_a_connection_without_complete_headers_is_closed(monkeypatch, sent, answers):
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.1)
+
+    async def live() -> bytes:
+        config = Config(_ok, timeout_keep_alive=1, log_config=None)
+        config.load()
+        loop, state = asyncio.get_running_loop(), ServerState()
+        make = lambda: protocol.TimedProtocol(config=config, server_state=state, app_state={})  # noqa: E731
+        server = await loop.create_server(make, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(sent)
+        received = await asyncio.wait_for(reader.read(), 20.0)  # until the server closes
+        writer.close()
+        server.close()
+        return received
+
+    assert asyncio.run(live()).count(b"200 OK") == answers
