@@ -67,5 +67,8 @@ class MemoryStore:
     def put_key(self, row) -> None:
         raise NotImplementedError
 
+    def lost_tail(self) -> str:
+        return ""
+
     def close(self) -> None:
         pass

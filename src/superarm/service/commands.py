@@ -75,12 +75,20 @@ def serve(db: str, host: str, port: int, workers: int, compat: str | None, **lim
     is_flag=True,
     help="Rebuild snapshots that disagree with the log, which itself is never changed; no service may run.",
 )
-def verify(db: str, repair: bool) -> None:
-    """Check the log, and that the counters follow from it, bit for bit."""
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
+)
+def verify(db: str, repair: bool, accept_loss: bool) -> None:
+    """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
     from superarm.service.storage.verify import repair as rebuild
     from superarm.service.storage.verify import verify as check
 
     with _open_for_reading(db) as store:
+        if accept_loss and (lost := store.lost_tail()):
+            store.accept_loss()
+            click.echo(f"accepted: {lost}")
         if repair:
             done = rebuild(store)
             if done.deleted:

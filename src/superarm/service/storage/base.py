@@ -132,6 +132,14 @@ class Store(Protocol):
         """The database's own integrity check: ``"ok"``, or what is wrong."""
         ...
 
+    def lost_tail(self) -> str:
+        """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""
+        ...
+
+    def accept_loss(self) -> None:
+        """Take the log as complete, although its end is missing."""
+        ...
+
     def backup(self, target: Path) -> None:
         """Write a consistent copy of the log to a file, while the service runs."""
         ...

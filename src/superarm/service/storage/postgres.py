@@ -112,6 +112,7 @@ class Postgres:
         self._writer: Any = None
         self._connecting = threading.Lock()  # several threads read
         self._seq = 0
+        self._lost = ""
         if not wait:
             self.open()
 
@@ -147,8 +148,13 @@ class Postgres:
         if self._writer is None:
             self.open()
         if self._writer.closed:
+            before = (self.worker, self._seq)
             self._writer = self._claim() if self._slot else _connect(self._url)
             self._seq = self.last() if self._slot else 0
+            if self.worker == before[0] and self._seq < before[1]:
+                self._lost = f"{self.worker} has {self._seq} events, but {before[1]} were committed: restore a backup"
+        if self._lost:
+            raise StoreUnavailable(f"the end of the log is missing: {self._lost}")
         return self._writer
 
     def _read_connection(self) -> Any:
@@ -252,6 +258,12 @@ class Postgres:
 
     def check(self) -> str:
         return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
+
+    def lost_tail(self) -> str:
+        return ""  # PostgreSQL's own log is archived; a worker notices if the database has gone back while it runs
+
+    def accept_loss(self) -> None:
+        raise SuperarmError("--accept-loss: for SQLite only; PostgreSQL keeps no high-water mark")
 
     def backup(self, target: Path) -> None:
         raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")

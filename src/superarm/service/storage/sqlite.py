@@ -22,6 +22,7 @@ from superarm.service.storage.base import (
     StoreUnavailable,
     decode_line,
 )
+from superarm.service.storage.mark import HighWaterMark
 
 MAX_SNAPSHOTS = 2
 
@@ -65,10 +66,15 @@ class Sqlite:
 
     def __init__(self, path: Path, *, lock: bool = True) -> None:
         self.path = path
+        real = path.resolve()
+        self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
+        existed = path.exists() and path.stat().st_size > 0
         self._locks = _lock(path) if lock else []
         self._connections: list[sqlite3.Connection] = []
         try:
             self._open()
+            if lock and existed and (lost := self.lost_tail()):
+                raise DamagedLog(f"{path}: {lost}; restore a backup, or accept the loss: superarm verify --accept-loss")
         except BaseException:
             self.close()
             raise
@@ -94,8 +100,10 @@ class Sqlite:
     def commit(self, lines: list[LogLine]) -> list[int]:
         rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
         written = self._writer.execute(_INSERT, (msgspec.json.encode(rows).decode(),))
-        first = (written.lastrowid or 0) - written.rowcount + 1
+        last = written.lastrowid or 0
+        first = last - written.rowcount + 1
         if written.rowcount == len(lines):
+            self._mark.advance(last, rows[-1][4])
             return list(range(first, first + len(lines)))
         return self._numbers_of(lines, first, written.rowcount)
 
@@ -166,6 +174,20 @@ class Sqlite:
         except sqlite3.DatabaseError as error:
             return str(error)
 
+    def lost_tail(self) -> str:
+        mark = self._mark.read()  # before the log: it is never ahead of it
+        if mark is None:
+            return ""
+        row = self._reader.execute("SELECT crc FROM events WHERE seq = ?", (mark.position,)).fetchone()
+        if row is None and mark.position:
+            return f"the end of the log is missing: it has {self.last()} events, but {mark.position} were committed"
+        return "" if row is None or row[0] == mark.crc else f"event {mark.position} is not the one that was committed"
+
+    def accept_loss(self) -> None:
+        self.keep_out_others()
+        row = self._reader.execute("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1").fetchone()
+        self._mark.replace(*(row or (0, 0)))
+
     def backup(self, target: Path) -> None:
         """A consistent copy, while the service runs."""
         with sqlite3.connect(target) as copy:
@@ -173,6 +195,7 @@ class Sqlite:
         copy.close()
 
     def close(self) -> None:
+        self._mark.write()
         for connection in reversed(self._connections):
             connection.close()
         for handle in self._locks:

@@ -32,6 +32,8 @@ def verify(store: Store) -> VerifyReport:
 
 def _verify(store: Store) -> VerifyReport:
     faults = []
+    if lost := store.lost_tail():
+        faults.append(lost)
     if (found := store.check()) != "ok":
         faults.append(f"the database is damaged: {found}")
     whole, n_events = _fold_log(store, None)

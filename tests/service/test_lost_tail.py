@@ -1,0 +1,117 @@
+"""A log whose end was lost is noticed at the start and by verify."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from superarm.service.storage import mark
+from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.sqlite import DamagedLog, Sqlite
+from superarm.service.storage.verify import verify
+from tests.action_sets import plain
+
+from .database import fresh
+from .running import invoke
+from .test_outage import terminate
+from .test_sqlite import asked, crashed, filled
+
+pytestmark = plain
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch) -> Path:
+    """A log of 16 events as a crash leaves it, with its write-ahead log and its mark."""
+    monkeypatch.setattr(mark, "MARK_SECONDS", 0.0)
+    store = filled(tmp_path / "live.db", 16)
+    target = crashed(store, tmp_path / "crashed.db")
+    shutil.copy(tmp_path / "live.db.mark", tmp_path / "crashed.db.mark")
+    store.close()
+    return target
+
+
+def keep_all(path: Path) -> None:
+    pass
+
+
+def cut_wal(path: Path) -> None:
+    wal = path.with_name(f"{path.name}-wal")
+    wal.write_bytes(wal.read_bytes()[: wal.stat().st_size * 9 // 10])
+
+
+def remove_wal(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+def delete_rows(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM events WHERE seq > 9")
+    connection.close()
+
+
+def change_last(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE events SET crc = crc + 1 WHERE seq = 16")
+    connection.close()
+
+
+@pytest.mark.parametrize("lose", [cut_wal, remove_wal, delete_rows, change_last])
+def test_a_lost_end_is_noticed_at_the_start(log, lose):
+    lose(log)
+    with pytest.raises(DamagedLog, match=r"16.*accept the loss"):
+        Sqlite(log)
+
+
+def test_a_whole_log_and_a_new_one_are_served(log):
+    Sqlite(log).close()
+    for name in (log, *log.parent.glob(f"{log.name}-*")):
+        name.unlink()
+    Sqlite(log).close()  # the mark of an earlier file says nothing about a new one
+
+
+def test_verify_reports_a_lost_end_and_the_loss_can_be_accepted(log):
+    delete_rows(log)
+    seen = invoke("verify", "--db", str(log))
+    assert seen.exit_code == 1
+    assert "it has 9 events, but 16 were committed" in seen.output
+    accepted = invoke("verify", "--db", str(log), "--accept-loss")
+    assert (accepted.exit_code, "accepted" in accepted.output) == (0, True), accepted.output
+    store = Sqlite(log)
+    assert store.commit([asked(99)]) == [10]
+    assert verify(store).faults == []
+    store.close()
+
+
+def test_the_mark_is_written_at_a_bounded_rate_and_at_the_end(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(mark.time, "monotonic", lambda: now[0])
+    store = filled(tmp_path / "log.db", 6)
+    line = mark.HighWaterMark(tmp_path / "log.db.mark")
+    assert line.read().position == 1  # the first commit
+    now[0] += 0.9
+    store.commit([asked(50)])
+    assert line.read().position == 1
+    now[0] += 0.2
+    store.commit([asked(51)])
+    assert line.read().position == 8
+    store.commit([asked(52)])
+    store.close()
+    assert line.read().position == 9
+
+
+def test_a_worker_notices_that_the_database_has_gone_back(postgres):
+    """As a standby does that takes over without the last commits."""
+    url = fresh(postgres, "gone-back")
+    store = Postgres(url)
+    store.commit([asked(n) for n in range(5)])
+    other = Postgres(url, slot=False)
+    other._writer.execute("DELETE FROM superarm_events WHERE seq > 3")
+    other.close()
+    terminate(url, store)
+    for _ in range(3):
+        with pytest.raises(Exception, match=r"cannot be reached|w0 has 3 events, but 5 were committed"):
+            store.commit([asked(7)])
+    with pytest.raises(Exception, match="w0 has 3 events, but 5 were committed"):
+        store.probe()
+    store.close()
