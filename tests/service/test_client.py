@@ -1,4 +1,6 @@
 import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -63,6 +65,91 @@ def test_triggered_arms_of_a_sparse_problem(served):
     remote.add_arms(["d"], support={"d": ["x"]})
     assert "d" in remote.ask().arms
     service.close()
+
+
+def test_what_may_still_come_stays_pending(served):
+    service = sa.connect(served.url)
+    agent = service.create("pending", ["a", "b"], ["x", "y"], 2, settings={"window_s": None})
+    decision = agent.ask()
+    assert agent.tell(decision, [[1.0, None], [None, None]]) is True
+    assert agent.decision(decision.id).state == "open"
+    assert agent.tell(decision, [[1.0, None], [None, None]]) is False
+    assert agent.tell(decision, [[0.25, 0.75]], arms=decision.arms[1:], complete=False) is True
+    assert agent.decision(decision.id).state == "open"
+    assert agent.tell(decision, [[None, 0.5], [None, None]], [[True, True], [True, True]]) is True
+    assert agent.decision(decision.id).state == "complete"
+    rows = {row["arm"]: row for row in agent.statistics()}
+    assert [rows[arm]["mean"] for arm in decision.arms] == [[1.0, 0.5], [0.25, 0.75]]
+    with pytest.raises(sa.InvalidArgument):
+        agent.tell(agent.ask(), [[1.0, float("nan")], [0.0, 0.0]])
+    service.close()
+
+
+def test_propensities_slots_and_the_policys_slate_are_kept(served):
+    service = sa.connect(served.url)
+    remote = service.create("kept", ["a", "b", "c"], ["x"], 2, settings={"explore": 0.5, "mode": "apprentice"})
+    shown = remote.ask(baseline=["c", "a"], slots=[{"id": "top"}, {"id": "side"}])
+    assert (shown.arms, shown.slots, shown.propensities) == (("c", "a"), ("top", "side"), None)
+    assert len(shown.policy_arms) == 2
+    remote.change_settings(mode="online")
+    chosen = remote.ask()
+    assert len(chosen.propensities) == 2
+    assert all(0.0 < chance <= 1.0 for chance in chosen.propensities)
+    service.close()
+
+
+def test_the_agents_other_methods(served):
+    service = sa.connect(served.url)
+    remote = service.create("methods", ["a", "b", "c"], ["x", "y"], 1, settings={"window_s": None})
+    remote.add_items(["z"], [2.0])
+    remote.retire_items(["y"])
+    assert (remote.items, remote.arms) == (("x", "y", "z"), ("a", "b", "c"))
+    decision = remote.ask()
+    remote.tell(decision, [[1.0, 0.5, 0.25]])
+    mean, _ = remote.estimates()
+    assert mean.reshape(3, 3)[decision.action[0]].tolist() == [1.0, 0.5, 0.25]
+    remote.untell(decision)
+    assert not remote.estimates()[0].any()
+    assert remote.statistics()[decision.action[0]]["pulls"] == 0
+    played = remote.ask()
+    remote.cancel(played)
+    assert remote.decision(played.id).state == "unshown"
+    assert sum(row["pending"] for row in remote.statistics()) == 0
+    assert remote.change_policy("bc_ucb", rho=1.0) == 2
+    assert (remote.policy["name"], remote.policy["parameters"], remote.t) == ("bc_ucb", {"rho": 1.0}, 2)
+    service.close()
+
+
+def test_async_calls_run_at_the_same_time():
+    """Every call waits until all of them have arrived: one after the other they would never be answered."""
+    together = threading.Barrier(5, timeout=30.0)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            together.wait()
+            body = b'{"arms": [], "total": 0}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    service = sa.connect(f"http://127.0.0.1:{server.server_port}", retries=0)
+
+    async def run() -> list:
+        remote = service.async_problem("p")
+        return await asyncio.gather(*(remote.statistics() for _ in range(5)))
+
+    assert asyncio.run(run()) == [[]] * 5
+    service.close()
+    server.shutdown()
+    server.server_close()
 
 
 def test_async(served, agent):

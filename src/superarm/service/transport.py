@@ -1,4 +1,4 @@
-"""JSON over HTTP with the standard library: one connection, with retries, as all calls are idempotent."""
+"""JSON over HTTP with the standard library: a few connections, with retries, as all calls are idempotent."""
 
 import http.client
 import random
@@ -15,6 +15,8 @@ from superarm.errors import InvalidArgument, SuperarmError
 
 RETRIED_STATUSES = (429, 502, 503, 504)
 MAX_WAIT_SECONDS = 10.0
+MAX_CONNECTIONS = 32
+"""How many calls are made at the same time at most; further ones wait."""
 
 
 class ServiceError(SuperarmError):
@@ -26,7 +28,10 @@ class ServiceError(SuperarmError):
 
 
 class Transport:
-    """Calls to one service. Every call is idempotent, so one without an answer is made again, ``retries`` times."""
+    """Calls to one service, from any number of threads: each takes a connection that is idle, or makes a new one.
+
+    Every call is idempotent, so one without an answer is made again, ``retries`` times.
+    """
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
         parts = urlsplit(url)
@@ -36,8 +41,8 @@ class Transport:
         self._headers = {"content-type": "application/json"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
-        self._lock = threading.Lock()
-        self._connection: http.client.HTTPConnection | None = None
+        self._idle: list[http.client.HTTPConnection] = []
+        self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The answer, decoded; ``ServiceError`` for a refusal."""
@@ -52,36 +57,36 @@ class Transport:
         raise _error(status, answer)
 
     def _try(self, method: str, path: str, data: bytes) -> tuple[int, float, bytes]:
-        with self._lock:
+        with self._places:
+            connection: http.client.HTTPConnection | None = None
             try:
-                connection = self._connection or self._connect()
+                connection = self._idle.pop() if self._idle else self._connect()
                 connection.request(method, self._parts.path.rstrip("/") + path, data, self._headers)
                 response = connection.getresponse()
-                return response.status, float(response.headers.get("retry-after") or 0), response.read()
+                answer = response.status, float(response.headers.get("retry-after") or 0), response.read()
             except (OSError, http.client.HTTPException) as error:
-                self._drop()
+                if connection is not None:
+                    connection.close()
                 return 0, 0.0, str(error).encode()
+            self._idle.append(connection)
+            return answer
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._parts.hostname), self._parts.port
+        connection: http.client.HTTPConnection
         if self._parts.scheme == "https":
             context = ssl.create_default_context()
-            self._connection = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+            connection = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
         else:
-            self._connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
-        self._connection.connect()
-        self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return self._connection
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+            connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def close(self) -> None:
-        """Close the connection."""
-        with self._lock:
-            self._drop()
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 def _error(status: int, answer: bytes) -> ServiceError:

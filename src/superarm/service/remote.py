@@ -1,0 +1,213 @@
+"""A problem of a running service, with the methods of ``Agent``."""
+
+import itertools
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from superarm.agent import Decision
+from superarm.arrays import Floats, floats
+from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.service.transport import ServiceError, Transport
+
+
+@dataclass(frozen=True)
+class RemoteDecision(Decision):
+    """A decision of the service, with what it says beyond the slate.
+
+    ``propensities`` are the chances of the arms, slot by slot; None where the policy itself is random. ``slots`` are
+    the names of the slots that the arms are in, ``policy_arms`` the policy's slate where the answer is a baseline.
+    ``state`` is the decision's state when it was asked for.
+    """
+
+    propensities: tuple[float, ...] | None = None
+    slots: tuple[str, ...] | None = None
+    policy_arms: tuple[str, ...] | None = None
+    version: int = 1
+    state: str = "open"
+
+
+def _decision(reply: Any) -> RemoteDecision:
+    action = np.array(reply["action"], np.int64)
+    action.flags.writeable = False
+    more: Any = {name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms") if name in reply}
+    told = {"version": reply["version"], "state": reply["state"]}
+    return RemoteDecision(reply["id"], reply["t"], action, tuple(reply["arms"]), **more, **told)
+
+
+class RemoteAgent:
+    """A problem of the service; the counterpart of ``Agent``."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._call, self.name = transport.call, name
+        self._path = f"/v1/problems/{quote(name, safe='')}"
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The names of all items."""
+        return tuple(self._call("GET", self._path)["items"])
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms."""
+        return tuple(row["arm"] for row in self._all_statistics())
+
+    @property
+    def t(self) -> int:
+        """The last round that a decision was made for."""
+        return int(self._call("GET", self._path)["decisions"])
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The policy in force, by its name and parameters."""
+        return dict(self._call("GET", self._path)["settings"]["policy"])
+
+    def estimates(self) -> tuple[Floats, Floats]:
+        """Mean and variance of every entry, flat, arm by arm; 0 where nothing was seen."""
+        rows = self._all_statistics()
+        mean, variance = ([x or 0.0 for row in rows for x in row[name]] for name in ("mean", "variance"))
+        return np.array(mean, float), np.array(variance, float)
+
+    def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
+        """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
+
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``.
+        """
+        body = {"id": id or secrets.token_urlsafe(15), **more}
+        if eligible is not None:
+            body["eligible"] = list(eligible)
+        return _decision(self._call("POST", f"{self._path}/decisions", body))
+
+    def decision(self, id: str) -> RemoteDecision:
+        """A decision as it is now, by its id."""
+        try:
+            return _decision(self._call("GET", f"/v1/decisions/{quote(id, safe='')}"))
+        except ServiceError as error:
+            raise _explained(error) from None
+
+    def tell(
+        self,
+        decision: Decision | str,
+        outcome: Any,
+        seen: Any = None,
+        arms: Sequence[str] | None = None,
+        *,
+        amend: bool = False,
+        complete: bool = True,
+    ) -> bool:
+        """What came of a decision: ``outcome`` in [0, 1], one row per arm in slate order.
+
+        A row has one value per item that its arm can touch. None in the place of a value says that it may still come:
+        it stays pending, and can be told later. ``seen`` marks, in the same shape, what was observed; the rest never
+        will be. ``arms`` names the arms of the rows: those that were triggered, where the problem has such arms, or a
+        part of the slate. Arms of the slate that are not named were not observed or, with ``complete=False``, stay
+        pending. Returns False if all of it was told before; after a lost answer that may have been this very call.
+        """
+        id = _id(decision)
+        rows = [_check_row(row, None if seen is None else seen[n]) for n, row in enumerate(outcome)]
+        body: dict[str, Any] = {"outcome": rows, "amend": amend}
+        if seen is not None:
+            body["seen"] = [np.asarray(marks, bool).tolist() for marks in seen]
+        if arms is not None:
+            body["arms"] = list(arms)
+        applied = bool(self._post(id, "feedback", body)["applied"])
+        if arms is not None and complete:
+            slate = self._call("GET", f"/v1/decisions/{quote(id, safe='')}")["arms"]
+            unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
+            applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
+        return applied
+
+    def untell(self, decision: Decision | str) -> None:
+        """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again."""
+        id = _id(decision)
+        slate = self.decision(id).arms
+        self._post(id, "feedback", {"feedback": [{"arm": arm, "seen": False} for arm in slate], "amend": True})
+
+    def cancel(self, decision: Decision | str) -> None:
+        """Forget a decision that was never played; it is pending no longer."""
+        self._post(_id(decision), "activate", {"shown": []})
+
+    def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
+        """The decision was shown, as it was given or as ``shown``."""
+        return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
+
+    def add_arms(self, arms: Sequence[str], **more: Any) -> None:
+        """Add arms by name; ``more``: ``actions`` and ``support``, as ``POST /v1/problems/{name}/arms`` takes them."""
+        self._call("POST", f"{self._path}/arms", {"add": list(arms), **more})
+
+    def retire_arms(self, arms: Sequence[str]) -> None:
+        """Take arms out of all further decisions."""
+        self._call("POST", f"{self._path}/arms", {"retire": list(arms)})
+
+    def add_items(self, items: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        """Add items by name, with weights (1 by default); of past pulls they were not seen."""
+        given = {} if weights is None else {"weights": list(weights)}
+        self._call("POST", f"{self._path}/items", {"add": list(items), **given})
+
+    def retire_items(self, items: Sequence[str]) -> None:
+        """Give items the weight 0: they count no longer in what a slate is worth."""
+        self._call("POST", f"{self._path}/items", {"retire": list(items)})
+
+    def warm_start(self, pulls: Iterable[tuple[str, dict[str, float]]], id: str, chunk: int = 1_000) -> int:
+        """Give past pulls, (arm, {item: value}) each, "" for all items; the same ``id`` and pulls count once."""
+        items = self._call("GET", self._path)["items"]
+        sent, rest = 0, iter(pulls)
+        while part := list(itertools.islice(rest, chunk)):
+            outcomes = [[values.get(item, values.get("")) for item in items] for _, values in part]
+            body = {"id": f"{id}-{sent}", "arms": [arm for arm, _ in part], "outcomes": outcomes}
+            self._call("POST", f"{self._path}/outcomes", body)
+            sent += len(part)
+        return sent
+
+    def change_settings(self, **settings: Any) -> int:
+        """Change some settings of the problem and keep the others: the number of the version that is in force then.
+
+        ``settings`` are the fields of ``PATCH /v1/problems/{name}/settings``, as in ``explore=0.1`` or
+        ``policy={"name": "bc_ucb"}``.
+        """
+        return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
+
+    def change_policy(self, name: str, **parameters: float) -> int:
+        """Choose by another policy of the catalogue from now on; everything that was observed stays."""
+        return self.change_settings(policy={"name": name, "parameters": parameters})
+
+    def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+        """What is known of each arm: pulls, pending, means and variances."""
+        return list(self._call("GET", f"{self._path}/arms?offset={offset}&limit={limit}")["arms"])
+
+    def _all_statistics(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        while part := self.statistics(len(rows), 1_000):
+            rows += part
+        return rows
+
+    def _post(self, id: str, verb: str, body: Any) -> Any:
+        try:
+            return self._call("POST", f"/v1/decisions/{quote(id, safe='')}/{verb}", body)
+        except ServiceError as error:
+            raise _explained(error) from None
+
+
+def _id(decision: Decision | str) -> str:
+    return decision.id if isinstance(decision, Decision) else decision
+
+
+def _explained(error: ServiceError) -> Exception:
+    """The error that an ``Agent`` would raise."""
+    kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
+    return kinds[error.status](str(error)) if error.status in kinds else error
+
+
+def _check_row(row: Any, marks: Any) -> list[float | None]:
+    """The values of a row; None where they may still come, 0 where nothing was or will be seen."""
+    values = list(row)
+    seen = [True] * len(values) if marks is None else [bool(mark) for mark in marks]
+    if len(seen) != len(values):
+        raise InvalidArgument("seen", f"{len(seen)} marks for {len(values)} values", "give it in the shape of outcome")
+    known = [x if mark and x is not None else 0.0 for x, mark in zip(values, seen, strict=True)]
+    checked = floats(known, "outcome", low=0.0, high=1.0).tolist()
+    return [None if x is None and m else c for x, m, c in zip(values, seen, checked, strict=True)]
