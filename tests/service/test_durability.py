@@ -13,7 +13,7 @@ import pytest
 from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
-from .crash import crash
+from .crash import Trial, crash
 from .database import fresh
 from .running import Server, command
 
@@ -43,13 +43,14 @@ def logged(db: str) -> list[str]:
 
 
 def test_kill_9_under_load_on_sqlite(sqlite_file):
-    book = crash(sqlite_file, rounds=4, seed=1)
+    book = crash(Trial(sqlite_file, rounds=3, seed=1))
     assert len(book.told) > 10
 
 
-def test_kill_9_under_load_on_postgres_workers(postgres):
-    book = crash(fresh(postgres, "crash"), rounds=3, seed=2, workers=2)
+def test_kill_9_of_workers_and_of_postgresql_under_load(database):
+    book = crash(Trial(fresh(database.address, "crash"), rounds=2, seed=2, workers=2, database=database))
     assert len(book.told) > 5
+    assert book.seen["outages of the database"] == 1
 
 
 def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):

@@ -1,0 +1,122 @@
+"""The audit of the crash harness: the log is read behind the service's back, and added up with fractions."""
+
+from collections import Counter
+from fractions import Fraction
+from typing import NamedTuple
+
+import httpx
+import msgspec
+
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Expired, Told
+from superarm.service.server import open_store
+
+from .crash_load import ITEMS, Acknowledged
+
+
+class Sums(NamedTuple):
+    """What the log comes to, arm by arm."""
+
+    values: dict[str, list[Fraction]]
+    pulls: Counter
+    pending: Counter
+    retired: set[str]
+    arms: list[str]
+
+
+class Audit:
+    """Reads the events of a log in the order of their streams."""
+
+    def __init__(self) -> None:
+        self.sums = Sums({}, Counter(), Counter(), set(), [])
+        self.asked, self.told, self.late, self.expired = Counter(), Counter(), Counter(), Counter()
+        self.slates: dict[str, list[int]] = {}
+        self.versions: dict[int, object] = {}
+        self._closed: set[str] = set()
+
+    def read(self, entry) -> None:
+        """Add one event."""
+        event, id, sums = entry.event, entry.stream, self.sums
+        if isinstance(event, Created):
+            sums.arms.extend(event.spec.arms)
+            self.versions[1] = event.spec.settings
+        elif isinstance(event, Armed):
+            sums.arms.extend(event.add)
+            sums.retired.update(sums.arms[j] for j in event.retire)
+        elif isinstance(event, Changed):
+            assert event.version not in self.versions
+            self.versions[event.version] = event.settings
+        elif isinstance(event, Asked):
+            self.asked[id] += 1
+            self.slates[id] = list(event.action)
+            sums.pending.update(self._names(event.action))
+        elif isinstance(event, Told):
+            self._tell(id, event)
+        elif isinstance(event, Expired):
+            self.expired[id] += 1
+            self._close(id, [] if event.fill is None else [(j, i, event.fill) for j in self.slates[id] for i in (0, 1)])
+
+    def _names(self, arms) -> list[str]:
+        return [self.sums.arms[j] for j in arms]
+
+    def _tell(self, id: str, event: Told) -> None:
+        if event.late:
+            assert id in self._closed
+            assert not event.learn
+            self.late[id] += 1
+            return
+        self.told[id] += 1
+        assert {arm for arm, _, _ in event.units} == set(self.slates[id])
+        self._close(id, event.units)
+
+    def _close(self, id: str, units) -> None:
+        assert id not in self._closed, f"{id} was counted twice"
+        self._closed.add(id)
+        names = self._names(self.slates[id])
+        self.sums.pending.subtract(names)
+        if units:
+            self.sums.pulls.update(names)
+        for arm, item, value in units:
+            sums = self.sums.values.setdefault(self.sums.arms[arm], [Fraction(0)] * ITEMS)
+            sums[item] += Fraction(value)
+
+
+def audit(db: str, book: Acknowledged) -> Sums:
+    """Compare the log with what was acknowledged; the sums and counts that it comes to."""
+    store = open_store(db, serving=False)
+    found = Audit()
+    for read in sorted(store.tail({}), key=lambda read: (read.entry.kind != "problem", read.entry.step)):
+        found.read(read.entry)
+    store.close()
+    assert set(found.asked) <= book.sent
+    for id, arms in book.asked.items():
+        assert found.asked[id] == 1, f"acknowledged decision {id} is in the log {found.asked[id]} times"
+        assert [found.sums.arms[j] for j in found.slates[id]] == arms
+    for id in book.told:
+        assert found.told[id] == 1, f"acknowledged feedback of {id} is in the log {found.told[id]} times"
+    for id in book.late:
+        assert (found.late[id], found.expired[id]) == (1, 1), f"late feedback of {id}: {found.late[id]} times"
+    assert len(set(found.sums.arms)) == len(found.sums.arms)
+    assert book.added <= set(found.sums.arms)
+    assert book.retired <= found.sums.retired
+    for version, settings in book.versions.items():
+        assert msgspec.to_builtins(found.versions[version]) == settings, version
+    book.seen["windows ended"] = sum(found.expired.values())
+    book.seen["late"] = len(book.late)
+    return found.sums
+
+
+def compare(url: str, sums: Sums) -> None:
+    """What the restarted service reports, against the sums; windows may have ended since the log was read."""
+    rows = []
+    while part := httpx.get(f"{url}/v1/problems/p/arms?offset={len(rows)}&limit=1000", timeout=30.0).json()["arms"]:
+        rows += part
+    assert [row["arm"] for row in rows] == sums.arms
+    for row in rows:
+        arm = row["arm"]
+        assert row["retired"] == (arm in sums.retired)
+        ended = sums.pending[arm] - row["pending"]
+        assert 0 <= ended, (row, sums.pending[arm])
+        n = sums.pulls[arm]
+        assert n <= row["pulls"] <= n + ended, (row, n, ended)
+        if row["pulls"] == n and n:
+            assert row["mean"] == [float(total / n) for total in sums.values[arm]], row

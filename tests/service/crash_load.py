@@ -1,0 +1,115 @@
+"""The load of the crash harness: clients that ask, tell, change the problem, and remember what was acknowledged."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+import httpx
+
+ARMS, ITEMS, K = 6, 2, 2
+VALUES = (0.0, 0.25, 0.5, 1.0)
+CLIENTS = 6
+ENDS = ("ignore", 0.0, 0.5)
+POLICIES = ("bc_ucb", "kl_ucb", "cucb")
+
+
+class Stopped(Exception):
+    """The round is over."""
+
+
+class Acknowledged:
+    """What was sent, and what was answered."""
+
+    def __init__(self) -> None:
+        self.sent: set[str] = set()
+        self.asked: dict[str, list[str]] = {}
+        self.told: dict[str, list[tuple[str, str, float]]] = {}
+        self.late: set[str] = set()
+        self.added: set[str] = set()
+        self.retired: set[str] = set()
+        self.versions: dict[int, dict[str, Any]] = {}
+        self.refused = 0
+        self.seen: Counter = Counter()
+
+
+class Client:
+    """One client of a round. It repeats what was not answered, under the same id, until ``over`` is set."""
+
+    def __init__(self, http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, over: asyncio.Event) -> None:
+        self._http, self._book, self._rng, self._over = http, book, rng, over
+
+    async def run(self) -> None:
+        """Ask and tell until the round is over."""
+        try:
+            while True:
+                if self._rng.random() < 0.06:
+                    await self._rng.choice((self._add, self._retire, self._change))()
+                else:
+                    await self._decide()
+        except Stopped:
+            return
+
+    async def _send(self, method: str, path: str, body: Any, expected: tuple[int, ...] = (200,)) -> Any:
+        while not self._over.is_set():
+            try:
+                reply = await self._http.request(method, path, json=body)
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+                continue
+            if reply.status_code == 503:
+                assert reply.headers["retry-after"], reply.text
+                self._book.refused += 1
+                await asyncio.sleep(0.1)
+                continue
+            assert reply.status_code in expected, (method, path, body, reply.status_code, reply.text)
+            return reply.json()
+        raise Stopped
+
+    async def _decide(self) -> None:
+        book, rng = self._book, self._rng
+        id = f"d{rng.getrandbits(60):x}"
+        book.sent.add(id)
+        reply = await self._send("POST", "/v1/problems/p/decisions", {"id": id}, (201, 200))
+        arms = book.asked[id] = reply["arms"]
+        if rng.random() < 0.2:
+            return  # nothing is ever told: its window ends
+        units = [(arm, f"i{i}", rng.choice(VALUES)) for arm in arms for i in range(ITEMS)]
+        body = {"feedback": [{"arm": a, "item": i, "value": v} for a, i, v in units]}
+        if rng.random() < 0.1:
+            await asyncio.sleep(rng.uniform(0.0, 0.6))  # perhaps after the window
+        for n in range(rng.choice((1, 1, 2))):  # sometimes twice: it must count once
+            reply = await self._send("POST", f"/v1/decisions/{id}/feedback", body)
+            book.seen["repeats"] += n
+            if reply["late"]:
+                book.late.add(id)
+            else:
+                book.told[id] = units
+
+    async def _add(self) -> None:
+        arm = f"b{self._rng.getrandbits(40):x}"
+        await self._send("POST", "/v1/problems/p/arms", {"add": [arm]})
+        self._book.added.add(arm)
+        self._book.seen["arms added"] += 1
+
+    async def _retire(self) -> None:
+        if self._book.added:
+            arm = self._rng.choice(sorted(self._book.added))
+            await self._send("POST", "/v1/problems/p/arms", {"retire": [arm]})
+            self._book.retired.add(arm)
+            self._book.seen["arms retired"] += 1
+
+    async def _change(self) -> None:
+        rng = self._rng
+        change: dict[str, Any] = {"policy": {"name": rng.choice(POLICIES)}, "explore": rng.choice((0.0, 0.25))}
+        change |= {"window_s": rng.choice((0.2, 0.5, 3600.0)), "at_window_end": rng.choice(ENDS)}
+        reply = await self._send("PATCH", "/v1/problems/p/settings", change)
+        self._book.versions[reply["version"]] = reply["settings"]
+        self._book.seen["settings changed"] += 1
+
+
+async def load(url: str, book: Acknowledged, rng: random.Random, over: asyncio.Event) -> None:
+    """Clients at work until ``over`` is set; an ``AssertionError`` if the service answered what it must not."""
+    limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
+    async with httpx.AsyncClient(base_url=url, timeout=20.0, limits=limits) as http:
+        await asyncio.gather(*(Client(http, book, rng, over).run() for _ in range(CLIENTS)))
