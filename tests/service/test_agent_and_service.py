@@ -7,6 +7,7 @@ agent are keyed by the round, those of the service by the decision's id.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 from functools import partial
@@ -25,6 +26,8 @@ from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
 from superarm.service.domain.spec import PolicySpec, to_policy
+from superarm.service.http import decoding
+from superarm.service.runtime import applying, feedback, heavy
 from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 from superarm.streams import Stream
@@ -428,6 +431,7 @@ async def example(kind, reward, sparse, policy, triggered, tiny, data):
     transport = httpx.ASGITransport(service)
     coordinator = service.service.coordinator
     await coordinator.start()
+    service.service.keyring.read()
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
             spec = make_spec(kind, reward, sparse, policy, triggered)
@@ -472,6 +476,14 @@ def recall_of(entries, key, before):
     return record
 
 
+HEAVY = {
+    heavy: ["HEAVY_ENTRIES", "HEAVY_VALUES"],
+    applying: ["HEAVY_ENTRIES"],
+    feedback: ["HEAVY_UNITS"],
+    decoding: ["LARGE_BYTES"],
+}
+
+
 @pytest.mark.parametrize("tiny", [False, True], ids=["usual sizes", "tiny sizes"])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(
@@ -485,7 +497,12 @@ def recall_of(entries, key, before):
 def test_the_same_history_gives_the_same_slates_and_estimates(tiny, kind, reward, sparse, policy, triggered, data):
     ledger = partial(Ledger, remembered=1, max_uncounted_rows=3) if tiny else Ledger
     sizes = {"MAX_STRETCHES": 4, "MAX_UNFLUSHED_REWARDS": 2} if tiny else {"MAX_STRETCHES": history.MAX_STRETCHES}
-    with patch.object(snapshot, "Ledger", ledger), patch.multiple(history, **sizes):
+    with contextlib.ExitStack() as patches:
+        patches.enter_context(patch.object(snapshot, "Ledger", ledger))
+        patches.enter_context(patch.multiple(history, **sizes))
+        if tiny:  # everything in threads and in pieces
+            for module, names in HEAVY.items():
+                patches.enter_context(patch.multiple(module, **dict.fromkeys(names, 0)))
         asyncio.run(example(kind, reward, sparse, policy, triggered, tiny, data))
 
 

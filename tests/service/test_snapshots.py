@@ -199,7 +199,7 @@ def test_others_events_may_build_on_one_of_this_worker_that_was_not_reported_yet
         kept = mine.commit([line.line for line in lines])
         other.commit([line("d", 0, Asked(0, "p", "d", "", 1, (0, 4), 2, 1))])
         await coordinator.catch_up()
-        coordinator.on_commit(lines, kept, mine.worker)
+        coordinator.applier.on_commit(lines, kept, mine.worker)
         assert all(line.done.result() for line in lines)
         await coordinator.writer.stop()
         return coordinator

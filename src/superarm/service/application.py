@@ -74,7 +74,7 @@ def application(
     ``patience``, after so many seconds: until it is ready, requests are then answered with 503.
     """
     service = Service(store, limits)
-    service.coordinator.on_failed = on_failed
+    service.coordinator.applier.on_failed = on_failed
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     routes = [*operations, *_pages(service), *Console(service).routes()]
     if limits.compat == "personalizer":
@@ -147,7 +147,7 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))
-        coordinator.on_failed()
+        coordinator.applier.on_failed()
 
 
 async def _no_route(request: Any, error: Any) -> Response:

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from superarm.service.domain.events import ALL, UNSEEN, Activated, Asked, Expired, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Activated, Asked, Expired, Told, Unit
 
-PENDING, DEFAULTED = -2.0, -3.0
+PENDING, DEFAULTED = UNKNOWN, -3.0
 """An entry that may still come, and one that the end of the window filled with the record's ``fill``."""
 
 Row = tuple[float, ...]
@@ -49,6 +49,7 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     """The record after one more of its events."""
     step = record.step + 1
     if isinstance(event, Told):
+        record = _place_rows(record, event) if event.rows else record
         told = _whole_rows(record, event) or _add_feedback(record, event)
         return replace(_complete_if_known(told), step=step)
     if isinstance(event, Activated):
@@ -78,6 +79,11 @@ def expand_units(widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
             yield from ((arm, i, value) for i in range(widths[arm]))
         else:
             yield arm, item, value
+
+
+def _place_rows(record: DecisionRecord, event: Told) -> DecisionRecord:
+    known = dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)
+    return replace(record, rows=tuple(known.values()))
 
 
 def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:

@@ -7,13 +7,14 @@ appended. ``at`` is wall-clock milliseconds, for people; no effect depends on it
 
 from typing import Any
 
-from msgspec import Struct, field, json
+from msgspec import Raw, Struct, field, json
+from msgspec.structs import replace
 
 from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import ProblemSpec, Settings
 
-ALL, UNSEEN = -1, -1.0
-"""The item that means all of them, and the value that means: not observed."""
+ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
+"""The item that means all of them, the value that means: not observed, and the one that means: it may still come."""
 
 Unit = tuple[int, int, float]
 """Arm, item (or ``ALL``), value (or ``UNSEEN``). In a sparse problem the item is its place among those of the arm."""
@@ -99,7 +100,9 @@ class Asked(Event, frozen=True):
 class Told(Event, frozen=True):
     """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged.
 
-    ``others`` are the arms outside of the slate that it is about, each with how many items it has.
+    ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
+    rows of arms of which nothing was known, one value per item: the short form of very many units. A value there may be
+    ``UNKNOWN``: it stays pending.
     """
 
     units: list[Unit]
@@ -107,6 +110,7 @@ class Told(Event, frozen=True):
     late: bool = False
     learn: bool = True
     others: tuple[tuple[int, int], ...] = ()
+    rows: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
 class Activated(Event, frozen=True):
@@ -134,7 +138,16 @@ def encode(event: Any) -> bytes:
     >>> encode(Expired(5, 0.0))
     b'{"type":"expired","at":5,"fill":0.0}'
     """
+    if isinstance(event, (Told, Warmed)) and event.rows:
+        event = replace(event, rows=_encode_rows(event))
     return _encoder.encode(event)
+
+
+def _encode_rows(event: Any) -> Any:
+    """The rows, each encoded by a call of its own: a single call for all of them would keep others waiting."""
+    if isinstance(event, Warmed):
+        return [Raw(_encoder.encode(row)) for row in event.rows]
+    return tuple((arm, Raw(_encoder.encode(row))) for arm, row in event.rows)
 
 
 def decode(line: bytes | str) -> Any:

@@ -8,31 +8,43 @@ from superarm.service.errors import RequestError, conflict, invalid
 Others = tuple[tuple[int, int], ...]
 
 
-def feedback(
-    record: DecisionRecord, units: list[Unit], amend: bool, settings: Settings, now: int, others: Others = ()
-) -> Told | None:
-    """The event that these units make, or None if all of them were told before, equal.
+Rows = tuple[tuple[int, tuple[float, ...]], ...]
 
-    ``others`` are the arms outside of the slate that may be reported, each with how many items it has. Nothing of a
-    request is taken if anything of it conflicts.
+
+def feedback(
+    record: DecisionRecord,
+    units: list[Unit],
+    amend: bool,
+    settings: Settings,
+    now: int,
+    others: Others = (),
+    rows: Rows = (),
+) -> Told | None:
+    """The event that feedback makes, or None if all of it was told before, equal.
+
+    ``others`` are the arms outside of the slate that may be reported, each with how many items it has. ``rows`` are
+    whole rows of arms of which nothing is known yet. Nothing of a request is taken if anything of it conflicts.
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
     places = {arm: place for place, arm in enumerate(record.action)}
-    if not record.closed and _first(record, places, units):
+    if not record.closed and not rows and _first(record, places, units):
         return Told(now, units, amend)
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
-    fresh, given, is_late = False, dict[tuple[int, int], float](), False
-    rows, widths = dict(zip(record.action, record.rows, strict=True)) | dict(record.others), widths_of(record, others)
+    fresh, given, is_late = bool(rows), dict[tuple[int, int], float](), False
+    known_rows = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
+    widths = widths_of(record, others)
     for arm, _, _ in units:
         if arm not in widths:
             raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
-        fresh |= widths[arm] == 0 and rows.get(arm) is None  # an arm without items: that it was played is all there is
+        fresh |= (
+            widths[arm] == 0 and known_rows.get(arm) is None
+        )  # an arm without items: that it was played is all there is
     for arm, item, value in expand_units(widths, units):
         if given.setdefault((arm, item), value) != value:
             raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
-        row = rows.get(arm)
+        row = known_rows.get(arm)
         known = PENDING if row is None else row[item]
         if record.closed and known in (PENDING, DEFAULTED):
             is_late = True
@@ -44,7 +56,7 @@ def feedback(
         if known != PENDING and not amend:
             raise _contradiction(record, arm, item)
         fresh = True
-    return Told(now, units, amend, is_late, learn or not is_late, others) if fresh else None
+    return Told(now, units, amend, is_late, learn or not is_late, others, rows) if fresh else None
 
 
 def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) -> bool:

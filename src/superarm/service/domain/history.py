@@ -20,8 +20,8 @@ from superarm.support import Sparse
 
 MAX_STRETCHES = 128
 MAX_UNFLUSHED_REWARDS = 256
-MAX_UNFLUSHED_ITEMS = 200_000
-"""The rewards of at most so many decisions are computed by one call, and of so many items in total."""
+MAX_UNFLUSHED_VALUES = 100_000
+"""The rewards of at most so many decisions are computed by one call, and of so many values in total."""
 
 
 class RunningMoments(Struct, array_like=True):
@@ -125,7 +125,8 @@ class History(Struct):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
-            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or len(self.waiting) * problem.n_items >= MAX_UNFLUSHED_ITEMS:
+            values = len(self.waiting) * len(after.action) * problem.n_items
+            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
                 self.flush(problem)
 
     def flush(self, problem: Any) -> None:
@@ -136,7 +137,11 @@ class History(Struct):
         if not rows:
             return
         terms = row_terms(problem, len(rows))
-        gains, nothing = gains_each(problem.reward, terms, np.array(rows, float).reshape(-1), sizes)
+        q = np.concatenate([np.array(row, float) for row in rows]) if len(rows) * problem.n_items > 10_000 else None
+        q = (
+            np.array(rows, float).reshape(-1) if q is None else q
+        )  # a single call for very many would keep others waiting
+        gains, nothing = gains_each(problem.reward, terms, q, sizes)
         values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
         for record, value in zip(waiting, values.tolist(), strict=True):
             self._add(record, value)

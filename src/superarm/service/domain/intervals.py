@@ -12,6 +12,9 @@ from superarm.rewards import Reward, Terms, gain, initial_states, join_arm
 from superarm.rewards.base import reset_states, value_of_states
 from superarm.support import Dense, Sparse, Support
 
+MAX_BLOCK_ENTRIES = 20_000
+"""The values of so many entries are computed by one call."""
+
 _Z = 1.96
 """Of a normal variable, 95 % lie within so many standard deviations."""
 
@@ -89,8 +92,11 @@ def _entries(support: Support, arms: Ints) -> tuple[Ints, Ints, Ints]:
 
 def mean_alone(problem: Any, tally: Any, arms: Ints) -> Floats:
     """What each of some arms is worth on its own, at the estimates."""
-    if isinstance(problem.support, Dense):
-        return value_each_arm(problem, wilson(tally, problem.support, arms)).mean
+    if isinstance(problem.support, Dense):  # in blocks: one call for all would keep other threads waiting
+        size = max(1, MAX_BLOCK_ENTRIES // problem.n_items)
+        blocks = [arms[n : n + size] for n in range(0, len(arms), size)]
+        parts = [value_each_arm(problem, wilson(tally, problem.support, block)).mean for block in blocks]
+        return np.concatenate([np.zeros(0), *parts])
     counts = np.repeat(tally.pulls, np.diff(problem.support.start)) - (tally.missed if tally.missed.size else 0.0)
     everyone = Candidates(tally.pulls, np.ones(problem.n_arms, bool))
     worth: Floats = gains(

@@ -6,10 +6,10 @@ be taken back exactly.
 
 import hashlib
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from superarm import learner as library
 from superarm.actions import Actions
@@ -20,13 +20,14 @@ from superarm.learner.names import Names
 from superarm.policies import Forgetting, Policy, PolicyState, forgets
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
+from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batched_rows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
 from superarm.streams import Stream
 from superarm.support import Sparse
-from superarm.tally import Feedback, Tally
+from superarm.tally import Tally
 
 MAX_UNCOUNTED_ROWS = 4_096
 """How many rows of feedback wait at most until they are counted by one call."""
@@ -108,6 +109,10 @@ class ProblemState:
         inner = type(self.policy.policy) if isinstance(self.policy, Forgetting) else None
         parts = (problem.reward, problem.actions, problem.support, self.policy)
         return policy.name, inner, *(type(part) for part in parts)
+
+    def as_created(self, settings: Settings) -> Created:
+        """The event of the problem's creation, with other settings."""
+        return replace(self.created, spec=replace(self.created.spec, settings=settings))
 
     @property
     def slot_names(self) -> list[str]:
@@ -249,10 +254,11 @@ class ProblemState:
             t = learner.counted_rounds.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
             self._uncounted[sign].setdefault(t, []).extend(wide)
             self._n_uncounted += len(wide)
-            if self._n_uncounted >= self._max_uncounted:
+            values = self._n_uncounted * self.problem.n_items
+            if self._n_uncounted >= self._max_uncounted or values >= MAX_UNCOUNTED_VALUES:
                 self._flush()
         else:
-            learner.apply(_feedback(asked.t, wide), self.stream("coin", asked.id), sign, version)
+            learner.apply(join_rows(asked.t, wide), self.stream("coin", asked.id), sign, version)
 
     def _flush(self) -> None:
         if not self._n_uncounted:
@@ -261,7 +267,8 @@ class ProblemState:
         for sign, by_round in self._uncounted.items():
             self._uncounted[sign] = {}
             for t, rows in by_round.items():
-                self.learner.apply(_feedback(t, rows), self.stream("coin", ""), sign)
+                for part in batched_rows(rows, self.problem.n_items):
+                    self.learner.apply(join_rows(t, part), self.stream("coin", ""), sign)
 
     def restore(
         self, tally: Tally, pending: Floats, asked: int, history: History, state: PolicyState | None = None
@@ -278,18 +285,3 @@ def enlarge(
     names = Names([*learner.arms.all, *add], "arms")
     more = None if support is None else support_with_arms(learner.problem.support, support)
     return None if actions is None else to_actions(actions, names), more
-
-
-def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
-    """The tally of past outcomes, one row per arm; ``UNSEEN`` where nothing was seen, also of items added since."""
-    if isinstance(problem.support, Sparse):
-        seen = [[value != UNSEEN for value in row] for row in rows]
-        return problem.past(arms, [[max(value, 0.0) for value in row] for row in rows], seen)
-    wide = np.array([[*row, *[UNSEEN] * (problem.n_items - len(row))] for row in rows], float)
-    return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN)
-
-
-def _feedback(t: int, rows: list[tuple[int, Row]]) -> Feedback:
-    values = np.fromiter(chain.from_iterable([row for _, row in rows]), float)
-    seen = values != UNSEEN
-    return Feedback(t, np.array([arm for arm, _ in rows], np.int64), np.where(seen, values, 0.0), seen)

@@ -3,6 +3,7 @@
 These are plain ASGI applications, without Starlette's request and response objects, which cost more than a decision.
 """
 
+import asyncio
 import functools
 import logging
 import re
@@ -17,6 +18,7 @@ from superarm.errors import InvalidArgument
 from superarm.service.domain.spec import Late, Mode, PolicyName, RewardName
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
+from superarm.service.http.decoding import BodyDecoder
 from superarm.service.http.handlers import Call
 from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
@@ -24,6 +26,8 @@ from superarm.service.schemas import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
+
+CHUNK_BYTES = 1_048_576
 
 LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 
@@ -45,7 +49,7 @@ class Endpoint:
     def __init__(self, service: Service, operation: Operation) -> None:
         self._service, self._operation = service, operation
         self._raw = operation.body is bytes
-        self._decoder = None if operation.body in (None, bytes) else msgspec.json.Decoder(operation.body)
+        self._decoder = None if operation.body in (None, bytes) else BodyDecoder(operation.body)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         started = time.perf_counter()
@@ -66,7 +70,7 @@ class Endpoint:
         body: Any = await service.bodies.read(receive, headers)
         if self._decoder is not None:
             require_json(headers)
-            body = self._decoder.decode(body)
+            body = await self._decoder.decode(body)
         elif self._raw:
             require_json(headers)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
@@ -207,4 +211,10 @@ async def send_reply(send: Any, reply: Reply) -> None:
     """Send a reply as ASGI messages."""
     headers = [(b"content-type", reply.media), (b"content-length", str(len(reply.body)).encode()), *reply.headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    sent = 0
+    while len(reply.body) - sent > CHUNK_BYTES:  # a large reply in parts: others are served in between
+        part = reply.body[sent : sent + CHUNK_BYTES]
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+        await asyncio.sleep(0)
+        sent += CHUNK_BYTES
+    await send({"type": "http.response.body", "body": reply.body[sent:] if sent else reply.body})

@@ -1,6 +1,5 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,10 +11,12 @@ from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http import views
 from superarm.service.http.auth import Principal, RateLimits
+from superarm.service.http.decoding import BodyDecoder
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.heavy import Slices, gather_in_slices
 
 
 class Call(NamedTuple):
@@ -62,7 +63,13 @@ async def get_arms(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
-    return 200, views.arms(learner, offset, offset + limit)
+    rows: Any = []
+    slices = Slices()
+    for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
+        await slices.pause_if_due()
+        await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
+        rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, arm))))
+    return 200, schemas.ArmsReply(rows, learner.problem.n_arms)
 
 
 async def post_arms(call: Call) -> Answer:
@@ -124,7 +131,7 @@ async def post_decisions(call: Call) -> Answer:
         except InvalidArgument as error:
             return schemas.ErrorReply(schemas.ErrorBody("invalid", str(error)))
 
-    return 200, schemas.DecisionsReply(list(await asyncio.gather(*map(one, call.body.decisions))))
+    return 200, schemas.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
 
 
 async def get_decision(call: Call) -> Answer:
@@ -141,7 +148,7 @@ async def post_activation(call: Call) -> Answer:
     return 200, await feedback.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
-_line = msgspec.json.Decoder(schemas.BulkLine)
+_line = BodyDecoder(schemas.BulkLine)
 
 
 async def post_bulk(call: Call) -> Answer:
@@ -150,16 +157,24 @@ async def post_bulk(call: Call) -> Answer:
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
     call.rates.charge(call.who.key, len(lines) - 1)
-    bodies = [_decode_line(line) for line in lines]
+    bodies, slices = list[schemas.BulkLine | RequestError](), Slices()
+    for line in lines:
+        await slices.pause_if_due()
+        bodies.append(await _decode_line(line))
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
     answers = [next(outcomes) if isinstance(body, schemas.BulkLine) else body for body in bodies]
-    return 200, b"".join(_encode_answer(answer) + b"\n" for answer in answers)
+    parts = []
+    for answer in answers:
+        await slices.pause_if_due()
+        parts.append(_encode_answer(answer) + b"\n")
+    return 200, b"".join(parts)
 
 
-def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
+async def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
     try:
-        return _line.decode(line)
+        decoded: schemas.BulkLine = await _line.decode(line)
+        return decoded
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         return RequestError(422, "invalid", str(error))
 

@@ -5,8 +5,9 @@ from msgspec import UNSET
 
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
-from superarm.service.schemas import ArmRow, ArmsReply, DecisionReply, ProblemReply
-from superarm.tally import estimate
+from superarm.service.schemas import ArmRow, DecisionReply, ProblemReply
+from superarm.support import Dense
+from superarm.tally import Tally, estimate
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
@@ -43,29 +44,22 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
     )
 
 
-def arms(learner: ProblemState, first: int, last: int) -> ArmsReply:
-    """The arms from ``first`` up to ``last``, with their estimates."""
-    total = learner.problem.n_arms
-    mean, deviation = np.zeros_like(learner.tally.total), np.zeros_like(learner.tally.total)
-    rows = []
-    for arm in range(min(first, total), min(last, total)):
-        estimate(learner.tally, learner.problem.support, arm, mean, deviation)
-        rows.append(_arm(learner, arm, mean, deviation))
-    return ArmsReply(rows, total)
-
-
-def _arm(learner: ProblemState, arm: int, mean: np.ndarray, deviation: np.ndarray) -> ArmRow:
-    pulls, own = learner.tally.pulls[arm], learner.items_of(arm)
-    span = slice(*learner.problem.support.span(arm))
-    missed = learner.tally.missed[span] if learner.tally.missed.size else np.zeros(span.stop - span.start)
-    seen = [int(pulls - gone) for gone in missed]
+def arm(learner: ProblemState, arm: int) -> ArmRow:
+    """What is known of an arm."""
+    tally, own = learner.tally, learner.items_of(arm)
+    pulls, span = tally.pulls[arm], slice(*learner.problem.support.span(arm))
+    missed = tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start)
+    alone = Tally(tally.pulls[arm : arm + 1], tally.total[span], tally.square[span], missed)
+    mean, deviation = np.zeros(span.stop - span.start), np.zeros(span.stop - span.start)
+    estimate(alone, Dense(1, span.stop - span.start), 0, mean, deviation)
+    seen = (pulls - missed).astype(int).tolist()
     return ArmRow(
         learner.arms.all[arm],
         int(pulls),
         int(learner.pending[arm]),
         bool(learner.retired[arm]),
         seen,
-        [float(x) if s else None for x, s in zip(mean[span], seen, strict=True)],
-        [float(x * x) if s else None for x, s in zip(deviation[span], seen, strict=True)],
+        [x if s else None for x, s in zip(mean.tolist(), seen, strict=True)],
+        [x * x if s else None for x, s in zip(deviation.tolist(), seen, strict=True)],
         UNSET if own is None else [learner.items.all[i] for i in own],
     )

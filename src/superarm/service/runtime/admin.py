@@ -3,17 +3,20 @@
 import asyncio
 import secrets
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from superarm.errors import InvalidArgument
 from superarm.learner.growth import with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
+from superarm.service.domain.counting import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.domain.problem import ProblemState, enlarge, past
+from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
@@ -29,9 +32,13 @@ from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.heavy import HEAVY_VALUES
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
 from superarm.support import Sparse
+
+HEAVY_NAMES = 1_000
+"""A request that adds or retires so many arms is planned in a thread."""
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
@@ -41,9 +48,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
     known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
         check_new_names([name], "name")
-        check_new_names(spec.arms, "arms")
-        check_new_names(spec.items, "items")
-        _check(spec)
+        await asyncio.to_thread(_check, spec)
         if sum(owner == tenant for owner, _ in coordinator.ledger.problems) >= limit:
             raise RequestError(
                 429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
@@ -60,6 +65,8 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
 
 
 def _check(spec: ProblemSpec) -> None:
+    check_new_names(spec.arms, "arms")
+    check_new_names(spec.items, "items")
     try:
         check_settings(spec.settings, to_problem(spec))
     except InvalidArgument as error:
@@ -84,8 +91,7 @@ async def change_settings(
     learner = await coordinator.learner(tenant, name)
     event = plan(learner)
     if event is not None:
-        created = learner.created
-        await asyncio.to_thread(compile_kernels, replace(created, spec=replace(created.spec, settings=event.settings)))
+        await asyncio.to_thread(compile_kernels, learner.as_created(event.settings))
     return await coordinator.change(tenant, name, plan)
 
 
@@ -160,7 +166,8 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
         return Armed(now_ms(), add, retire, by, body.actions, support)
 
-    return await coordinator.change(tenant, name, plan)
+    heavy = len(body.add) + len(body.retire) >= HEAVY_NAMES
+    return await coordinator.change(tenant, name, plan, heavy=heavy)
 
 
 def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
@@ -192,7 +199,8 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
         weights = [1.0] * len(body.add) if body.weights is None else body.weights
         if len(weights) != len(body.add) or len(set(body.add)) != len(body.add):
             raise invalid("weights", f"{len(weights)} for {len(set(body.add))} new items", "give one weight per item")
-        fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in set(learner.items.all)]
+        known = set(learner.items.all)
+        fresh = [(item, w) for item, w in zip(body.add, weights, strict=True) if item not in known]
         add, weights = [item for item, _ in fresh], [w for _, w in fresh]
         check_new_names(add, "add")
         if len(learner.items.all) + len(add) > MAX_ITEMS:
@@ -221,7 +229,8 @@ def _fits(n_arms: int, n_items: int) -> None:
 
 async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
     """Add past outcomes; the same id with the same body counts once."""
-    digest = digest_request(body)
+    heavy = sum(map(len, body.outcomes)) >= HEAVY_VALUES
+    digest = await asyncio.to_thread(_digest_past, body) if heavy else digest_request(body)
 
     def plan(learner: ProblemState) -> Warmed | None:
         known = learner.warmed.get(body.id)
@@ -241,4 +250,10 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
         t = learner.learner.past_round(past(learner.problem, arms, rows))
         return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
-    return await coordinator.change(tenant, name, plan)
+    return await coordinator.change(tenant, name, plan, heavy=heavy)
+
+
+def _digest_past(body: PastBody) -> str:
+    """The digest of a large request, whose rows are encoded one by one so that others are served in between."""
+    rows: Any = [Raw(msgspec.json.encode(row)) for row in body.outcomes]
+    return digest_request(replace(body, outcomes=rows))

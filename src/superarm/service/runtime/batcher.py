@@ -1,16 +1,20 @@
 """Batches what arrives in one turn of the event loop: one kernel call chooses all slates, one commit writes it all."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
+from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import certain
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.gates import Gates
+from superarm.service.runtime.heavy import SLICE_SECONDS, is_heavy_problem
 from superarm.service.runtime.planning import plan_decision
 from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
 from superarm.service.schemas import AskBody
@@ -32,6 +36,11 @@ class QueuedAsk:
     done: "asyncio.Future[bool]"
 
     @property
+    def problem(self) -> Key:
+        """The problem's key."""
+        return self.tenant, self.name
+
+    @property
     def plain(self) -> bool:
         """Whether the policy alone decides the slate, so that asks like this one can be chosen together."""
         body, settings = self.body, self.learner.settings
@@ -44,15 +53,21 @@ class Batcher:
     """Collects asks and events until the event loop comes round again, or until there are ``MAX_COMMIT_EVENTS``.
 
     So a burst goes to the log in several commits: while one runs, the rest is read, and the first answers are sent.
-    ``submit`` passes events to the writer, or raises ``RequestError``; ``n_pending`` counts the pending decisions of a
-    problem.
+    Planning stops after ``SLICE_SECONDS`` and goes on in the next turn of the event loop; slates of a large problem are
+    planned in a thread. ``submit`` passes events to the writer, or raises ``RequestError``; ``n_pending`` counts the
+    pending decisions of a problem.
     """
 
-    def __init__(self, submit: Callable[[list[WriteRequest]], None], n_pending: Callable[[Key], int]) -> None:
-        self._submit, self._n_pending = submit, n_pending
+    def __init__(
+        self, submit: Callable[[list[WriteRequest]], None], n_pending: Callable[[Key], int], gates: Gates
+    ) -> None:
+        self._submit, self._n_pending, self._gates = submit, n_pending, gates
         self._asks: list[QueuedAsk] = []
         self._writes: list[WriteRequest] = []
         self._due = False
+        self._tired = False  # this turn of the event loop has had its share of planning
+        self._threads: set[asyncio.Task[None]] = set()
+        gates.on_open = self._schedule_if_needed
 
     def add(self, ask: QueuedAsk) -> None:
         """Queue a request: its decision is planned and written."""
@@ -65,20 +80,44 @@ class Batcher:
         self._schedule(len(self._writes))
 
     def _schedule(self, n: int) -> None:
-        if n >= MAX_COMMIT_EVENTS:
+        if n >= MAX_COMMIT_EVENTS and not self._tired:
             self._flush()
         elif not self._due:
             self._due = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self._begin_turn)
+
+    def _schedule_if_needed(self) -> None:
+        if self._asks:
+            self._schedule(0)
+
+    def _begin_turn(self) -> None:
+        self._due = self._tired = False
+        self._flush()
 
     def _flush(self) -> None:
-        self._due = False
         asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []
         writes, self._writes = self._writes, []
+        end, planned = time.perf_counter() + SLICE_SECONDS, 0
         for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
             together = list(group)
-            for some in [together] if plain else [[ask] for ask in together]:
-                writes += self._plan(some, plain)
+            if self._gates.is_closed(together[0].problem):
+                self._asks += together  # they are planned when the gate opens
+            elif is_heavy_problem(together[0].learner):
+                self._start_thread(together[:MAX_COMMIT_EVENTS], plain)
+                self._asks += together[MAX_COMMIT_EVENTS:]
+            else:
+                for some in [together] if plain else [[ask] for ask in together]:
+                    if not planned or time.perf_counter() < end:
+                        planned += 1
+                        writes += self._finish(self._try_to_plan(some, plain))
+                    else:
+                        self._asks += some
+        if time.perf_counter() >= end:
+            self._tired = True
+            self._schedule_if_needed()
+        self._write(writes)
+
+    def _write(self, writes: list[WriteRequest]) -> None:
         if not writes:
             return
         try:
@@ -86,27 +125,54 @@ class Batcher:
         except RequestError as error:
             fail_all(writes, error)
 
-    def _plan(self, asks: list[QueuedAsk], plain: bool) -> list[WriteRequest]:
-        """The events of asks of one problem; several only if they are ``plain``."""
+    def _start_thread(self, asks: list[QueuedAsk], plain: bool) -> None:
+        task = asyncio.get_running_loop().create_task(self._plan_in_thread(asks, plain))
+        self._threads.add(task)
+        task.add_done_callback(self._threads.discard)
+
+    async def _plan_in_thread(self, asks: list[QueuedAsk], plain: bool) -> None:
+        planned = []
+        async with self._gates.close(asks[0].problem):
+            for some in [asks] if plain else [[ask] for ask in asks]:
+                planned += await asyncio.to_thread(self._try_to_plan, some, plain)
+        self._write(self._finish(planned))
+
+    def _finish(self, planned: list[tuple[QueuedAsk, Asked | Exception]]) -> list[WriteRequest]:
+        """The events to write; asks that are refused get their error."""
+        writes = []
+        for ask, asked in planned:
+            if isinstance(asked, Asked):
+                entry = LogEntry(ask.tenant, "decision", ask.id, 0, asked)
+                writes.append(make_write(entry, ask.done, partial(ask.learner.release, asked.t)))
+            elif not ask.done.done():
+                ask.done.set_exception(asked)
+        return writes
+
+    def _try_to_plan(self, asks: list[QueuedAsk], plain: bool) -> list[tuple[QueuedAsk, Asked | Exception]]:
+        try:
+            return self._plan(asks, plain)
+        except Exception as error:
+            return [(ask, error) for ask in asks]
+
+    def _plan(self, asks: list[QueuedAsk], plain: bool) -> list[tuple[QueuedAsk, Asked | Exception]]:
+        """The events of asks of one problem, or why they are refused; several asks only if they are ``plain``."""
         learner = asks[0].learner
         allowed = self._n_allowed(asks[0])
-        for ask in asks[allowed:]:
-            ask.done.set_exception(_too_many_pending(ask))
-        asks = asks[:allowed]
+        planned: list[tuple[QueuedAsk, Asked | Exception]] = []
         eligible = ~learner.retired
-        slates = learner.choose([ask.id for ask in asks], eligible) if plain and asks and eligible.any() else []
-        writes = []
-        for n, ask in enumerate(asks):
+        slates = (
+            learner.choose([ask.id for ask in asks[:allowed]], eligible) if plain and allowed and eligible.any() else []
+        )
+        for n, ask in enumerate(asks[:allowed]):
             try:
                 slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
                 asked = plan_decision(learner, ask.name, ask.id, ask.body, ask.digest, now_ms(), slate)
             except Exception as error:
-                ask.done.set_exception(error)
+                planned.append((ask, error))
                 continue
             learner.reserve(asked.t, asked.action)
-            entry = LogEntry(ask.tenant, "decision", ask.id, 0, asked)
-            writes.append(make_write(entry, ask.done, partial(learner.release, asked.t)))
-        return writes
+            planned.append((ask, asked))
+        return planned + [(ask, _too_many_pending(ask)) for ask in asks[allowed:]]
 
     def _n_allowed(self, ask: QueuedAsk) -> int:
         """How many more decisions of the problem may be pending."""

@@ -13,6 +13,7 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.runtime import feedback
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.heavy import Slices, gather_in_slices
 from superarm.service.runtime.locks import StreamKey
 from superarm.service.runtime.writer import make_write
 from superarm.service.schemas import AppliedReply, BulkLine
@@ -22,10 +23,11 @@ Outcome = AppliedReply | RequestError
 
 async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine]) -> list[Outcome]:
     """The answers to feedback, in its order. Two lines about one decision are applied in their order."""
-    latch, remaining = _Latch(), list[int]()
+    latch, remaining, slices = _Latch(), list[int](), Slices()
     outcomes, planned = dict[int, Outcome](), dict[int, _PlannedWrite]()
     try:
         for n, body in enumerate(lines):
+            await slices.pause_if_due()
             step = _plan_line(coordinator, (tenant, body.decision), body, latch)
             if isinstance(step, _PlannedWrite):
                 planned[n] = step
@@ -38,13 +40,14 @@ async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine])
         for step in planned.values():
             coordinator.locks.release(step.lock)
     for n, step in planned.items():
+        await slices.pause_if_due()
         if step.result.error is not None:
             outcomes[n] = step.result.error
         elif step.result.written:
             outcomes[n] = feedback.reply(True, coordinator.ledger.record(step.key) or step.before, step.event)
         else:  # another worker wrote this step first
             remaining.append(n)
-    answers = await asyncio.gather(*(_tell_one(coordinator, tenant, lines[n]) for n in remaining))
+    answers = await gather_in_slices(_tell_one(coordinator, tenant, lines[n]) for n in remaining)
     outcomes.update(zip(remaining, answers, strict=True))
     return [outcomes[n] for n in range(len(lines))]
 
@@ -65,6 +68,8 @@ def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latc
     learner = None if record is None else coordinator.ledger.problems.get((key[0], record.asked.problem))
     lock = ("decision", *key)
     if record is None or learner is None or not coordinator.ready or coordinator.locks.is_held(lock):
+        return None
+    if coordinator.gates.is_closed((key[0], record.asked.problem)) or feedback.is_heavy_body(body):
         return None
     try:
         event = feedback.plan_feedback(record, learner, body)

@@ -7,7 +7,7 @@ import numpy as np
 
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNSEEN, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid
@@ -19,19 +19,37 @@ from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.feedback")
 
-MAX_EXPIRED_PER_SWEEP = 500
+MAX_EXPIRED_PER_SWEEP = 100
+
+HEAVY_UNITS = 1_000
+"""Feedback with so many values is planned in a thread."""
+
+
+Parsed = tuple[list[Unit], rules.Others, rules.Rows]
+"""Units, the arms outside of the slate that they are about, and whole rows of arms of which nothing is known."""
 
 
 async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedReply:
     """Feedback of a decision."""
-    return reply(*await coordinator.decide(key, lambda record, learner: plan_feedback(record, learner, body)))
+
+    def plan(record: DecisionRecord, learner: ProblemState) -> Told | None:
+        return plan_feedback(record, learner, body)
+
+    return reply(*await coordinator.decide(key, plan, heavy=is_heavy_body(body)))
+
+
+def is_heavy_body(body: TellBody) -> bool:
+    """Whether feedback has so many values that planning it takes long."""
+    if body.feedback is not None and len(body.feedback) >= HEAVY_UNITS:
+        return True
+    return body.outcome is not None and sum(map(len, body.outcome)) >= HEAVY_UNITS
 
 
 def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
     """The event that feedback makes, or None if it changes nothing."""
-    units = parse_units(record, learner, body)
+    units, others, rows = parse_feedback(record, learner, body)
     try:
-        event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), _others(record, learner, units))
+        event = rules.feedback(record, units, body.amend, learner.settings, now_ms(), others, rows)
     except RequestError as error:
         learner.history.conflicting += error.status == 409
         raise
@@ -79,31 +97,34 @@ async def _expire_one(coordinator: Coordinator, key: Key) -> None:
         coordinator.deadlines.retry(key, 5.0)
 
 
-def parse_units(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list[Unit]:
+def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Parsed:
     """Feedback as numbers: of units by name, or of a matrix in slate order."""
     if (body.feedback is None) == (body.outcome is None):
         raise invalid("feedback", "give feedback or outcome, and not both", "feedback is a list of units")
+    slate = frozenset(record.action)
     if body.feedback is not None:
         if body.seen is not None or body.arms is not None:
             field = "seen" if body.seen is not None else "arms"
             raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        return [_unit(record, learner, unit) for unit in body.feedback]
-    return _flat(record, learner, body)
+        units = [_unit(record, slate, learner, unit) for unit in body.feedback]
+        return units, _others(record, slate, learner, units), ()
+    units, rows = _flat(record, slate, learner, body)
+    return units, _others(record, slate, learner, units), rows
 
 
-def _others(record: DecisionRecord, learner: ProblemState, units: list[Unit]) -> rules.Others:
+def _others(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, units: list[Unit]) -> rules.Others:
     """The arms outside of the slate that feedback is about, each with how many items it has."""
     if not learner.triggered:
         return ()
-    arms = tuple(dict.fromkeys(arm for arm, _, _ in units if arm not in record.action))
+    arms = tuple(dict.fromkeys(arm for arm, _, _ in units if arm not in slate))
     widths = learner.widths(arms)
     return tuple(zip(arms, widths or (record.asked.n_items,) * len(arms), strict=True))
 
 
-def _unit(record: DecisionRecord, learner: ProblemState, unit: UnitBody) -> Unit:
+def _unit(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, unit: UnitBody) -> Unit:
     if (unit.value is None) == unit.seen:
         raise invalid("feedback.value", "a unit needs a value, or seen: false", "give exactly one of the two")
-    arm = _arm(record, learner, unit.arm, "feedback.arm")
+    arm = _arm(slate, learner, unit.arm, "feedback.arm")
     item = ALL if unit.item is None else learner.items.number(unit.item)
     if item is None:
         raise invalid("feedback.item", f"unknown {unit.item!r}", "report only items of the problem")
@@ -118,16 +139,18 @@ def _unit(record: DecisionRecord, learner: ProblemState, unit: UnitBody) -> Unit
     return arm, item, UNSEEN if unit.value is None else unit.value
 
 
-def _arm(record: DecisionRecord, learner: ProblemState, name: str, field: str) -> int:
+def _arm(slate: frozenset[int], learner: ProblemState, name: str, field: str) -> int:
     arm = learner.arms.number(name)
-    if arm is None or (arm not in record.action and not learner.triggered):
+    if arm is None or (arm not in slate and not learner.triggered):
         raise invalid(field, f"{name!r} is not in the slate", "report only arms that were shown")
     return arm
 
 
-def _flat(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list[Unit]:
+def _flat(
+    record: DecisionRecord, slate: frozenset[int], learner: ProblemState, body: TellBody
+) -> tuple[list[Unit], rules.Rows]:
     outcome, seen = body.outcome or [], body.seen
-    arms = record.action if body.arms is None else [_arm(record, learner, name, "arms") for name in body.arms]
+    arms = record.action if body.arms is None else [_arm(slate, learner, name, "arms") for name in body.arms]
     if len(set(arms)) < len(arms):
         raise invalid("arms", "an arm appears twice", "give one row per arm")
     widths = learner.widths(arms) or (record.asked.n_items,) * len(arms)
@@ -135,16 +158,35 @@ def _flat(record: DecisionRecord, learner: ProblemState, body: TellBody) -> list
         raise invalid("outcome", "wrong shape", _shape(widths))
     if seen is not None and tuple(len(row) for row in seen) != widths:
         raise invalid("seen", "wrong shape", _shape(widths))
-    units = list[Unit]()
+    unknown = dict(zip(record.action, record.rows, strict=True)) if is_heavy_body(body) and not record.closed else {}
+    units, rows = list[Unit](), []
     for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):
-        if not row:  # an arm without items
-            units.append((arm, ALL, UNSEEN))
-        marks = seen[place] if seen is not None else [True] * len(row)
-        for item, (value, mark) in enumerate(zip(row, marks, strict=True)):
-            if not mark:
-                units.append((arm, item, UNSEEN))
-            elif value is not None:
-                units.append((arm, item, value))
+        marks = None if seen is None else seen[place]
+        if row and unknown.get(arm, ()) is None:
+            rows += _whole_row(arm, row, marks)
+        else:
+            units += _units_of_row(arm, row, marks)
+    return units, tuple(rows)
+
+
+def _whole_row(arm: int, row: list[float | None], marks: list[bool] | None) -> list[tuple[int, tuple[float, ...]]]:
+    """The row of an arm, if there is any value in it; null stays pending."""
+    values = np.array(row, float)
+    values[np.isnan(values)] = UNKNOWN
+    if marks is not None:
+        values[~np.array(marks, bool)] = UNSEEN
+    return [] if (values == UNKNOWN).all() else [(arm, tuple(values.tolist()))]
+
+
+def _units_of_row(arm: int, row: list[float | None], marks: list[bool] | None) -> list[Unit]:
+    if not row:  # an arm without items
+        return [(arm, ALL, UNSEEN)]
+    units = list[Unit]()
+    for item, (value, mark) in enumerate(zip(row, marks or [True] * len(row), strict=True)):
+        if not mark:
+            units.append((arm, item, UNSEEN))
+        elif value is not None:
+            units.append((arm, item, value))
     return units
 
 

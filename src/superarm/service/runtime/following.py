@@ -1,7 +1,7 @@
 """Reading what other workers write."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from superarm.service.runtime.condition import Condition
 from superarm.service.storage.base import ReadEntry, Store, StoreUnavailable
@@ -24,7 +24,7 @@ class Follower:
         store: Store,
         condition: Condition,
         read: Callable[[], list[ReadEntry]],
-        apply: Callable[[list[ReadEntry]], None],
+        apply: Callable[[list[ReadEntry]], Awaitable[None]],
     ) -> None:
         self._store, self._condition, self._read, self._apply = store, condition, read, apply
         self._lock = asyncio.Lock()
@@ -44,7 +44,7 @@ class Follower:
             finally:
                 self._since = None
             self._condition.clear("read")
-            self._apply(reads)
+            await self._apply(reads)
 
     async def refresh(self) -> None:
         """As ``catch_up``, for requests that only read: if that fails or takes long, they see what is known."""

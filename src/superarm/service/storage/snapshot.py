@@ -2,11 +2,12 @@
 
 import hashlib
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Struct, msgpack
+from msgspec import DecodeError, Raw, Struct, msgpack
 
+from superarm.arrays import Floats
 from superarm.policies import PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
@@ -50,25 +51,72 @@ class Snapshot(Struct, frozen=True):
     format: int = 1
 
 
+class CountersCopy(NamedTuple):
+    """The counters of a problem at a moment."""
+
+    tenant: str
+    name: str
+    asked: int
+    tally: Tally
+    pending: Floats
+    step: int
+    state: PolicyState
+
+    def encode(self) -> Counters:
+        """The counters as bytes."""
+        pending, blocks = np.ascontiguousarray(self.pending, "<f8").tobytes(), self.state.blocks
+        encoded = [_to_bytes(block) for block in blocks]
+        tally = _to_bytes(self.tally)
+        return Counters(self.tenant, self.name, self.asked, tally, pending, self.step, self.state.newest, encoded)
+
+
+def copy_counters(tenant: str, name: str, learner: Any) -> CountersCopy:
+    """A copy of a problem's counters."""
+    state = learner.state or PolicyState(-1, [])
+    blocks = PolicyState(state.newest, [_copy(block) for block in state.blocks])
+    return CountersCopy(tenant, name, learner.asked, _copy(learner.tally), learner.pending.copy(), learner.step, blocks)
+
+
+def _copy(tally: Tally) -> Tally:
+    return Tally(*(part.copy() for part in tally))
+
+
+class StateCopy(NamedTuple):
+    """The state at a position, apart from the one that goes on changing."""
+
+    position: Position
+    counters: list[CountersCopy]
+    pending: list[tuple[str, DecisionRecord]]
+    histories: list[bytes]
+
+
 def take_snapshot(ledger: Ledger, position: Position) -> SavedSnapshot:
     """The state as bytes, with their hash."""
+    return encode_state(copy_state(ledger, position))
+
+
+def copy_state(ledger: Ledger, position: Position) -> StateCopy:
+    """Copy the state, while nobody changes it."""
     problems = sorted(ledger.problems.items())
-    counters = [encode_counters(tenant, name, learner) for (tenant, name), learner in problems]
     for _, learner in problems:
         learner.history.flush(learner.problem)
+    counters = [copy_counters(tenant, name, learner) for (tenant, name), learner in problems]
     pending = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
-    histories = [learner.history for _, learner in problems]
-    body = msgpack.encode(Snapshot(dict(position), counters, pending, histories, FORMAT))
+    return StateCopy(dict(position), counters, pending, [msgpack.encode(learner.history) for _, learner in problems])
+
+
+def encode_state(state: StateCopy) -> SavedSnapshot:
+    """A copy of the state as bytes, with their hash; bit by bit, so that other threads can run in between."""
+    counters: Any = [Raw(msgpack.encode(part.encode())) for part in state.counters]
+    pending: Any = [Raw(msgpack.encode(pair)) for pair in state.pending]
+    histories: Any = [Raw(history) for history in state.histories]
+    body = msgpack.encode(Snapshot(state.position, counters, pending, histories, FORMAT))
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
 def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    state = learner.state or PolicyState(-1, [])
-    blocks = [_to_bytes(block) for block in state.blocks]
-    pending = np.ascontiguousarray(learner.pending, "<f8").tobytes()
-    tally = _to_bytes(learner.tally)
-    return Counters(tenant, name, learner.asked, tally, pending, learner.step, state.newest, blocks)
+    return copy_counters(tenant, name, learner).encode()
 
 
 def _to_bytes(tally: Tally) -> list[bytes]:

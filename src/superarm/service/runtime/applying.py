@@ -1,0 +1,228 @@
+"""Applies events of the log to the state, in the order of the log, and takes snapshots.
+
+What the writer reports and what is read of other workers are jobs in a queue. A job runs on the event loop at once,
+unless an event of it takes long: that one is applied in a thread, and the jobs after it wait.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+from superarm.service.domain.compilation import compile_kernels
+from superarm.service.domain.events import Changed, Created
+from superarm.service.domain.ledger import Key, Ledger, LogEntry
+from superarm.service.errors import overloaded
+from superarm.service.runtime.condition import Condition
+from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.gates import Gates
+from superarm.service.runtime.heavy import HEAVY_ENTRIES, is_heavy_event
+from superarm.service.runtime.writer import WriteRequest, fail_all
+from superarm.service.storage.base import Position, ReadEntry, SavedSnapshot, Store
+from superarm.service.storage.snapshot import StateCopy, copy_state, encode_state, restore_ledger
+
+log = logging.getLogger("superarm.applying")
+
+Job = Generator[Callable[[], Awaitable[None]], None, None]
+"""Work in order; what it yields has to be awaited before it goes on."""
+
+
+class Applier:
+    """The state of the process, and the queue of what is to be applied to it."""
+
+    def __init__(self, store: Store, condition: Condition, snapshot_every: int) -> None:
+        self._store, self._condition, self._snapshot_every = store, condition, snapshot_every
+        self.ledger: Ledger
+        self.position: Position = {}
+        self.deadlines = Deadlines()
+        self.gates = Gates()
+        self.since_snapshot = 0
+        self.on_failed: Callable[[], None] = lambda: None
+        self.save: Callable[[SavedSnapshot], None] = lambda saved: None
+        self._jobs: deque[Job] = deque()
+        self._working: asyncio.Task[None] | None = None
+        self._saving: asyncio.Task[None] | None = None
+
+    def restore(self) -> None:
+        """Read the newest snapshot and the events after it."""
+        self.ledger, self.position, self.since_snapshot = restore_ledger(self._store)
+
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
+        """Called by the writer: apply what is in the log, then answer the requests."""
+        self._condition.clear("write")
+        self._enqueue(self._apply_batch(batch, numbers, worker))
+
+    def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
+        """Called by the writer: answer that nothing is known to be written."""
+        reason = f"the log cannot be written: {error}"
+        self._condition.report("write", reason)
+        fail_all(batch, overloaded(reason, 2))
+
+    def read_unapplied(self) -> list[ReadEntry]:
+        """The events of all workers that are in the log and not in the state, in one consistent read."""
+        return list(self._store.tail(dict(self.position)))
+
+    def recover(self, reads: list[ReadEntry]) -> None:
+        """Called by the writer after a failure: apply what did reach the log although it was never acknowledged."""
+        self._enqueue(self._apply_reads(reads, lambda: None))
+
+    async def apply_reads(self, reads: list[ReadEntry]) -> None:
+        """Apply what was read of other workers."""
+        done = asyncio.get_running_loop().create_future()
+        self._enqueue(self._apply_reads(reads, lambda: None if done.done() else done.set_result(None)))
+        await done
+
+    async def finish(self) -> None:
+        """Wait until everything in the queue was applied."""
+        while self._working is not None:
+            await asyncio.wait([self._working])
+        if self._saving is not None:
+            await asyncio.wait([self._saving])
+
+    def _enqueue(self, job: Job) -> None:
+        self._jobs.append(job)
+        if self._working is None:
+            steps = self._steps()
+            work = next(steps, None)
+            if work is not None:
+                self._working = asyncio.get_running_loop().create_task(self._go_on(steps, work))
+
+    def _steps(self) -> Job:
+        while self._jobs:
+            yield from self._jobs.popleft()
+
+    async def _go_on(self, steps: Job, work: Callable[[], Awaitable[None]] | None) -> None:
+        try:
+            while work is not None:
+                await work()
+                work = next(steps, None)
+        finally:
+            self._working = None
+
+    def _apply_batch(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> Job:
+        known = self.position.get(worker, 0)  # reading the log may have been quicker than this report
+        for n, (written, seq) in enumerate(zip(batch, numbers, strict=True)):
+            if seq > known:
+                self.position[worker] = seq
+                if self._must_wait(written.entry):
+                    yield self._in_thread(written.entry)
+                else:
+                    self._apply(written.entry)
+                if self._condition.phase == "failed":
+                    fail_all(batch[n:], overloaded(self._condition.reason))
+                    return
+            written.on_finish()
+            if not written.done.done():
+                written.done.set_result(seq > 0)
+        yield from self._snapshot_if_due()
+
+    def _apply_reads(self, reads: list[ReadEntry], on_done: Callable[[], None]) -> Job:
+        """Apply events that were read from the log, except those that are in the state by now.
+
+        They come in an order in which they can be applied, not by number: until all of them are in the state, the
+        position does not describe it, and no snapshot may be taken.
+        """
+        known = dict(self.position)
+        for worker, seq, entry in reads:
+            if seq > known.get(worker, 0) and self._condition.phase != "failed":
+                self.position[worker] = max(seq, self.position.get(worker, 0))
+                if self._must_wait(entry) or isinstance(entry.event, (Created, Changed)):
+                    yield self._in_thread(entry, compiling=True)
+                else:
+                    self._apply(entry)
+        on_done()
+        yield from self._snapshot_if_due()
+
+    def _must_wait(self, entry: LogEntry) -> bool:
+        """Whether an event takes long, or a thread works on its problem."""
+        return (
+            self.gates.is_closed(self._problem(entry)) or is_heavy_event(entry, self.ledger) or self._forgotten(entry)
+        )
+
+    def _forgotten(self, entry: LogEntry) -> bool:
+        """Whether the decision is not in memory as it was before the event, so that the log has to be read."""
+        if entry.kind != "decision" or entry.step == 0 or not self._store.shared:
+            return False
+        record = self.ledger.record((entry.tenant, entry.stream))
+        return record is None or record.step != entry.step - 1
+
+    def _problem(self, entry: LogEntry) -> Key:
+        if entry.kind == "problem":
+            return entry.tenant, entry.stream
+        record = self.ledger.record((entry.tenant, entry.stream))
+        return entry.tenant, (entry.event.problem if entry.step == 0 else record.asked.problem if record else "")
+
+    def _in_thread(self, entry: LogEntry, *, compiling: bool = False) -> Callable[[], Awaitable[None]]:
+        """Apply an event in a thread, while nobody else uses its problem."""
+
+        def apply() -> None:
+            if compiling:
+                _compile(entry, self.ledger)
+            self.ledger.apply(entry)
+
+        async def work() -> None:
+            async with self.gates.close(self._problem(entry)):
+                try:
+                    await asyncio.to_thread(apply)
+                except Exception:
+                    self._fail(entry)
+                else:
+                    self._note(entry)
+
+        return work
+
+    def _apply(self, entry: LogEntry) -> None:
+        if self._condition.phase == "failed":
+            return
+        try:
+            self.ledger.apply(entry)
+        except Exception:
+            self._fail(entry)
+        else:
+            self._note(entry)
+
+    def _fail(self, entry: LogEntry) -> None:
+        """An event could not be applied: the state is no longer what the log says."""
+        log.exception("step %s of %s %r cannot be applied", entry.step, entry.kind, entry.stream)
+        self._condition.enter("failed", f"an event of {entry.kind} {entry.stream!r} cannot be applied; restart")
+        self.on_failed()
+
+    def _note(self, entry: LogEntry) -> None:
+        if entry.kind == "decision" and entry.step == 0:
+            key = (entry.tenant, entry.stream)
+            record = self.ledger.pending.get(key)
+            if record is not None:
+                self.deadlines.watch(key, record)
+        self.since_snapshot += 1
+
+    def _snapshot_if_due(self) -> Job:
+        """Save a snapshot if it is time. Called where the position describes the state: never within a batch."""
+        if self.since_snapshot < self._snapshot_every or self._condition.phase == "failed":
+            return
+        self.since_snapshot = 0
+        size = sum(learner.problem.n_entries for learner in self.ledger.problems.values()) + len(self.ledger.pending)
+        if size < HEAVY_ENTRIES:
+            self.save(encode_state(copy_state(self.ledger, self.position)))
+        else:
+            yield self._copy_in_thread
+
+    async def _copy_in_thread(self) -> None:
+        """Copy the state while nothing changes; it is encoded while everything goes on."""
+        async with self.gates.close_all():
+            copied = await asyncio.to_thread(copy_state, self.ledger, self.position)
+        self._saving = asyncio.get_running_loop().create_task(self._encode(copied, self._saving))
+
+    async def _encode(self, copied: StateCopy, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self.save(await asyncio.to_thread(encode_state, copied))
+
+
+def _compile(entry: LogEntry, ledger: Ledger) -> None:
+    """Compile what another worker's problem needs, before its first decision needs it."""
+    event: Any = entry.event
+    if isinstance(event, Created):
+        compile_kernels(event)
+    elif isinstance(event, Changed):
+        compile_kernels(ledger.problems[entry.tenant, entry.stream].as_created(event.settings))

@@ -1,0 +1,211 @@
+"""Large requests: work in threads and in slices gives the same as work at once, and is linear."""
+
+import asyncio
+import inspect
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from superarm.service import schemas
+from superarm.service.application import application
+from superarm.service.domain.events import Told, Warmed, decode, encode
+from superarm.service.domain.ledger import fold
+from superarm.service.domain.spec import ProblemSpec
+from superarm.service.http import decoding
+from superarm.service.http.decoding import BodyDecoder
+from superarm.service.runtime import applying, batcher, feedback, heavy
+from superarm.service.runtime.admin import _digest_past
+from superarm.service.runtime.ask import digest_request
+from superarm.service.runtime.gates import Gates
+from superarm.service.storage.snapshot import encode_counters
+from tests.action_sets import plain
+
+from .inprocess import serving
+from .memory_store import MemoryStore
+
+pytestmark = plain
+
+
+def make_everything_heavy(monkeypatch) -> None:
+    monkeypatch.setattr(heavy, "HEAVY_ENTRIES", 0)
+    monkeypatch.setattr(heavy, "HEAVY_VALUES", 0)
+    monkeypatch.setattr(applying, "HEAVY_ENTRIES", 0)
+    monkeypatch.setattr(feedback, "HEAVY_UNITS", 0)
+    monkeypatch.setattr(decoding, "LARGE_BYTES", 0)
+
+
+async def history(http) -> list:
+    """A history with growth, feedback of all forms and settings; everything that was answered."""
+    answers = []
+
+    async def call(method: str, path: str, body=None) -> dict:
+        reply = await http.request(method, path, json=body)
+        answers.append((reply.status_code, reply.json()))
+        return reply.json()
+
+    spec = {"arms": list("abcdef"), "items": ["x", "y"], "k": 3, "seed": 1}
+    await call("PUT", "/v1/problems/p", {**spec, "settings": {"policy": {"name": "kl_ucb"}, "window_s": None}})
+    for n in range(12):
+        await call("POST", "/v1/problems/p/decisions", {"id": f"d{n}", "excluded": ["a"] if n % 3 == 0 else []})
+    many = {"decisions": [{"id": f"m{n}", "excluded": ["b"] if n % 2 else []} for n in range(70)]}
+    await call("POST", "/v1/problems/p/decisions/bulk", many)
+    for n in range(0, 12, 2):
+        outcome = [[n / 12, None], [1.0, 0.25], [0.0, 0.5]]
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": outcome})
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": outcome})  # the same again
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[None, 0.75], [None, None], [None, None]]})
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[0.5, 0.5]] * 3})  # a conflict
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[0.5]] * 3})  # a wrong shape
+    seen = [[True, False], [True, True], [False, False]]
+    await call("POST", "/v1/decisions/d1/feedback", {"outcome": [[0.5, 0.5]] * 3, "seen": seen})
+    await call("POST", "/v1/problems/p/arms", {"add": ["g", "h"], "retire": ["c"]})
+    await call("POST", "/v1/problems/p/items", {"add": ["z"], "weights": [2.0]})
+    await call("PATCH", "/v1/problems/p/settings", {"policy": {"name": "bc_ucb"}})
+    past = {"id": "old", "arms": ["a", "g"], "outcomes": [[0.5, None, 1.0], [0.0, 1.0, 0.25]]}
+    await call("POST", "/v1/problems/p/outcomes", past)
+    await call("POST", "/v1/problems/p/outcomes", past)
+    for n in range(3, 12, 4):
+        arms = (await call("GET", f"/v1/decisions/d{n}"))["arms"]
+        await call("POST", f"/v1/decisions/d{n}/feedback", {"feedback": [{"arm": arms[0], "value": 0.5}]})
+    for n in range(5):
+        await call("POST", "/v1/problems/p/decisions", {"id": f"e{n}"})
+    await call("GET", "/v1/problems/p/arms?offset=1&limit=5")
+    return answers
+
+
+def lived(store: MemoryStore, every: int = 10) -> list:
+    async def live() -> list:
+        app = application(store)
+        app.service.coordinator.applier._snapshot_every = every
+        async with serving(app) as http:
+            answers = await history(http)
+            await app.service.coordinator.applier.finish()
+            return answers
+
+    return asyncio.run(live())
+
+
+def test_what_is_done_in_threads_and_in_pieces_is_what_is_done_at_once(monkeypatch):
+    once, pieces = MemoryStore(), MemoryStore()
+    answers = lived(once)
+    make_everything_heavy(monkeypatch)
+    assert lived(pieces) == answers
+    assert any(decode(line.body).rows for line in pieces.lines if b'"told"' in line.body)
+    states = []
+    for store in (once, pieces):
+        ledger = fold(read.entry for read in store.tail({}))
+        states.append([encode_counters(*key, learner) for key, learner in ledger.problems.items()])
+    assert states[0] == states[1]
+    assert len(pieces.saved) > 1  # snapshots were taken meanwhile
+
+
+def test_events_with_rows_are_encoded_in_pieces_to_the_same_bytes():
+    rows = ((3, (0.5, -1.0, -2.0)), (0, (1.0,)))
+    told = Told(7, [(1, 0, 0.5)], rows=rows)
+    assert encode(told) == msgspec.json.encode(told)
+    assert decode(encode(told)) == told
+    warmed = Warmed(7, "id", "digest", [0, 1], [[0.5, -1.0], [1.0, 0.0]], 3)
+    assert encode(warmed) == msgspec.json.encode(warmed)
+    past = schemas.PastBody("id", ["a"], [[0.5, None], [1.0, 0.25]])
+    assert _digest_past(past) == digest_request(past)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(0, 1) | st.text("ab/", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=6,
+)
+BODIES = [schemas.TellBody, schemas.BulkLine, schemas.PastBody, schemas.AskManyBody, schemas.ArmsBody, ProblemSpec]
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@given(data=st.data())
+@settings(max_examples=20)
+def test_a_body_in_pieces_is_decoded_as_at_once(kind, data):
+    fields = [field.name for field in msgspec.structs.fields(kind)]
+    body = msgspec.json.encode(data.draw(st.dictionaries(st.sampled_from([*fields, "unknown"]), json_values)))
+    decoder = BodyDecoder(kind)
+    try:
+        expected = decoder.decode_at_once(body)
+    except msgspec.ValidationError:
+        with pytest.raises(msgspec.ValidationError):
+            decoder.decode_in_pieces(body)
+    else:
+        assert decoder.decode_in_pieces(body) == expected
+
+
+def test_an_error_in_a_piece_says_where_it_is():
+    decoder = BodyDecoder(schemas.TellBody)
+    body = b'{"outcome": [[0.5], [0.5, 2.0]]}'
+    messages = []
+    for decode_body in (decoder.decode_at_once, decoder.decode_in_pieces):
+        with pytest.raises(msgspec.ValidationError) as error:
+            decode_body(body)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    assert "$.outcome[1][1]" in messages[0]
+
+
+def test_examples_are_decoded_alike():
+    from superarm.service.http.operations import OPERATIONS
+
+    for operation in OPERATIONS:
+        if inspect.isclass(operation.body) and operation.body is not bytes:
+            decoder, body = BodyDecoder(operation.body), msgspec.json.encode(operation.example)
+            assert decoder.decode_in_pieces(body) == decoder.decode_at_once(body)
+
+
+def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
+    """With no time at all for a slice, every turn plans one ask, and others have their turns in between."""
+    monkeypatch.setattr(batcher, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(heavy, "SLICE_SECONDS", 0.0)
+    turns = 0
+
+    async def live() -> list:
+        nonlocal turns
+        async with serving(application(MemoryStore())) as http:
+            spec = {"arms": ["a", "b", "c"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+            assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+            body = {"decisions": [{"id": f"d{n}", "excluded": ["a"]} for n in range(200)]}
+            asking = asyncio.ensure_future(http.post("/v1/problems/p/decisions/bulk", json=body))
+            while not asking.done():
+                await asyncio.sleep(0)
+                turns += 1
+            decisions = (await asking).json()["decisions"]
+            lines = [{"decision": d["id"], "feedback": [{"arm": d["arms"][0], "value": 1}]} for d in decisions]
+            told = await http.post(
+                "/v1/feedback/bulk",
+                content=b"\n".join(msgspec.json.encode(line) for line in lines),
+                headers={"content-type": "application/x-ndjson"},
+            )
+            assert told.text.count('"applied":true') == 200
+            return decisions
+
+    decisions = asyncio.run(live())
+    assert [d["id"] for d in decisions] == [f"d{n}" for n in range(200)]
+    assert turns > 200
+
+
+def test_a_gate_lets_one_in_at_a_time():
+    async def live() -> list[str]:
+        gates, order = Gates(), []
+
+        async def work(name: str, problem: str, everybody: bool = False) -> None:
+            async with gates.close_all() if everybody else gates.close(("t", problem)):
+                order.append(f"+{name}")
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                order.append(f"-{name}")
+
+        await asyncio.gather(work("a", "p"), work("b", "p"), work("all", "", True), work("c", "q"))
+        assert not gates.is_closed(("t", "p"))
+        return order
+
+    order = asyncio.run(live())
+    inside = set()
+    for mark in order:
+        (inside.add if mark[0] == "+" else inside.remove)(mark[1:])
+        assert not {"a", "b"} <= inside
+        assert "all" not in inside or inside == {"all"}
