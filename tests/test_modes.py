@@ -17,7 +17,7 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import Bernoulli, Beta, Blocks, CommonShock, Copula
-from superarm.indices.kl import upper_confidence
+from superarm.indices.kl_bound import upper_confidence
 from superarm.simulation import advance, begin
 from superarm.streams import beta as beta_number
 from superarm.streams import new_stream, normal, seek, uniform

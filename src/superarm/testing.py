@@ -111,10 +111,10 @@ def check_reward(reward: Reward, k: int = 5) -> None:
             _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
         if reward.modular:
             _require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
+        _check_derivatives(reward, weight, qs, smoothness)
         if linear_gain(reward):
             linear = abs(gain - q * derivative(reward, weight, state, 0.0)) <= 1e-9 * weight
             _require(linear, "gains are linear in the parameters of the arm", q=qs.tolist())
-        _check_derivatives(reward, weight, qs, smoothness)
 
 
 def _check_derivatives(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:

@@ -4,12 +4,14 @@ import math
 
 import mpmath
 import naive
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from superarm.indices import KL, KLMoss
-from superarm.indices.kl import divergence, upper_confidence, upper_relaxation
+from superarm.indices.kl import divergence
+from superarm.indices.kl_bound import log1p, upper_confidence, upper_confidences, upper_relaxation
 
 CORNERS = [0.0, 1e-300, 1e-16, 1e-9, 1e-4, 0.01, 0.3, 0.5, 0.9, 1 - 1e-4, 1 - 1e-9, 1 - 1e-15, 1 - 2**-53, 1.0]
 LEVELS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 2.0, 10.0, 36.0, 100.0, 700.0]
@@ -101,3 +103,23 @@ def test_levels():
 def test_scores_are_the_bound_at_their_level(mean, n, t, index):
     x = index.level(float(n), t, 0.2)
     assert index.score(mean, 0.1, x, None) == upper_confidence(mean, x)
+
+
+def test_the_logarithm_agrees_with_50_digits():
+    for u in (*(-1.0 + 10.0**-n for n in range(1, 16)), *(s * 10.0**n for n in range(-18, 300, 3) for s in (1.0, 3.7))):
+        exact = mpmath.log1p(mpmath.mpf(u))
+        assert abs(mpmath.mpf(log1p(u)) - exact) <= mpmath.mpf("4e-16") * abs(exact), u
+
+
+@pytest.mark.compiled("vector registers")
+def test_bounds_in_vector_registers_are_those_one_at_a_time():
+    rng = np.random.default_rng(3)
+    means = np.concatenate([CORNERS, rng.uniform(0.0, 1.0, 500), 10.0 ** -rng.uniform(0, 12, 500)])
+    for x in [0.0, *LEVELS, *(10.0 ** rng.uniform(-9, 1, 20))]:
+        for first, n in ((0, len(means)), (3, 7), (5, 0), (11, 1)):
+            q = np.full(len(means), -1.0)
+            upper_confidences(means, first, n, x, q)
+            alone = np.array([upper_confidence(p, x) for p in means[first : first + n]])
+            assert np.array_equal(q[first : first + n], alone), x
+            assert np.all(q[:first] == -1.0)
+            assert np.all(q[first + n :] == -1.0)

@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm.indices import AnglePosterior, KLMoss
-from superarm.indices.kl import upper_confidence
+from superarm.indices.kl_bound import upper_confidence
 from superarm.policies import JointPolicy
 from superarm.policies.dependence import dependence, effects
 from superarm.simulation import seeds

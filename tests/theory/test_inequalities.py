@@ -9,7 +9,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from superarm.indices.kl import divergence, upper_confidence, upper_relaxation
+from superarm.indices.kl import divergence
+from superarm.indices.kl_bound import upper_confidence, upper_relaxation
 
 inside = st.floats(1e-9, 1.0 - 1e-9)
 level = st.floats(1e-7, 3.0)

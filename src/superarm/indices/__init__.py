@@ -1,9 +1,10 @@
 """Indices: rules that turn the statistics of one entry into an optimistic value.
 
-``base`` holds the family, ``traits`` its optional properties; every other file holds one index or two.
+``base`` holds the family, ``traits`` its optional properties; ``kl_bound`` inverts the divergence for ``kl``;
+every other file holds one index or two.
 """
 
-from superarm.indices.base import Index, IndexHooks, level, score, unknown
+from superarm.indices.base import Index, IndexHooks, level, score, score_entries, unknown
 from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
@@ -28,6 +29,7 @@ __all__ = [
     "level",
     "monotone",
     "score",
+    "score_entries",
     "unclipped",
     "unknown",
 ]

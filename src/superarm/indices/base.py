@@ -8,7 +8,10 @@ with the level, and levels increase with :math:`t`.
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from superarm._jit import inlined, verb
+from superarm.arrays import Floats
 from superarm.streams import Stream
 
 
@@ -49,12 +52,28 @@ class IndexHooks(Protocol):
         """The score of an entry that was never observed: the largest possible one, 1 by default."""
         ...
 
+    def score_entries(
+        self, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
+    ) -> None:
+        """Write the scores of the ``n`` entries from ``first`` on into ``q``; one call of ``score`` each by default."""
+        ...
+
 
 @inlined
 def _one(index: Any) -> float:
     return 1.0
 
 
+@inlined
+def _score_each(
+    index: Any, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
+) -> None:
+    # No slices, unsigned offsets: each costs reference counts or vectors, 5x in all.
+    for i in range(np.uint64(first), np.uint64(first + n)):
+        q[i] = score(index, mean[i], deviation[i], level, stream)
+
+
 level = verb(Index.level)
 score = verb(Index.score)
 unknown: verb[..., float] = verb(IndexHooks.unknown, default=_one)
+score_entries: verb[..., None] = verb(IndexHooks.score_entries, default=_score_each)

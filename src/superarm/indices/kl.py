@@ -1,9 +1,13 @@
 import math
 from typing import NamedTuple
 
-from superarm._jit import component, kernel
+from superarm._jit import component, kernel, lean
+from superarm.arrays import Floats
+from superarm.indices.kl_bound import upper_confidence, upper_confidences, upper_relaxation
 from superarm.parameters import nonnegative, positive
 from superarm.streams import Stream
+
+__all__ = ["KL", "KLMoss", "divergence", "upper_confidence", "upper_relaxation"]
 
 
 @kernel
@@ -19,67 +23,6 @@ def divergence(p: float, q: float) -> float:
     if p < 1.0:
         d += (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if q < 1.0 else math.inf
     return max(0.0, d)
-
-
-@kernel
-def upper_confidence(p: float, x: float) -> float:
-    r"""The largest q with kl(p, q) <= x, to full precision.
-
-    .. math:: q(p, x) = \max\{q \in [p, 1] : kl(p, q) \le x\}
-
-    Halley's iteration on kl(p, ·) - x, which starts at a closed-form point above the root and is kept inside a bracket
-    of the root. With d = q - p the divergence is -p log(1 + d/p) - (1-p) log(1 - d/(1-p)), whose rounding error is of
-    the order of d, so that the root is accurate to the last digits however small x is.
-    Implements [GarivierCappe2011]_ (KL-UCB, section 3).
-
-    >>> round(upper_confidence(0.1, 0.05), 12)
-    0.220078601107
-    """
-    if x <= 0.0 or p >= 1.0:
-        return min(1.0, p)
-    if p <= 0.0:
-        return -math.expm1(-x)
-    low, high = p, upper_relaxation(p, x)
-    if high >= 1.0:
-        return 1.0
-    if high <= p:  # the radius is below the spacing of floats
-        return p
-    q = high
-    for _ in range(80):
-        d = q - p
-        excess = -p * math.log1p(d / p) - (1.0 - p) * math.log1p(-d / (1.0 - p)) - x
-        slope = d / (q * (1.0 - q))
-        curve = p / (q * q) + (1.0 - p) / ((1.0 - q) * (1.0 - q))
-        if excess > 0.0:
-            high = q
-        else:
-            low = q
-        step = excess / (slope - 0.5 * excess * curve / slope)
-        middle = 0.5 * (low + high)
-        if not low <= q - step <= high:
-            step = q - middle
-        q -= step
-        if (abs(step) <= 1e-6 * d and abs(step) <= 1e-6 * (1.0 - q)) or not low < middle < high:
-            break  # the iteration is cubic: a relative step of 1e-6 leaves an error of 1e-18
-    return min(1.0, q)
-
-
-@kernel
-def upper_relaxation(p: float, x: float) -> float:
-    r"""A closed-form upper bound of :func:`upper_confidence` for 0 < p < 1, x > 0.
-
-    .. math:: \min\Bigl\{p + \frac{b + \sqrt{b^2 + 2x(1+2x)p(1-p)}}{1+2x},\ 1 - e^{-(x + h(p))/(1-p)}\Bigr\},
-              \qquad b = x(\tfrac43 - 2p)
-
-    with h the entropy. The first follows from a Bernstein-type lower bound of kl, the second from dropping
-    p log(1/q) >= 0, so it is sharp as q tends to 1. Derived for superarm; the proof is in ``docs/theory``.
-    """
-    b = x * (4.0 / 3.0 - 2.0 * p)
-    q = p + (b + math.sqrt(b * b + 2.0 * x * (1.0 + 2.0 * x) * p * (1.0 - p))) / (1.0 + 2.0 * x)
-    if q > 0.9:
-        entropy = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
-        q = min(q, -math.expm1(-(x + entropy) / (1.0 - p)))
-    return q
 
 
 @component
@@ -116,6 +59,12 @@ class KL(NamedTuple):
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return upper_confidence(mean, level)
 
+    @lean
+    def score_entries(
+        self, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
+    ) -> None:
+        upper_confidences(mean, first, n, level, q)
+
 
 @component
 class KLMoss(NamedTuple):
@@ -138,3 +87,9 @@ class KLMoss(NamedTuple):
 
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return upper_confidence(mean, level)
+
+    @lean
+    def score_entries(
+        self, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
+    ) -> None:
+        upper_confidences(mean, first, n, level, q)

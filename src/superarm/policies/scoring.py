@@ -7,7 +7,7 @@ import numpy as np
 from superarm._jit import allocating, inlined, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
-from superarm.indices import Index, level, score, unknown
+from superarm.indices import Index, level, score, score_entries, unknown
 from superarm.intake import Intake
 from superarm.policies.base import Round
 from superarm.problem import Problem
@@ -97,5 +97,4 @@ def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, vi
             q[at + o] = optimistic if observed > missed else unknown(confidence)
     else:
         x = view.scale * level(confidence, view.pulls, view.t, share)
-        for o in range(n):
-            q[at + o] = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)
+        score_entries(confidence, memory.mean, memory.deviation, first, last - first, x, stream, q)
