@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from superarm import learner as learner
     from superarm import offline as offline
     from superarm import oracles as oracles
+    from superarm import pages as pages
     from superarm import policies as policies
     from superarm import rewards as rewards
     from superarm import service as service
@@ -137,7 +138,7 @@ _HOMES = {
 }
 _PACKAGES = (
     *("actions", "agent", "data", "diffusion", "environments", "experiments", "indices", "learner"),
-    *("offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("offline", "oracles", "pages", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
 _MODULES = {"instances": "superarm.simulation.instances", **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -7,6 +7,7 @@ import click
 from superarm import __version__
 from superarm.errors import SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
+from superarm.offline.commands import evaluate
 from superarm.service.commands import COMMANDS
 
 USER_ERROR = 2
@@ -44,5 +45,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, report, compare, bounds, *COMMANDS):
+for command in (run, report, compare, bounds, evaluate, *COMMANDS):
     main.add_command(command)

@@ -2,7 +2,8 @@ import csv
 import io
 import math
 
-from superarm.experiments.report.tables import ExportedTable, format_number
+from superarm.experiments.report.tables import ExportedTable
+from superarm.pages.numbers import format_number
 
 TABLE = ExportedTable(
     "t", "A_caption", ("policy", "regret", "p"), [("BC-UCB & co", 1234.5678, 0.25), ("x_1", -0.5, None)]

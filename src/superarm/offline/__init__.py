@@ -1,6 +1,7 @@
 """Logs of past decisions: evaluate any slate or policy offline, learn from what is there, and say how sure it is.
 
-A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown.
+A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown. The public
+names are loaded when they are first used.
 
 - ``log.py``, ``rows.py``: :class:`Log`; ``formats``: logs from files, frames and arrays.
 - ``estimators``: every estimator of what a slate or a policy is worth.
@@ -8,20 +9,38 @@ A log holds rounds: what was shown, what came of it and, where known, with which
   ``cautions.py``: warnings.
 - ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
 - ``learning.py``: the slate to ship, by pessimism, and its guarantee.
-- ``comparison.py``: several targets side by side.
+- ``comparison.py``, ``page.py``: several targets side by side, as text and as a page; ``commands.py``: the command.
 - ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them.
 """
 
-from superarm.offline.assumption import AssumptionTest
-from superarm.offline.check import LogCheck
-from superarm.offline.comparison import LogComparison
-from superarm.offline.estimators.methods import METHODS
-from superarm.offline.inclusion import explored_inclusion
-from superarm.offline.learning import Recommendation, clcb_bound, kl_clcb_bound
-from superarm.offline.log import Log
-from superarm.offline.result import PolicyValue, ValueInterval
-from superarm.offline.rows import LogRows
-from superarm.offline.simulated import simulate_log
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from superarm.offline.assumption import AssumptionTest
+    from superarm.offline.check import LogCheck
+    from superarm.offline.comparison import LogComparison
+    from superarm.offline.estimators.methods import METHODS
+    from superarm.offline.inclusion import explored_inclusion, explored_positions
+    from superarm.offline.learning import Recommendation, clcb_bound, kl_clcb_bound
+    from superarm.offline.log import Log
+    from superarm.offline.result import PolicyValue, ValueInterval
+    from superarm.offline.rows import LogRows
+    from superarm.offline.simulated import simulate_log
+
+_HOMES = {
+    "assumption": "AssumptionTest",
+    "check": "LogCheck",
+    "comparison": "LogComparison",
+    "estimators.methods": "METHODS",
+    "inclusion": "explored_inclusion explored_positions",
+    "learning": "Recommendation clcb_bound kl_clcb_bound",
+    "log": "Log",
+    "result": "PolicyValue ValueInterval",
+    "rows": "LogRows",
+    "simulated": "simulate_log",
+}
+_NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "METHODS",
@@ -35,6 +54,14 @@ __all__ = [
     "ValueInterval",
     "clcb_bound",
     "explored_inclusion",
+    "explored_positions",
     "kl_clcb_bound",
     "simulate_log",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that the command line starts without numba."""
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"superarm.offline.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'superarm.offline' has no attribute {name!r}")

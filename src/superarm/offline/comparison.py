@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from superarm.errors import InvalidArgument
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LogComparison:
-    """The values of several targets by name, against one baseline: print it."""
+    """The values of several targets by name, against one baseline: print it, or write a page."""
 
     log: "Log"
     values: dict[str, PolicyValue]
@@ -30,6 +31,12 @@ class LogComparison:
         first = next(iter(self.values.values()))
         head = f"{'':<{width}}  value per round, and minus {first.baseline} ({100 * (1 - first.delta):g} %)"
         return "\n".join([head, *(_line(name, found, width) for name, found in self.values.items())])
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page: the values with their intervals as a picture, warnings, assumptions."""
+        from superarm.offline.page import write_page
+
+        return write_page(self, Path(path))
 
 
 def _line(name: str, found: PolicyValue, width: int) -> str:

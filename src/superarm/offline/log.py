@@ -266,7 +266,7 @@ class Log:
     def compare(
         self, targets: dict[str, Any], baseline: Any = "logged", method: str | None = None, delta: float = 0.05
     ) -> "LogComparison":
-        """The values of several slates or policies; ``print`` it."""
+        """The values of several slates or policies: ``print`` it, or write a page with ``report(path)``."""
         from superarm.offline.comparison import compare_targets
 
         return compare_targets(self, targets, baseline, method, delta)

@@ -6,8 +6,8 @@ All numbers come from ``analysis``; only what drawing needs is computed here.
 - ``sections.py``: the content of each section of the report.
 - ``plots.py``, ``heat_maps.py``: figures, as matplotlib objects; ``axes.py``: their panels, ticks and legends.
 - ``figures.py``: figures as files, and as SVG inside the page.
-- ``tables.py``: tables as CSV and LaTeX; numbers as people read them.
+- ``tables.py``: tables as CSV and LaTeX.
 - ``text.py``: a study as lines of text.
 - ``side_by_side.py``: a comparison of two studies as text and as a page.
-- ``templates/``: the pages.
+- ``templates/``: the pages; their style sheet is in ``superarm.pages``.
 """

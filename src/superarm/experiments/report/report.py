@@ -5,13 +5,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from superarm.errors import MissingExtra
 from superarm.experiments.analysis.summary import mean_ranks
 from superarm.experiments.report import sections
 from superarm.experiments.report.figures import data_uri, inline_svg, write_figure
 from superarm.experiments.report.plots import plot_curves, plot_run_times, plot_sweeps
-from superarm.experiments.report.tables import format_number, format_p
 from superarm.experiments.store import write_text
+from superarm.pages.rendering import render_page
 from superarm.simulation.plots import to_png
 from superarm.theory.theorems import ASSUMPTIONS
 
@@ -37,14 +36,8 @@ def write_report(study: "Study") -> Path:
 
 def render(name: str, context: dict[str, Any]) -> str:
     """The template ``name`` with ``context`` filled in."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise MissingExtra("jinja2", "lab") from None
-    loader = PackageLoader("superarm.experiments.report", "templates")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"number": format_number, "p": format_p, "stars": stars, "paragraphs": split_paragraphs}
-    return environment.get_template(name).render(context)
+    filters = {"stars": stars, "paragraphs": split_paragraphs}
+    return render_page("superarm.experiments.report", name, context, filters)
 
 
 def _write_figures(study: "Study", directory: Path) -> list[str]:

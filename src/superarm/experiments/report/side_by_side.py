@@ -14,8 +14,8 @@ from superarm.experiments.analysis.comparison import (
 from superarm.experiments.report.figures import inline_svg
 from superarm.experiments.report.plots import plot_curves
 from superarm.experiments.report.report import render
-from superarm.experiments.report.tables import format_number
 from superarm.experiments.store import write_text
+from superarm.pages.numbers import format_number
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study

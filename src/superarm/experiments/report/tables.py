@@ -1,14 +1,14 @@
-"""Tables as CSV and as LaTeX; numbers as people read them."""
+"""Tables as CSV and as LaTeX."""
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from superarm.experiments.store import write_text
+from superarm.pages.numbers import format_number
 
 _TEX_ESCAPES = {
     "&": r"\&",
@@ -75,31 +75,6 @@ class ExportedTable:
         write_text(directory / f"{self.name}.csv", self.to_csv())
         write_text(directory / f"{self.name}.tex", self.to_latex())
         return [f"{self.name}.csv", f"{self.name}.tex"]
-
-
-def format_number(value: float | None, digits: int = 4) -> str:
-    """A number as people read it: four digits, a typographic minus, and a dash for an unknown value.
-
-    >>> format_number(-12345.678), format_number(0.00012345), format_number(float("nan"))
-    ('−12,346', '0.0001234', '–')
-    """
-    if value is None or math.isnan(value):
-        return "–"
-    if value == 0 or 1e-4 <= abs(value) < 1e7:
-        size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-        text = f"{value:,.{max(0, digits - size)}f}" if size else f"{value:.{digits}g}"
-    else:
-        text = f"{value:.{digits - 1}e}"
-    return text.replace("-", "−")
-
-
-def format_p(p: float) -> str:
-    """A p-value as people read it.
-
-    >>> format_p(0.0004), format_p(0.25)
-    ('< 0.001', '0.250')
-    """
-    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _format_cell(value: Any) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from superarm.experiments.report.sections import describe_policies
-from superarm.experiments.report.tables import format_number, format_p
+from superarm.pages.numbers import format_number, format_p
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.claims import Judgement

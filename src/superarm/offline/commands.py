@@ -1,0 +1,78 @@
+"""The commands for logs. Heavy imports are inside the functions, so that ``--help`` answers at once."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("log", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    help="A policy by its name (kl_moss, …), which learns from the log; or baseline, the slates of the log. Repeatable.",
+)
+@click.option("--slate", "slates", multiple=True, help="Arms of one slate, separated by commas. Repeatable.")
+@click.option("--against", default="baseline", show_default=True, help="What to compare with: baseline, or a slate.")
+@click.option("--reward", default=None, help="What a slate is worth, if the file does not say: coverage, linear, …")
+@click.option("--k", type=click.IntRange(1), default=None, help="The size of slates; by default that of the log.")
+@click.option("--problem", default=None, help="The problem to read, if the file has several.")
+@click.option("--method", default=None, help="The estimator; by default the one that suits the log.")
+@click.option("--delta", type=click.FloatRange(0.0, 1.0, True, True), default=0.05, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="Also write a page with pictures, one HTML file.")
+def evaluate(log: Path, policies: tuple[str, ...], slates: tuple[str, ...], **options: Any) -> None:
+    """Estimate from LOG what slates and policies are worth, and which slate to ship.
+
+    LOG is a .parquet, .csv or .jsonl file, such as superarm export writes. See docs/offline.md.
+    """
+    from superarm.offline.log import Log
+
+    described = {"reward": _reward(options["reward"]), "k": options["k"], "name": options["problem"]}
+    read = Log.read(log, **{name: value for name, value in described.items() if value is not None})
+    targets = {name: _policy(name) for name in policies} | {slate: _slate(slate) for slate in slates}
+    targets = targets or {"baseline": "logged", "follow_the_leader": _policy("follow_the_leader")}
+    against = _policy(options["against"]) if options["against"] == "baseline" else _slate(options["against"])
+    found = read.compare(targets, against, options["method"], options["delta"])
+    click.echo(f"{read.check()}\n\n{found}\n\nto ship: {read.best(delta=options['delta'])}")
+    for name in found:
+        for text in found[name].warnings:
+            click.echo(f"warning, {name}: {text}", err=True)
+    if options["out"] is not None:
+        click.echo(f"page: {found.report(options['out'])}")
+
+
+def _policy(name: str) -> Any:
+    """A policy of the catalogue with its defaults, or the slates of the log."""
+    from superarm import catalog
+    from superarm.errors import InvalidArgument
+    from superarm.policies.traits import is_policy
+
+    if name in ("baseline", "logged"):
+        return "logged"
+    make = vars(catalog).get(name)
+    try:
+        made = make() if callable(make) and not name.startswith("_") else None
+    except TypeError:  # it has no defaults
+        made = None
+    if not is_policy(made):
+        raise InvalidArgument("policy", f"unknown {name!r}", "give baseline, or a policy such as kl_ucb or kl_moss")
+    return made
+
+
+def _slate(text: str) -> list[str]:
+    return [arm.strip() for arm in text.split(",")]
+
+
+def _reward(name: str | None) -> Any:
+    """A reward by its name, with its defaults."""
+    from superarm import rewards
+    from superarm.errors import InvalidArgument
+
+    made = {"coverage": rewards.Coverage, "linear": rewards.Linear, "logistic": rewards.Logistic}
+    if name is None:
+        return None
+    if name not in made:
+        raise InvalidArgument("reward", f"unknown {name!r}", f"give {', '.join(made)}, or use Python for others")
+    return made[name]()

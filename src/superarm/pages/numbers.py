@@ -1,0 +1,28 @@
+"""Numbers as people read them."""
+
+import math
+
+
+def format_number(value: float | None, digits: int = 4) -> str:
+    """A number as people read it: four digits, a typographic minus, and a dash for an unknown value.
+
+    >>> format_number(-12345.678), format_number(0.00012345), format_number(float("nan"))
+    ('−12,346', '0.0001234', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+        text = f"{value:,.{max(0, digits - size)}f}" if size else f"{value:.{digits}g}"
+    else:
+        text = f"{value:.{digits - 1}e}"
+    return text.replace("-", "−")
+
+
+def format_p(p: float) -> str:
+    """A p-value as people read it.
+
+    >>> format_p(0.0004), format_p(0.25)
+    ('< 0.001', '0.250')
+    """
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
