@@ -58,6 +58,15 @@ def test_export_and_import_give_the_same_statistics(used):
     assert {"timestamp", "item_id", "position", "click", "propensity_score"} <= set(rows[0])
     assert all(0.0 < float(row["propensity_score"]) <= 1.0 for row in rows)
     assert sum(row["click"] == "" for row in rows) == 15  # pending, and what was not seen
+    log = sa.offline.Log.read(home / "log.parquet")  # the file says what a slate is worth
+    assert log.arms == ("=cmd()", "b", "c")
+    assert log.problem.k == 2
+    assert log.n_rounds == 6
+    assert not log.deterministic.any()
+    assert log.tally.pulls.tolist() == [row["pulls"] for row in agent.statistics()]
+    same = sa.offline.Log.read(home / "log.csv", problem=log.problem)
+    assert same.tally.total.tolist() == log.tally.total.tolist()
+    assert same.rows.prefix.tolist() == log.rows.prefix.tolist()
     statistics = agent.statistics()
     for source in ("log.csv", "log.parquet"):
         problem = Path(source).suffix[1:]

@@ -12,7 +12,7 @@ import click
     "--policy",
     "policies",
     multiple=True,
-    help="A policy by its name (kl_moss, …), which learns from the log; or baseline, the slates of the log. Repeatable.",
+    help="A policy by its name (kl_moss, …), which learns from the log; or baseline, the logged slates. Repeatable.",
 )
 @click.option("--slate", "slates", multiple=True, help="Arms of one slate, separated by commas. Repeatable.")
 @click.option("--against", default="baseline", show_default=True, help="What to compare with: baseline, or a slate.")

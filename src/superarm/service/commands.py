@@ -114,11 +114,11 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
 def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
+    from superarm.service.storage.tables import describe_problems, rows
     from superarm.service.storage.tables import export as write
-    from superarm.service.storage.tables import rows
 
     with _open_for_reading(db) as store, store.read_transaction():
-        n = write(rows(store, tenant, problem), target)
+        n = write(rows(store, tenant, problem), target, describe_problems(store, tenant, problem))
     click.echo(f"{n} rows in {target}")
 
 

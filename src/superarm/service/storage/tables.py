@@ -1,7 +1,10 @@
 """Decisions as a table, and a table as past outcomes: Parquet and CSV, with the field names of the Open Bandit data.
 
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
-1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it).
+1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
+if it is not known, or if the slate was chosen without chance, which ``deterministic`` says).
+
+A Parquet file also holds the problems, for ``superarm.offline``: JSON under the key ``superarm`` of its metadata.
 """
 
 import csv
@@ -9,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import json
+
+from superarm.describe import describe
 from superarm.errors import InvalidArgument, MissingExtra
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.ledger import Ledger
@@ -29,6 +35,7 @@ FIELDS = {
     "click": "double",
     "defaulted": "bool",
     "propensity_score": "double",
+    "deterministic": "bool",
 }
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -45,6 +52,24 @@ def rows(store: Store, tenant: str | None = None, problem: str | None = None) ->
         yield from _entries(key[0], record, names)
 
 
+def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
+    """The problems of the log, as plain data: tenant, name, the names of arms and items, and the description."""
+    ledger = Ledger()
+    for read in store.tail({}, problems=True):
+        ledger.apply(read.entry)
+    return [
+        {
+            "tenant": owner,
+            "name": name,
+            "arms": list(state.arms.all),
+            "items": list(state.items.all),
+            "problem": describe(state.problem),
+        }
+        for (owner, name), state in ledger.problems.items()
+        if (tenant, problem) == (tenant and owner, problem and name)
+    ]
+
+
 def _decisions(store: Store) -> list[tuple[str, str]]:
     return [
         (read.entry.tenant, read.entry.stream)
@@ -58,6 +83,8 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dic
     learner = names.problems[tenant, asked.problem]
     state = record.state
     chances = asked.propensities if record.action == asked.action else None
+    certain = chances is not None and all(chance == 1.0 for chance in chances)
+    chances = None if certain else chances
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
         items = range(asked.n_items) if own is None else own
@@ -80,6 +107,7 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dic
                 "click": value if value >= 0.0 else None,
                 "defaulted": defaulted,
                 "propensity_score": chances[place] if chances and place is not None else None,
+                "deterministic": certain,
             }
 
 
@@ -90,12 +118,12 @@ def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:
     yield from ((None, arm, row) for arm, row in record.others)
 
 
-def export(table: Iterable[dict[str, Any]], target: Path) -> int:
-    """Write the rows to a .csv or .parquet file; how many there were."""
+def export(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[str, Any]]) -> int:
+    """Write the rows to a .csv or .parquet file, and the problems to the latter; how many rows there were."""
     if target.suffix == ".csv":
         return _export_csv(table, target)
     if target.suffix == ".parquet":
-        return _export_parquet(table, target)
+        return _export_parquet(table, target, problems)
     raise InvalidArgument("target", f"{target.name!r}", "give a name that ends in .csv or .parquet")
 
 
@@ -115,10 +143,11 @@ def _escape_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
-def _export_parquet(table: Iterable[dict[str, Any]], target: Path) -> int:
+def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[str, Any]]) -> int:
     arrow, parquet = _arrow()
     types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
-    schema = arrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
+    fields = [(name, types[kind]) for name, kind in FIELDS.items()]
+    schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
     n, batch = 0, list[dict[str, Any]]()
     with parquet.ParquetWriter(target, schema) as writer:
         for row in table:
