@@ -99,7 +99,7 @@ def draw_strips(rows: list[Any], reference: float) -> dict[str, Any]:
     low, high = low - margin, high + margin
 
     def place(x: float) -> float:
-        return round(100.0 * (min(max(x, low), high) - low) / (high - low), 3)
+        return float(round(100.0 * (min(max(x, low), high) - low) / (high - low), 3))
 
     return {
         "ticks": [(place(x), x) for x in choose_ticks(low, high)],

@@ -1,13 +1,13 @@
 """Templates, filled in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from superarm.errors import MissingExtra
 from superarm.pages.numbers import format_number, format_p
 
 
-def render_page(package: str, name: str, context: dict[str, Any], filters: dict[str, Callable[..., Any]]) -> str:
+def render_page(package: str, name: str, context: dict[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """The template ``name`` of ``package`` with ``context`` filled in; it may include ``style.css``."""
     try:
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -15,5 +15,5 @@ def render_page(package: str, name: str, context: dict[str, Any], filters: dict[
         raise MissingExtra("jinja2", "lab") from None
     loader = ChoiceLoader([PackageLoader(package, "templates"), PackageLoader("superarm.pages", "templates")])
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"number": format_number, "p": format_p} | filters
+    environment.filters |= {"number": format_number, "p": format_p, **filters}
     return environment.get_template(name).render(context)
