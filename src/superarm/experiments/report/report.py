@@ -36,7 +36,7 @@ def write_report(study: "Study") -> Path:
 
 def render(name: str, context: dict[str, Any]) -> str:
     """The template ``name`` with ``context`` filled in."""
-    filters = {"stars": stars, "paragraphs": split_paragraphs}
+    filters: dict[str, Any] = {"stars": stars, "paragraphs": split_paragraphs}
     return render_page("superarm.experiments.report", name, context, filters)
 
 
