@@ -12,7 +12,7 @@ import pytest
 from numba.core.codegen import CPUCodegen
 
 from superarm import _numba_private
-from superarm._jit import allocating, kernel
+from superarm._jit import for_kernels, kernel
 from superarm.support import Dense, item
 
 compiled = pytest.mark.compiled("it is about compiled code")
@@ -31,7 +31,7 @@ DECISIONS = """
         decision = agent.ask()
         actions.append(decision.action.tolist())
         agent.tell(decision, (rng.random((3, 30)) < p[decision.action]).astype(float))
-    found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache, linking.LINKED
+    found = private.LEAN, private.VECTORISED, private.HAS_LANES, private.KernelCache, linking.LINKED
     on = [bool(feature) for feature in found]
     print(json.dumps([on, type(agent.policy.fit(problem)).__name__, actions]))
 """
@@ -88,7 +88,7 @@ def test_the_installed_numba_has_all_of_them():
         import json
         from superarm import _numba_linking as linking
         from superarm import _numba_private as private
-        found = private.LEAN, private.VECTORISED, private.HAS_LANES, private._KernelCache, linking.LINKED
+        found = private.LEAN, private.VECTORISED, private.HAS_LANES, private.KernelCache, linking.LINKED
         print(json.dumps([bool(feature) for feature in found]))
     """
     assert run(program, SUPERARM_PLAIN_NUMBA="0", NUMBA_DISABLE_JIT="0") == [True, True, True, True, True]
@@ -142,7 +142,7 @@ def _quadruple(values, place):
     return _double(values, place) + _double(values, 0)
 
 
-@allocating
+@for_kernels
 def _room_for(n):
     return np.zeros(n), [n]
 

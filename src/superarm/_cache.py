@@ -26,7 +26,7 @@ _config: Any = numba.config
 _package = Path(__file__).parent
 
 _APART = {
-    "__init__", "_renamed", "agent", "catalog", "cli", "data", "describe",
+    "__init__", "_compiling", "_renamed", "agent", "catalog", "cli", "data", "describe",
     "experiments", "learner", "service", "statistics", "testing", "theory",
 }  # fmt: skip
 """Modules and sub-packages that kernels outside of them never call: they hold no components and no verbs."""

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from superarm import _numba_linking
+from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
 from superarm._renamed import old_hooks
@@ -57,15 +57,16 @@ def inlined(fn: F) -> F:
     return _compile(fn, **LEAN, forceinline=True)
 
 
-def allocating(fn: F) -> F:
+def for_kernels(fn: F) -> F:
     """Compile ``fn``, a function or a component's method, for the kernels that call it; from Python it is plain Python.
 
-    For functions that make arrays and leave all loops to kernels: NumPy does that as fast, and nothing is compiled.
+    For functions that are as fast as plain Python, such as those that make arrays and leave all loops to kernels: where
+    Python calls them, nothing is compiled.
     """
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _dispatcher(fn, _numba_linking.AllocatingKernel if _numba_linking.LINKED else None)
+    return _dispatcher(fn, _numba_linking.InnerKernel if _numba_linking.LINKED else None)
 
 
 def wrapping(fn: F) -> F:
@@ -151,6 +152,7 @@ def component(cls: type[T]) -> type[T]:
         _validate_on_construction(cls)
     cls.__reduce__ = _reduce  # type: ignore[method-assign]
     components[f"{cls.__module__}:{cls.__qualname__}"] = cls
+    _compiling.components.add(cls)
     return cls
 
 

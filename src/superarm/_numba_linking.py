@@ -12,11 +12,12 @@ not reorder floating-point operations. Without these interfaces, ``numba.njit`` 
 """
 
 # mypy: disable-error-code="misc,no-any-return,has-type"
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from superarm._numba_private import WANTED, has_interfaces, is_tested, vectorising
+from superarm._compiling import compiling, components
+from superarm._numba_private import WANTED, KernelCache, has_interfaces, is_tested, vectorising
 
 _INTERFACES = {
     "numba.core.codegen": ("JITCodeLibrary._get_module_for_linking", "JITCodeLibrary._raise_if_finalized"),
@@ -114,6 +115,14 @@ if LINKED:
                 library.codegen.set_env(environment.env_name, environment)
             return result
 
+    def _list_components(args: Iterable[Any]) -> Iterator[type]:
+        """The classes of the components among types of arguments, and of those inside of them."""
+        for arg in args:
+            if isinstance(arg, _types.BaseNamedTuple):
+                if arg.instance_class in components:
+                    yield arg.instance_class
+                yield from _list_components(arg)
+
     class _Inner(_Dispatcher):
         """A kernel as other kernels call it."""
 
@@ -143,6 +152,16 @@ if LINKED:
             super().__init__(py_func, locals, targetoptions, pipeline_class=_EntryCompiler)
             self._inner: Any = None
 
+        def compile(self, sig: Any) -> Any:
+            """The machine code for ``sig``: in memory, on disk, or compiled, by one process at a time."""
+            args, _ = _normalize_signature(sig)
+            kept = KernelCache is not None and isinstance(self._cache, KernelCache)
+            if tuple(args) in self.overloads or (kept and self._cache.holds(sig, self.targetctx)):
+                return super().compile(sig)
+            classes, place = list(_list_components(args)), self._cache.place if kept else None
+            with compiling(self.__name__, classes, place, f"{self.__module__}.{self.__qualname__}{args}"):
+                return super().compile(sig)
+
         @property
         def inner(self) -> Any:
             if self._inner is None:
@@ -154,7 +173,7 @@ if LINKED:
             """The type of the kernel where another kernel names it."""
             return _types.Dispatcher(self.inner)
 
-    class AllocatingKernel(Kernel):
+    class InnerKernel(Kernel):
         """A kernel that is plain Python where Python calls it."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:

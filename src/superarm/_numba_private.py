@@ -104,14 +104,19 @@ def _kernel_cache() -> Any:
     Machine code that refers to a symbol which nobody has registered crashes the process. Attributes do not show that,
     so the class is made for tested versions only.
     """
-    caching = ("FunctionCache._load_overload", "FunctionCache._guard_against_spurious_io_errors")
+    caching = (
+        "FunctionCache._load_overload",
+        "FunctionCache._index_key",
+        "FunctionCache._guard_against_spurious_io_errors",
+        "IndexDataCacheFile._load_index",
+    )
     if not WANTED or not is_tested() or not has_interfaces("numba.core.caching", *caching):
         return None
     import_module("numba.cpython.hashing")  # registers the symbols that machine code for hashing strings refers to
     runtime: Any = import_module("numba.core.runtime").rtsys
     function_cache: Any = import_module("numba.core.caching").FunctionCache
 
-    class KernelCache(function_cache):  # type: ignore[misc]
+    class _StoredKernel(function_cache):  # type: ignore[misc]
         """numba's cache of one function, in the directory of its fingerprint.
 
         The directory is determined when a signature is first asked for, since a process runs few of the library's
@@ -121,6 +126,7 @@ def _kernel_cache() -> Any:
         def __init__(self, fn: Callable[..., Any]) -> None:
             self._name, self._fn, self._cache_path = repr(fn), fn, None
             self._place: Path | None = None
+            self._enabled = False
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """The machine code for ``sig``, or None.
@@ -132,6 +138,19 @@ def _kernel_cache() -> Any:
             runtime.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
+
+        def holds(self, sig: Any, target_context: Any) -> bool:
+            """Whether there is machine code for ``sig`` on disk."""
+            self._settle()
+            index: Any = {}
+            with self._guard_against_spurious_io_errors():
+                index = self._cache_file._load_index()
+            return self._enabled and self._index_key(sig, target_context.codegen()) in index
+
+        @property
+        def place(self) -> Path | None:
+            """The directory of the fingerprint; None if nothing can be kept there."""
+            return self._place if self._enabled else None
 
         def flush(self) -> None:
             """Forget what is on disk."""
@@ -149,7 +168,7 @@ def _kernel_cache() -> Any:
             if not str(self._cache_path).startswith(str(place)):
                 self.disable()  # the directory is not writable, and numba chose another, which no fingerprint names
 
-    return KernelCache
+    return _StoredKernel
 
 
 @contextlib.contextmanager
@@ -162,14 +181,16 @@ def _cache_in(place: Path) -> Iterator[None]:
         _config.CACHE_DIR = before
 
 
-_KernelCache: Any = _kernel_cache()
+KernelCache: Any = _kernel_cache()
+"""The class of the caches of kernels; None where numba's own is used."""
+
 _cached: list[tuple[Any, Callable[..., Any]]] = []
 
 
 def keep_on_disk(dispatcher: Any, fn: Callable[..., Any]) -> None:
     """Store the machine code of ``fn`` in the directory of its fingerprint, and load it from there."""
-    if _KernelCache is not None:
-        dispatcher._cache = _KernelCache(fn)
+    if KernelCache is not None:
+        dispatcher._cache = KernelCache(fn)
     else:
         _cached.append((dispatcher, fn))
         _enable_caching(dispatcher, fn)

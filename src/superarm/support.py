@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import component, verb
+from superarm._jit import component, for_kernels, verb
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 
@@ -47,12 +47,15 @@ class Dense(NamedTuple):
     n_arms: int
     n_items: int
 
+    @for_kernels
     def span(self, arm: int) -> tuple[int, int]:
         return arm * self.n_items, (arm + 1) * self.n_items
 
+    @for_kernels
     def item(self, first: int, offset: int) -> int:
         return offset
 
+    @for_kernels
     def size(self) -> int:
         return self.n_arms * self.n_items
 

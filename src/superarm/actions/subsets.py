@@ -3,7 +3,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from superarm._jit import component, interpreted
+from superarm._jit import component, for_kernels, interpreted
 from superarm.actions.base import greedy_heaviest, heaviest_arms
 from superarm.actions.enumeration import sum_counts
 from superarm.arrays import Floats, Ints
@@ -40,6 +40,7 @@ class Subsets(NamedTuple):
     def uniform(self) -> bool:
         return True
 
+    @for_kernels
     def capacity(self, n_arms: int) -> int:
         return self.k
 

@@ -1,7 +1,7 @@
 import math
 from typing import Any, NamedTuple
 
-from superarm._jit import allocating, component, interpreted
+from superarm._jit import component, for_kernels, interpreted
 from superarm.actions import sample
 from superarm.arrays import Ints
 from superarm.intake import Intake
@@ -33,7 +33,7 @@ class EpsilonGreedy(NamedTuple):
     def intake(self) -> Intake:
         return traits.intake(self.leader)
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Any:
         return prepare(self.leader, problem, tally)
 

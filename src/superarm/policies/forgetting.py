@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, interpreted, kernel
+from superarm._jit import component, for_kernels, interpreted, kernel
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -71,7 +71,7 @@ class Forgetting(NamedTuple):
     def caveat(self) -> str:
         return traits.caveat(self.policy)
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> RoundBlocks:
         n, arms, entries = len(self.weights), problem.n_arms, len(tally.total)
         memory = RoundBlocks(

@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from superarm._jit import allocating, component, interpreted, lean
+from superarm._jit import component, for_kernels, interpreted, lean
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, unclipped
@@ -42,7 +42,7 @@ class IndexPolicy(NamedTuple):
     def caveat(self) -> str:
         return caveat(self.confidence)
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimate_arms(problem, tally)
 

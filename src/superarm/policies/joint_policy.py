@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from superarm._jit import allocating, component, interpreted, kernel, lean
+from superarm._jit import component, for_kernels, interpreted, kernel, lean
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
@@ -58,7 +58,7 @@ class JointPolicy(NamedTuple):
     def caveat(self) -> str:
         return "It learns how the items of an arm depend on one another; nothing guards against what has not shown yet."
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Learnt:
         return Learnt(estimate_arms(problem, tally), dependence(problem, tally))
 

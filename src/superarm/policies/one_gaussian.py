@@ -1,7 +1,7 @@
 import math
 from typing import NamedTuple
 
-from superarm._jit import allocating, component, interpreted
+from superarm._jit import component, for_kernels, interpreted
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
@@ -28,7 +28,7 @@ class OneGaussian(NamedTuple):
 
     oracle: Oracle = TopArms()
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Estimates:
         return estimate_arms(problem, tally)
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, inlined, lean
+from superarm._jit import for_kernels, inlined, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
 from superarm.indices import Index, level, score, score_entries, unknown
@@ -33,7 +33,7 @@ class ArmView(NamedTuple):
     scale: float
 
 
-@allocating
+@for_kernels
 def estimate_arms(problem: Problem, tally: Tally) -> Estimates:
     """The estimates of every arm."""
     entries = len(tally.total)

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, interpreted
+from superarm._jit import component, for_kernels, interpreted
 from superarm.actions import sample
 from superarm.arrays import Floats, Ints
 from superarm.intake import Exact
@@ -23,7 +23,7 @@ class Nothing(NamedTuple):
 class Uniform(NamedTuple):
     """A batch at random, whatever was learnt: the floor under every comparison, as in [AuerCesaBianchiFischer2002]_."""
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Nothing:
         return Nothing(np.zeros(0))
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+from superarm._compiling import announce_to
+
 
 class Progress(Protocol):
     """Receives how much of the work is done."""
@@ -50,4 +52,6 @@ def progress_bar(total: int, wanted: bool) -> Iterator[Progress]:
     from tqdm import tqdm
 
     with tqdm(total=total, unit="round", unit_scale=True, smoothing=0.1) as shown:
-        yield _Bar(shown)
+        bar = _Bar(shown)
+        with announce_to(bar.say):
+            yield bar

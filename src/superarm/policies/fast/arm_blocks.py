@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, inlined, kernel, lean
+from superarm._jit import for_kernels, inlined, kernel, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.policies.fast.popular_items import SLACK, PopularItems, permute_arms
 from superarm.policies.fast.tournament import Tournament, new_tournament, rebuild, update_key
@@ -51,7 +51,7 @@ class ArmBlocks(NamedTuple):
     low: Bools
 
 
-@allocating
+@for_kernels
 def new_blocks(n_arms: int) -> ArmBlocks:
     """Blocks of arms in the order of their numbers, with no bounds yet."""
     n = (n_arms + _ARMS_PER_BLOCK - 1) // _ARMS_PER_BLOCK

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, interpreted, kernel
+from superarm._jit import component, for_kernels, interpreted, kernel
 from superarm.actions import Explicit, all_eligible
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -58,7 +58,7 @@ class Screened(NamedTuple):
     sizes: Ints = np.zeros(0, np.int64)
     intake: Intake = Exact()
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> ListedMemory:
         entries, n = len(tally.total), len(self.sizes)
         memory = ListedMemory(

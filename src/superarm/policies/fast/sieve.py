@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, inlined, interpreted, lean
+from superarm._jit import component, for_kernels, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
@@ -67,7 +67,7 @@ class Sieve(NamedTuple):
     oracle: Oracle
     intake: Intake
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
         memory = Sifted(
             estimate_arms(problem, tally),

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, inlined, interpreted, kernel, lean
+from superarm._jit import component, for_kernels, inlined, interpreted, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
 from superarm.indices import Index
@@ -101,7 +101,7 @@ class SparseSieve(NamedTuple):
     intake: Intake
     slack: float = SLACK
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> SparseMemory:
         one, rows = np.zeros(1, np.int64), new_blocks(problem.n_arms)
         return SparseMemory(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, inlined
+from superarm._jit import for_kernels, inlined
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.arrays import Bools, Floats
 from superarm.rewards import Reward, Terms
@@ -37,7 +37,7 @@ class Tiles(NamedTuple):
     slope: Any
 
 
-@allocating
+@for_kernels
 def new_tiles(n_arms: int, n_items: int) -> Tiles:
     """Empty bounds, with all arms allowed to join; ``write_bounds`` has to be called for every arm."""
     n = (n_arms + WIDTH - 1) // WIDTH

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, inlined, lean
+from superarm._jit import for_kernels, inlined, lean
 from superarm.arrays import Floats, Ints
 
 
@@ -23,7 +23,7 @@ class Tournament(NamedTuple):
     winner: Ints
 
 
-@allocating
+@for_kernels
 def new_tournament(keys: Floats, ranks: Floats) -> Tournament:
     """A tournament of all arms."""
     leaves = 2

@@ -1,0 +1,164 @@
+"""Compiling says what it does after a while, and no two processes compile the same kernel at once."""
+
+import fcntl
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+import superarm as sa
+from superarm import _compiling
+from superarm._compiling import announce_to, compiling, name_composition
+from superarm.environments import Bernoulli
+from superarm.indices import KL
+from superarm.oracles import Greedy
+from superarm.policies import IndexPolicy, Uniform
+from superarm.support import Dense
+
+SOON = 20.0
+"""Seconds after which a test gives up waiting."""
+
+
+class Said:
+    """A listener that can be waited for."""
+
+    def __init__(self):
+        self.texts, self._heard = [], threading.Event()
+
+    def __call__(self, text):
+        self.texts.append(text)
+        self._heard.set()
+
+    def wait(self):
+        assert self._heard.wait(SOON)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(_compiling, "_QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(_compiling, "_said", set())
+
+
+def test_a_composition_is_named_by_its_components():
+    policy = [IndexPolicy, KL, Greedy]
+    problem = [sa.Coverage, sa.Subsets, Dense]
+    assert (
+        name_composition("advance", [*problem, Bernoulli, *policy]) == "kernels for KL × Coverage × Subsets × Bernoulli"
+    )
+    assert name_composition("choose", [Uniform, *problem]) == "kernels for Uniform × Coverage × Subsets"
+    assert name_composition("rebuild", [Dense]) == "the kernel rebuild"
+    own = type("Mine", (), {"__module__": "mine"})
+    assert name_composition("choose", [own, *problem]) == "kernels for Mine × Coverage × Subsets"
+
+
+def test_what_takes_long_is_announced(at_once, tmp_path):
+    said = Said()
+    with announce_to(said), compiling("choose", [KL, sa.Coverage], tmp_path / "print", "choose(KL)"):
+        said.wait()
+    assert said.texts == [f"compiling kernels for KL × Coverage, once; kept in {tmp_path}"]
+
+
+def test_what_a_script_defines_is_not_called_kept(at_once, tmp_path):
+    own, said = type("Mine", (), {"__module__": "__main__"}), Said()
+    with announce_to(said), compiling("choose", [own], tmp_path, ""):
+        said.wait()
+    assert said.texts == ["compiling kernels for Mine, in each process that runs this script"]
+
+
+def test_one_line_on_stderr_for_each_composition(at_once, capsys, monkeypatch):
+    said = Said()
+
+    def spoken(text, print_once=_compiling._print_once):
+        print_once(text)
+        said(text)
+
+    monkeypatch.setattr(_compiling, "_print_once", spoken)
+    for _ in range(2):
+        said = Said()
+        with compiling("choose", [KL], None, ""):
+            said.wait()
+    line, end = capsys.readouterr().err.split("\n")
+    assert line.startswith("superarm: compiling kernels for KL, ")
+    assert end == ""
+
+
+def test_what_is_quick_is_not_announced(tmp_path):
+    said = Said()
+    with announce_to(said), compiling("choose", [KL], tmp_path, ""):
+        pass
+    assert not said.texts
+
+
+def lock_of(place):
+    (path,) = place.glob("*.lock")
+    return path
+
+
+def enter(place, inside):
+    """A thread that compiles one kernel with machine code below ``place``."""
+
+    def compile_one():
+        with compiling("choose", [KL], place, "choose(KL)"):
+            inside.set()
+
+    thread = threading.Thread(target=compile_one, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_second_process_waits_until_the_first_has_compiled(tmp_path, monkeypatch):
+    with compiling("choose", [KL], tmp_path, "choose(KL)"):
+        pass
+    inside, waits, said, due = threading.Event(), threading.Event(), Said(), []
+
+    def sleep(seconds):
+        waits.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr(_compiling, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    timer = SimpleNamespace(start=lambda: None, cancel=lambda: None)
+    announcing = SimpleNamespace(Event=threading.Event, Timer=lambda seconds, say: due.append(say) or timer)
+    monkeypatch.setattr(_compiling, "threading", announcing)
+    with announce_to(said), lock_of(tmp_path).open("w") as other:  # as another process that has the file open
+        fcntl.flock(other, fcntl.LOCK_EX)
+        thread = enter(tmp_path, inside)
+        assert waits.wait(SOON)
+        due[0]()
+        assert said.texts == ["waiting for another process that compiles kernels for KL"]
+        assert not inside.is_set()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        assert inside.wait(SOON)
+        thread.join(SOON)
+
+
+def test_waiting_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(_compiling, "_MAX_WAIT_SECONDS", 0.0)
+    with compiling("choose", [KL], tmp_path, "choose(KL)"):
+        pass
+    inside = threading.Event()
+    with lock_of(tmp_path).open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        enter(tmp_path, inside).join(SOON)
+        assert inside.is_set()
+
+
+def test_other_kernels_do_not_wait(tmp_path):
+    with compiling("choose", [KL], tmp_path, "choose(KL)"), compiling("learn", [KL], tmp_path, "learn(KL)"):
+        assert len(list(tmp_path.glob("*.lock"))) == 2
+
+
+def test_without_a_directory_nothing_is_locked(tmp_path):
+    with compiling("choose", [KL], tmp_path / "missing", "choose(KL)"):
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_progress_bar_is_told(monkeypatch, at_once):
+    from superarm.simulation import progress
+
+    said = Said()
+    monkeypatch.setattr(progress.sys, "stderr", SimpleNamespace(isatty=lambda: True, write=said, flush=lambda: None))
+    monkeypatch.setattr(progress._Bar, "say", lambda bar, text: said(text))
+    with progress.progress_bar(1, wanted=True), compiling("choose", [KL], None, ""):
+        said.wait()
+    assert any(text.startswith("compiling kernels for KL") for text in said.texts)
