@@ -15,6 +15,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 .DELETE_ON_ERROR:
 
 demo: $(READY)
+	$(BIN)/superarm warm quickstart # with all cores; run compiles one composition after the other
 	$(BIN)/superarm run quickstart --out out/quickstart
 
 test: optional-system lint types layers passes

@@ -162,3 +162,16 @@ def test_the_progress_bar_is_told(monkeypatch, at_once):
     with progress.progress_bar(1, wanted=True), compiling("choose", [KL], None, ""):
         said.wait()
     assert any(text.startswith("compiling kernels for KL") for text in said.texts)
+
+
+def test_the_service_says_that_it_is_starting_and_why(caplog):
+    from superarm.service.runtime.condition import Condition
+
+    condition = Condition()
+    with caplog.at_level("INFO", "superarm.condition"):
+        condition.note_compiling("compiling kernels for KL")
+        assert (condition.status, condition.reason) == ("starting", "compiling kernels for KL")
+        condition.enter("running")
+        condition.note_compiling("compiling kernels for CTS")
+    assert (condition.status, condition.reason) == ("ok", "")
+    assert [record.message for record in caplog.records][-1] == "compiling kernels for CTS"

@@ -9,6 +9,7 @@ from superarm.errors import SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
 from superarm.offline.commands import evaluate
 from superarm.service.commands import COMMANDS
+from superarm.warm import warm
 
 USER_ERROR = 2
 """The exit code for errors that the user can correct; click uses it for wrong options, too."""
@@ -45,5 +46,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, report, compare, bounds, evaluate, *COMMANDS):
+for command in (run, warm, report, compare, bounds, evaluate, *COMMANDS):
     main.add_command(command)

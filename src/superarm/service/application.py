@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from superarm._compiling import announce_to
 from superarm.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.http.auth import permit
@@ -118,17 +119,18 @@ def health(service: Service) -> tuple[int, bytes]:
 @contextlib.asynccontextmanager
 async def _lifespan(service: Service, on_ready: Callable[[], None], patience: float | None) -> AsyncIterator[None]:
     coordinator = service.coordinator
-    starting = asyncio.create_task(_start(service, on_ready))
-    await asyncio.wait([starting], timeout=patience)
-    if starting.done() and (error := starting.exception()) is not None:
-        service.failure = str(error) if isinstance(error, SuperarmError) else ""
-        service.store.close()
-        raise error
-    running = asyncio.create_task(_run(service, starting))
-    yield
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    await coordinator.stop()
+    with announce_to(coordinator.condition.note_compiling):
+        starting = asyncio.create_task(_start(service, on_ready))
+        await asyncio.wait([starting], timeout=patience)
+        if starting.done() and (error := starting.exception()) is not None:
+            service.failure = str(error) if isinstance(error, SuperarmError) else ""
+            service.store.close()
+            raise error
+        running = asyncio.create_task(_run(service, starting))
+        yield
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await coordinator.stop()
 
 
 async def _start(service: Service, on_ready: Callable[[], None]) -> None:

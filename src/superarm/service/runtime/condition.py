@@ -47,6 +47,15 @@ class Condition:
         self.phase, self._reason = phase, reason
         log.log(logging.ERROR if phase == "failed" else logging.INFO, "%s%s", phase, f": {reason}" if reason else "")
 
+    def note_compiling(self, message: str) -> None:
+        """Log that kernels are being compiled; while the process is starting, this is the reason.
+
+        It is called from another thread, which may come too late: so it never sets the phase.
+        """
+        if self.phase == "starting":
+            self._reason = message
+        log.info("%s", message)
+
     def report(self, fault: Fault, reason: str) -> None:
         """Something is wrong with the database."""
         if fault not in self._faults:
