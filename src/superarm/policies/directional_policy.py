@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, component, interpreted, kernel, lean
+from superarm._jit import component, for_kernels, interpreted, kernel, lean
 from superarm.actions import capacity, joins, pins
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
@@ -76,7 +76,7 @@ class DirectionalPolicy(NamedTuple):
             "serve, its bounds are those of single entries, as those of the index policy."
         )
 
-    @allocating
+    @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> DirectionalMemory:
         n, entries = problem.n_arms, len(tally.total)
         sample = Sample(
