@@ -55,6 +55,7 @@ def holds(p, mean, counts, limit):
 def test_the_gap_of_what_is_played(name, seed):
     p = np.random.default_rng(seed).uniform(0.05, 0.6, (ARMS, ITEMS))
     best, level, good = max(value(p, b) for b in BATCHES), LEVELS[name], 0
+    nearest = nearest_local = 0.0
     for t, batch, pulls, _, mean, q in rounds(p, level, 250, seed):
         if not holds(p, mean, pulls, level(t)):
             continue
@@ -62,12 +63,18 @@ def test_the_gap_of_what_is_played(name, seed):
         arms = list(batch)
         assert (p <= q + 1e-12).all()
         share = (level(t) / pulls[arms]).sum()
-        gap = best - value(p, batch)
-        assert gap <= math.sqrt(2.0) * WEIGHTS.sum() * math.sqrt(share) + 1e-9  # 2 sqrt 2 gamma_g Mbar sqrt S
+        above = value(q, batch) - value(p, batch)
+        assert best - value(p, batch) <= above + 1e-9
+        assert above <= math.sqrt(2.0) * WEIGHTS.sum() * math.sqrt(share) + 1e-9  # 2 sqrt 2 gamma_g Mbar sqrt S
+        nearest = max(nearest, above / (math.sqrt(2.0) * WEIGHTS.sum() * math.sqrt(share)))
         slopes = WEIGHTS * (1 - p[arms[::-1]])  # coverage by two arms: what the other one leaves
         main = math.sqrt(((slopes * np.sqrt(p[arms] * (1 - p[arms]))).sum(axis=1) ** 2).sum())
-        assert gap <= 2 * math.sqrt(2.0) * main * math.sqrt(share) + 2 * slopes.sum(axis=1).max() * share + 1e-9
+        local = 2 * math.sqrt(2.0) * main * math.sqrt(share) + 2 * slopes.sum(axis=1).max() * share
+        assert above <= local + 1e-9
+        nearest_local = max(nearest_local, above / local)
     assert good > 200
+    assert nearest > 0.3  # so that much smaller constants would have been refuted
+    assert nearest_local > 0.2
 
 
 @pytest.mark.parametrize("delay", [1, 6])
@@ -84,6 +91,8 @@ def test_late_feedback(delay):
             good += 1
             assert (p <= q + 1e-12).all()
             share = (level(t) / pulls[list(batch)]).sum()
-            assert best - value(p, batch) <= math.sqrt(2.0) * WEIGHTS.sum() * math.sqrt(share) + 1e-9
+            above = value(q, batch) - value(p, batch)
+            assert best - value(p, batch) <= above + 1e-9
+            assert above <= math.sqrt(2.0) * WEIGHTS.sum() * math.sqrt(share) + 1e-9
     assert waiting <= ARMS * delay * (3 * delay - 1)
     assert good > 150

@@ -34,8 +34,8 @@ class CascadeWidth(NamedTuple):
     slow: float
 
 
-KL_WIDTHS: Mapping[type, CascadeWidth] = {Cascade: CascadeWidth(2.0, 0.0), ConjunctiveCascade: CascadeWidth(8.0, 2.0)}
-"""For the KL index: angles for the disjunctive cascade, the width of the index for the conjunctive one."""
+KL_WIDTHS: Mapping[type, CascadeWidth] = {Cascade: CascadeWidth(2.0, 0.0), ConjunctiveCascade: CascadeWidth(8.0, 0.0)}
+"""For the KL index, whose angles need no second term."""
 
 BERNSTEIN_WIDTH = CascadeWidth(48.0, 28.0)
 """For the index of BC-UCB, in both cascades."""
@@ -67,13 +67,13 @@ def upper_bound_cascade_kl(instance: Instance, horizon: Any, known: Gaps | None 
 
     With :math:`f(T) = \log T + 3\log^+\log T`,
 
-    .. math:: R(T) \le \bar M\sum_j\Bigl[\Bigl(\frac{2y\bar M}{\Delta_{j,\min}} + 4z\Bigr)
+    .. math:: R(T) \le \bar M\sum_j\Bigl[\frac{2y\bar M}{\Delta_{j,\min}}
               \log\Bigl(1 + \frac{4K\bar M}{\Delta_{j,\min}}\Bigr)f(T) + 4\Bigr]
               + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
-    where y = 2, z = 0 for the disjunctive and y = 8, z = 2 for the conjunctive cascade. Theorem of
-    ``docs/theory/cascades.md``, derived for superarm under the TPVM condition of [LiuEtAl2022]_ for the policy of
-    [KvetonEtAl2015]_. Assumptions as for :func:`upper_bound_cascade`.
+    where y = 2 for the disjunctive and y = 8 for the conjunctive cascade. Theorem of ``docs/theory/cascades.md``,
+    derived for superarm under the TPVM condition of [LiuEtAl2022]_ for the policy of [KvetonEtAl2015]_. Assumptions as
+    for :func:`upper_bound_cascade`.
 
     >>> import superarm as sa
     >>> f"{float(upper_bound_cascade_kl(sa.instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
