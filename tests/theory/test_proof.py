@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.theory import best_sequences, follow
+from superarm.theory import best_sequences, follow, geometric
+from superarm.theory.proof import _Steps
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,38 @@ def test_failing_intervals_are_noticed(instance):
     assert not follow(honest, 60).bad_mean.any()
     shifted = sa.environments.Replay(table)._replace(average=np.full((8, 2), 0.01))
     assert follow(sa.Instance(instance.problem, shifted), 300).bad_mean.any()
+
+
+def test_variances_that_are_too_large_are_noticed(instance):
+    # outcomes that alternate between 0 and 1 have variance 1/4, far above 2 p (1 - p) at p = 0.01
+    table = np.zeros((2, 8, 2))
+    table[1, 3:] = 1.0
+    shifted = sa.environments.Replay(table)._replace(average=np.full((8, 2), 0.01))
+    trace = follow(sa.Instance(instance.problem, shifted), 700)
+    assert trace.bad_variance.any()
+    assert not trace.bad_variance[:20].any()  # V is at most 1/4, and 3.5 log t / N is larger at first
+
+
+def test_levels_beyond_the_first():
+    # six arms need two levels; S^1 and S^2 and the first k with |S^k| >= K b_k, by the definition
+    instance = sa.instances.lower_bound(10, 6, epsilon=0.3)
+    known = sa.theory.gaps(instance)
+    steps = _Steps(instance, sa.theory.setting(instance, known), known, geometric(6))
+    g = (864 / math.e + 68 * 0.3) * 6 * 9  # l = 4 k0 + 1 = 9, Mbar = 1
+    limits = np.array([0.2, 0.04]) * g * math.log(50) / 0.3**2
+    for pulls, level in (
+        (np.full(6, 1.0), 1),
+        (np.array([limits[1] - 1, *[limits[0] + 1] * 5]), 2),  # one arm of six is below 6 * 0.2, but not 6 * 0.04
+        (np.array([limits[1] - 1, limits[0] - 1, *[limits[0] + 1] * 4]), 1),
+        (np.full(6, limits[0] + 1), 0),
+    ):
+        few, found, threshold = steps._levels(0.3, math.log(50), pulls)
+        assert found == level
+        assert few.tolist() == [int((pulls <= limit).sum()) for limit in limits]
+        assert threshold == pytest.approx(limits[0])
+    trace = follow(instance, 60)
+    assert trace.few.shape[1] == 2
+    assert trace.contradictions == 0
 
 
 def test_other_sequences(instance):
