@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import superarm
-from superarm import actions, environments, indices, intake, oracles, policies, rewards, support, testing
+from superarm import actions, context, environments, indices, intake, oracles, policies, rewards, support, testing
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
 from superarm.actions.explicit import SumOfWeights
@@ -23,7 +23,7 @@ from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.oracles import Greedy, Guarantee
 from superarm.oracles.exhaustive import RewardAt
-from superarm.policies import Uniform
+from superarm.policies import Uniform, contextual
 from superarm.policies.fast import sieve, sparse_sieve
 from superarm.policies.set_search import SumAndBonus
 from superarm.rewards import Coverage, Linear, Smoothness
@@ -33,6 +33,7 @@ from superarm.testing import ContractViolation, check
 
 P = np.array([[0.1, 0.5, 0.9], [0.3, 0.3, 0.3]])
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+CONTEXT = context.Context(context.Features(categorical={"country": ["NO", "other"]}), arms=[[0.5], [1.0]])
 RARE = sparse.csr_array(np.array([[1, 0, 1], [0, 1, 0]]))
 
 EXAMPLES = {
@@ -56,6 +57,9 @@ EXAMPLES = {
     "superarm.environments.beta:Beta": environments.Beta(P, 3.0),
     "superarm.environments.cascade:Cascade": environments.Cascade(P),
     "superarm.environments.cascade:ConjunctiveCascade": environments.ConjunctiveCascade(P),
+    "superarm.environments.context_table:ContextTable": environments.ContextTable(
+        np.ones((2, 1)), [0, 0], [P.reshape(-1), P[::-1].reshape(-1)], [1.0, 1.0]
+    ),
     "superarm.environments.correlated:CommonShock": environments.CommonShock(P, 0.5),
     "superarm.environments.blocks:Blocks": environments.Blocks(P, [[1, 1, -1], [0, 2, 2]], [0.0, 0.1], 0.5 * P),
     "superarm.environments.correlated:Comonotone": environments.Comonotone(P),
@@ -69,6 +73,10 @@ EXAMPLES = {
     "superarm.environments.replay:Replay": environments.Replay(np.random.default_rng(0).random((4, 2, 3))),
     "superarm.environments.swinging:Swinging": environments.Swinging(P, P[:, ::-1].copy(), 1e5, 5000),
     "superarm.environments.switching:Switching": environments.Switching([P, P[:, ::-1]], [1, 5000]),
+    "superarm.context.context:Context": CONTEXT,
+    "superarm.context.features:Features": CONTEXT.features,
+    "superarm.context.models:LinearModel": context.LinearModel(shared=True),
+    "superarm.context.models:Segments": context.Segments(by=["country"]),
     "superarm.indices.bernstein:Bernstein": Bernstein(),
     "superarm.indices.hoeffding:Hoeffding": indices.Hoeffding(),
     "superarm.indices.kl:KL": indices.KL(),
@@ -104,6 +112,11 @@ EXAMPLES = {
     "superarm.policies.directional_policy:DirectionalPolicy": superarm.directional_kl_moss(policies.Covariance()),
     "superarm.policies.directions:Covariance": policies.Covariance(),
     "superarm.policies.directions:Triangle": policies.Triangle(),
+    "superarm.policies.contextual.regression:LinearPolicy": superarm.vac2_ucb(),
+    "superarm.policies.contextual.rules:Ellipsoid": contextual.Ellipsoid(),
+    "superarm.policies.contextual.rules:GaussianPosterior": contextual.GaussianPosterior(),
+    "superarm.policies.contextual.rules:VarianceWeighted": contextual.VarianceWeighted(),
+    "superarm.policies.contextual.segment_policy:SegmentPolicy": contextual.SegmentPolicy(kl_ucb()),
     "superarm.policies.epsilon_greedy:EpsilonGreedy": epsilon_greedy(0.3, 0.5),
     "superarm.policies.forgetting:Forgetting": superarm.sliding_window(kl_ucb(), 12, blocks=3),
     "superarm.policies.index_policy:IndexPolicy": cts(),
@@ -136,6 +149,12 @@ PLAIN_ONLY = {
     "superarm.policies.batch_bonus",
     "superarm.policies.directions",
     "superarm.policies.start",
+    "superarm.context.context",
+    "superarm.context.features",
+    "superarm.context.models",
+    "superarm.policies.contextual.regression",  # tests/context compares contextual policies with naive references
+    "superarm.policies.contextual.rules",
+    "superarm.policies.contextual.segment_policy",
 }  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
     "continuous", "cost_benefit", "greedy_max", "imm", "knapsack_scheme", "knapsack_table", "linearised",
@@ -178,6 +197,9 @@ def test_components_keep_their_contract(name):
     elif name == "superarm.oracles.modular:Modular":  # for modular rewards only
         testing.check_plain(example)
         testing.check_oracle(example, linear_problem)
+    elif module == "superarm.environments.context_table":
+        testing.check_plain(example)
+        testing.check_environment(example, superarm.Problem(2, 3, Coverage(), Subsets(1)))
     elif module == "superarm.environments.influence":
         table = sparse.csr_array(np.array([[0.0, 0.3], [0.6, 0.0]]))
         testing.check_plain(example)

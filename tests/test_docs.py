@@ -24,7 +24,18 @@ def _blocks(page):
 RUNNABLE = [page for page in PAGES[1:] if _blocks(page)]  # the README has a test of its own
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
-WITHOUT_FORMULAS = ("", "base", "default", "traits", "fast", "fast.sieving", "labels", "plots")
+WITHOUT_FORMULAS = (
+    "",
+    "base",
+    "contextual",
+    "contextual.fitting",
+    "default",
+    "traits",
+    "fast",
+    "fast.sieving",
+    "labels",
+    "plots",
+)
 
 
 def _run_examples(page, directory):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from superarm import actions as actions
     from superarm import agent as agent
+    from superarm import context as context
     from superarm import data as data
     from superarm import diffusion as diffusion
     from superarm import environments as environments
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
         ucb_v,
         uniform,
     )
+    from superarm.context import Context, Features
+    from superarm.context import models as models
     from superarm.errors import (
         ConflictingFeedback,
         InvalidArgument,
@@ -103,6 +106,7 @@ if TYPE_CHECKING:
         solve,
     )
     from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
+    from superarm.policies.contextual import c2_ucb, comb_lin_ts, vac2_ucb
     from superarm.problem import Problem
     from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Smoothness, Spread
     from superarm.service.client import connect
@@ -122,6 +126,7 @@ _HOMES = {
         "least_played sliding_window ts_cascade ucb_v uniform"
     ),
     "superarm.arrays": "Probabilities",
+    "superarm.context": "Context Features",
     "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
     "superarm.experiments": "Experiment",
     "superarm.oracles": (
@@ -129,6 +134,7 @@ _HOMES = {
         "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Reversed Solution StochasticGreedy "
         "TopArms certified certify exact solve"
     ),
+    "superarm.policies.contextual": "c2_ucb comb_lin_ts vac2_ucb",
     "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
     "superarm.rewards": "ClippedLinear Conjunctive Coverage Linear Logistic Smoothness Spread",
@@ -137,10 +143,11 @@ _HOMES = {
     "superarm.tally": "Tally",
 }
 _PACKAGES = (
-    *("actions", "agent", "data", "diffusion", "environments", "experiments", "indices", "learner"),
+    *("actions", "agent", "context", "data", "diffusion", "environments", "experiments", "indices", "learner"),
     *("offline", "oracles", "pages", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
-_MODULES = {"instances": "superarm.simulation.instances", **{name: f"superarm.{name}" for name in _PACKAGES}}
+_ALIASES = {"instances": "superarm.simulation.instances", "models": "superarm.context.models"}
+_MODULES = {**_ALIASES, **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __version__ = "0.1.0"

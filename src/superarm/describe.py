@@ -17,7 +17,7 @@ from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Terms
 
-_TYPE, _ARRAY = "type", "array"
+_TYPE, _ARRAY, _CONTEXT = "type", "array", "context"
 _PLAIN: dict[str, Any] = {"Problem": Problem, "Terms": Terms}
 
 _INDEX_POLICY = "superarm.policies.index_policy:IndexPolicy"
@@ -54,6 +54,8 @@ def describe(thing: Any) -> Any:
         little = np.ascontiguousarray(thing, thing.dtype.newbyteorder("<"))
         data = base64.b64encode(little.tobytes()).decode("ascii")
         return {_ARRAY: little.dtype.str, "shape": list(thing.shape), "data": data}
+    if isinstance(thing, Problem) and thing.context is not None:
+        return describe(type(thing)._make(thing)) | {_CONTEXT: describe(thing.context)}
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         fields = _fields(type(thing))
         return _with_stored_variant(
@@ -77,7 +79,8 @@ def build(description: Any) -> Any:
         description = _without_stored_variant(description)
         cls = _class(description[_TYPE])
         try:
-            return cls._make(build(description[field]) for field in _fields(cls))
+            made = cls._make(build(description[field]) for field in _fields(cls))
+            return made.with_context(build(description[_CONTEXT])) if _CONTEXT in description else made
         except KeyError as missing:
             raise InvalidArgument("description", f"{description[_TYPE]} lacks {missing}", "describe it anew") from None
     return description

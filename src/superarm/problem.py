@@ -8,6 +8,7 @@ from superarm.actions import Actions
 from superarm.actions.traits import is_action_set, uniform
 from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.candidates import Candidates
+from superarm.context import Context
 from superarm.errors import InvalidArgument
 from superarm.rewards import Reward, Terms, base
 from superarm.rewards.traits import is_reward
@@ -43,6 +44,9 @@ class Problem(_Fields):
     support
         Which items each arm can touch: a SciPy sparse matrix of shape (n_arms, n_items) whose stored entries are the
         support. By default every arm can touch every item.
+    context
+        What is known of users and arms, if outcomes depend on it: ``superarm.Context(…)``. It is not part of the tuple
+        that kernels take; policies read it when they are fitted.
 
     Raises
     ------
@@ -58,7 +62,7 @@ class Problem(_Fields):
     2.25
     """
 
-    __slots__ = ()
+    context: Context | None = None
 
     def __new__(
         cls,
@@ -68,6 +72,7 @@ class Problem(_Fields):
         actions: Actions,
         weights: Any = None,
         support: Any = None,
+        context: Context | None = None,
     ) -> "Problem":
         for name, value in (("n_arms", n_arms), ("n_items", n_items)):
             if count(value, name, 1) >= MAX_DIMENSION:
@@ -78,10 +83,25 @@ class Problem(_Fields):
             raise InvalidArgument("actions", f"{actions!r} is not an action set", "give e.g. Subsets(k)")
         actions.validate(int(n_arms))
         terms = Terms(_parse_weights(weights, int(n_items)), _parse_support(support, int(n_arms), int(n_items)))
-        return super().__new__(cls, int(n_arms), int(n_items), reward, actions, terms)
+        made = super().__new__(cls, int(n_arms), int(n_items), reward, actions, terms)
+        return made if context is None else made.with_context(context)
 
     def __reduce__(self) -> Any:
-        return type(self)._make, (tuple(self),)
+        return type(self)._make, (tuple(self),), vars(self)
+
+    def _replace(self, **changes: Any) -> "Problem":
+        """The same problem with other fields, and the same context."""
+        made = type(self)._make(changes.get(field, value) for field, value in zip(self._fields, self, strict=True))
+        return made if self.context is None else made.with_context(self.context)
+
+    def with_context(self, context: Context) -> "Problem":
+        """The same problem with another context."""
+        if not isinstance(context, Context):
+            raise InvalidArgument("context", f"{context!r} is not a context", "give superarm.Context(…)")
+        context.validate(self.n_arms, self.n_items)
+        made = type(self)._make(self)
+        made.context = context
+        return made
 
     @property
     def uniform(self) -> bool:

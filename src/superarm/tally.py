@@ -193,7 +193,9 @@ def merge(a: Tally, b: Tally) -> Tally:
     if a.joint.size != b.joint.size:
         a, b = (one if one.joint.size else one._replace(joint=np.zeros(3 * one.pulls.size)) for one in (a, b))
     moments = merge_moments(moments_of(a), moments_of(b))
-    return with_moments(Tally(*(x + y for x, y in zip(a[:5], b[:5], strict=True))), moments)
+    sums = [x + y for x, y in zip((*a[:5], *a[8:]), (*b[:5], *b[8:]), strict=True)]
+    merged: Tally = type(a)._make([*sums[:5], *moments, *sums[5:]])
+    return merged
 
 
 @kernel

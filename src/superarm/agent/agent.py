@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Actions, Pinned
-from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.decisions import Decision, DecisionEntry, Decisions, apply_feedback, unpend
 from superarm.agent.digests import digest_feedback
+from superarm.agent.explanations import Explanation, explain_decision
 from superarm.agent.outcomes import check_outcome
 from superarm.arrays import Floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
+from superarm.learner.contexts import require_context
 from superarm.learner.state import learner_from_plain, learner_to_plain
 from superarm.policies import Policy
 from superarm.problem import Problem
@@ -114,8 +116,13 @@ class Agent:
         eligible: Sequence[int | str] | None = None,
         id: str | None = None,
         pinned: Sequence[int | str] | None = None,
+        context: Any = None,
+        pairs: Any = None,
     ) -> Decision:
         """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
+
+        ``context`` holds the features of the user, if the problem declares them, and ``pairs`` (n_arms, …) those of the
+        pairs of user and arm. They are remembered with the decision: ``tell`` does not need them.
 
         May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
         own, asking again with the same id gives the same decision again.
@@ -128,20 +135,44 @@ class Agent:
         made = self._decisions.find(name)
         if made is not None:
             return made.decision
+        require_context(self.problem, context, pairs)
+        contexts = learner.contexts
+        encoded = None if contexts is None else contexts.encode(self.problem, context, pairs)
         mask = learner.playable(eligible)
         actions = None if pinned is None else self._pinned(pinned)
         seek(self._choosing, t, 0)
-        action = learner.choose(t, mask, self._choosing, actions)
+        action = learner.choose(t, mask, self._choosing, actions, context=encoded)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
-        learner.pend(action, t)
-        return self._decisions.add(name, t, action, learner)
+        if contexts is None or encoded is None:
+            learner.pend(action, t)
+            return self._decisions.add(name, t, action, learner)
+        made_for = contexts.hand_out(learner, action, t, encoded, context)
+        return self._decisions.add(name, t, action, learner, made_for)
 
     def _pinned(self, pinned: Sequence[int | str]) -> Actions:
         """The batches that hold the ``pinned`` arms."""
         actions = Pinned(self.problem.actions, self.learner.arms.numbers(pinned).tolist())
         actions.validate(self.problem.n_arms)
         return actions
+
+    def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
+        """Why these arms: estimates, optimistic parameters and marginal gains by what is known now.
+
+        A pending decision is explained as if it was not made yet, so that right after ``ask`` the explanation has the
+        numbers by which it was chosen. With a linear model it names the ``most`` features with the largest effects.
+        """
+        name = _id(decision)
+        made = self._decisions.known(name)
+        pending = name in self._decisions.pending
+        if pending:
+            unpend(self.learner, made, 1.0)
+        try:
+            seek(self._choosing, made.decision.t, 0)
+            return explain_decision(self.learner, made, most, self._choosing)
+        finally:
+            if pending:
+                unpend(self.learner, made, -1.0)
 
     def tell(
         self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
@@ -163,7 +194,7 @@ class Agent:
             if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
-        self._apply(made, feedback, 1.0)
+        apply_feedback(self.learner, made, feedback, self._rounding, 1.0)
         self._decisions.close(name, digests[0])
         return True
 
@@ -178,13 +209,13 @@ class Agent:
         feedback, digests = self._observed(made, outcome, seen, arms)
         if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        self._apply(made, feedback, -1.0)
+        apply_feedback(self.learner, made, feedback, self._rounding, -1.0)
         self._decisions.reopen(name)
 
     def cancel(self, decision: Decision | str) -> None:
         """Forget a decision that was never played; it is pending no longer."""
         name = _id(decision)
-        self.learner.unpend(self._decisions.find_pending(name).decision.action)
+        unpend(self.learner, self._decisions.find_pending(name), 1.0)
         del self._decisions.pending[name]
 
     def _observed(
@@ -197,10 +228,6 @@ class Agent:
         feedback = Feedback(made.decision.t, observed, values, mask)
         return feedback, digest_feedback(feedback, self.problem, made)
 
-    def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
-        self.learner.unpend(made.decision.action, sign)
-        self.learner.apply(feedback, self._rounding, sign, made.version)
-
     def warm_start(self, tally: Tally) -> None:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
         self.learner.warm_start(tally)
@@ -209,9 +236,14 @@ class Agent:
         """Choose by another policy from now on; everything that was observed stays."""
         self.learner.change_policy(policy)
 
-    def add_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
-        """Add arms by name, or so many of them; they will be tried first. ``Explicit`` sets need new ``actions``."""
-        self.learner.grow_arms(arms, actions, support)
+    def add_arms(
+        self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None, features: Any = None
+    ) -> None:
+        """Add arms by name, or so many of them; they will be tried first. ``Explicit`` sets need new ``actions``.
+
+        Where arms have features, ``features`` are those of the new arms, which are predicted from them at once.
+        """
+        self.learner.grow_arms(arms, actions, support, features)
 
     def retire_arms(self, arms: Sequence[int | str]) -> None:
         """Take arms out of all further decisions; outcomes of pending ones are still learnt from."""
@@ -245,7 +277,9 @@ class Agent:
         agent = cls.__new__(cls)
         agent._choosing, agent._rounding = _stream(state["mind"]), _stream(state["coin"])
         agent._decisions = Decisions.from_plain(state["book"], state["arms"])
-        agent.learner = learner_from_plain(state, [made.action for made in agent.pending])
+        agent.learner = learner_from_plain(state)
+        for made in agent._decisions.pending.values():
+            unpend(agent.learner, made, -1.0)
         return agent
 
 

@@ -9,6 +9,9 @@ import numpy as np
 from superarm.arrays import Ints
 from superarm.errors import UnknownDecision
 from superarm.learner import Learner
+from superarm.learner.contexts import DecisionContext, decision_from_plain, decision_to_plain
+from superarm.streams import Stream
+from superarm.tally import Feedback
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,12 @@ class Decision:
 
 
 class DecisionEntry(NamedTuple):
-    """A decision, how many items there were when it was made, and by which version of the policy."""
+    """A decision, how many items there were when it was made, by which version of the policy, and its context."""
 
     decision: Decision
     n_items: int
     version: int
+    context: DecisionContext | None = None
 
 
 class Decisions:
@@ -40,10 +44,12 @@ class Decisions:
         self.pending: dict[str, DecisionEntry] = {}
         self.told: OrderedDict[str, tuple[str, DecisionEntry]] = OrderedDict()
 
-    def add(self, name: str, t: int, action: Ints, learner: Learner) -> Decision:
+    def add(
+        self, name: str, t: int, action: Ints, learner: Learner, context: DecisionContext | None = None
+    ) -> Decision:
         """A new decision, which is pending; its action can no longer be written to."""
         decision = _decision(name, t, action, learner.arms.all)
-        self.pending[name] = DecisionEntry(decision, learner.problem.n_items, learner.version)
+        self.pending[name] = DecisionEntry(decision, learner.problem.n_items, learner.version, context)
         return decision
 
     def find(self, name: str) -> DecisionEntry | None:
@@ -90,6 +96,24 @@ class Decisions:
         return decisions
 
 
+def apply_feedback(learner: Learner, made: DecisionEntry, feedback: Feedback, stream: Stream, sign: float) -> None:
+    """Record feedback to a decision, which is then pending no longer, or take it back (``sign=-1.0``)."""
+    unpend(learner, made, sign)
+    if learner.contexts is None or made.context is None:
+        learner.apply(feedback, stream, sign, made.version)
+    else:
+        decided = made.decision.action, made.context
+        learner.contexts.apply(learner, feedback, decided, stream, sign, made.version)
+
+
+def unpend(learner: Learner, made: DecisionEntry, sign: float) -> None:
+    """A decision is pending no longer (``sign=-1.0``: it is again)."""
+    if learner.contexts is None or made.context is None:
+        learner.unpend(made.decision.action, sign)
+    else:
+        learner.contexts.take_back(learner, made.decision.action, made.context, sign)
+
+
 def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:
     action.flags.writeable = False
     return Decision(name, t, action, tuple(arms[j] for j in action))
@@ -97,10 +121,18 @@ def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:
 
 def _from_plain(plain: dict[str, Any], arms: list[str]) -> DecisionEntry:
     decision = _decision(plain["id"], plain["t"], np.array(plain["action"], np.int64), arms)
-    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0))
+    context = decision_from_plain(plain["context"]) if "context" in plain else None
+    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context)
 
 
 def _to_plain(entry: DecisionEntry) -> dict[str, Any]:
     decision = entry.decision
-    plain = {"id": decision.id, "t": decision.t, "action": decision.action.tolist(), "n_items": entry.n_items}
+    plain: dict[str, Any] = {
+        "id": decision.id,
+        "t": decision.t,
+        "action": decision.action.tolist(),
+        "n_items": entry.n_items,
+    }
+    if entry.context is not None:
+        plain["context"] = decision_to_plain(entry.context)
     return plain | ({"version": entry.version} if entry.version else {})

@@ -8,16 +8,19 @@ from superarm.environments.base import (
     AnswerBuffer,
     Environment,
     answer,
+    context,
     draw,
     expected_reward,
     max_answer_entries,
     means,
+    pick_context,
     respond,
 )
 from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
 from superarm.environments.blocks import Blocks
 from superarm.environments.cascade import Cascade, ConjunctiveCascade
+from superarm.environments.context_table import ContextTable
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
 from superarm.environments.free_samples import FreeSamples
 from superarm.environments.influence import IndependentCascade
@@ -36,6 +39,7 @@ __all__ = [
     "CommonShock",
     "Comonotone",
     "ConjunctiveCascade",
+    "ContextTable",
     "Copula",
     "DependentClick",
     "Environment",
@@ -46,11 +50,13 @@ __all__ = [
     "Swinging",
     "Switching",
     "answer",
+    "context",
     "draw",
     "expected_reward",
     "has_own_reward",
     "max_answer_entries",
     "means",
+    "pick_context",
     "respond",
 ]
 

@@ -77,6 +77,14 @@ class EnvironmentHooks(Protocol):
         """Lower and upper bound of the best expected reward on ``problem``; plain Python."""
         ...
 
+    def pick_context(self, t: int, stream: Stream) -> int:
+        """The number of the context of round ``t``, for environments with contexts."""
+        ...
+
+    def context(self, row: int) -> Any:
+        """The context of that number, an ``EncodedContext``."""
+        ...
+
     def changes(self, horizon: int) -> Ints:
         """The rounds up to ``horizon`` from which other means hold, increasing from 1; plain Python."""
         ...
@@ -125,6 +133,8 @@ draw = verb(Environment.draw)
 means = verb(Environment.means)
 answer: verb[..., int] = verb(EnvironmentHooks.answer, default=_draw_batch)
 max_answer_entries: verb[..., int] = verb(EnvironmentHooks.max_answer_entries, default=_max_batch_entries)
+pick_context: verb[..., int] = verb(EnvironmentHooks.pick_context)
+context: verb[..., Any] = verb(EnvironmentHooks.context)
 expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_default_reward)
 
 

@@ -15,7 +15,7 @@ from superarm.streams import Stream
 from superarm.support import Support, item, span
 
 
-class _Reader(NamedTuple):
+class Reader(NamedTuple):
     """A reader: ``p`` (n_entries,) are the probabilities of outcome 1; an outcome of ``end`` ends the reading."""
 
     p: Floats
@@ -43,7 +43,7 @@ class Cascade(NamedTuple):
         return True
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
-        _read(_Reader(self.p.reshape(-1), 1.0), support, action, t, stream, outcome, seen)
+        read_list(Reader(self.p.reshape(-1), 1.0), support, action, t, stream, outcome, seen)
 
     def means(self, t: int) -> Floats:
         return self.p  # type: ignore[no-any-return]
@@ -69,15 +69,15 @@ class ConjunctiveCascade(NamedTuple):
         return True
 
     def draw(self, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools) -> None:
-        _read(_Reader(self.p.reshape(-1), 0.0), support, action, t, stream, outcome, seen)
+        read_list(Reader(self.p.reshape(-1), 0.0), support, action, t, stream, outcome, seen)
 
     def means(self, t: int) -> Floats:
         return self.p  # type: ignore[no-any-return]
 
 
 @kernel
-def _read(
-    reader: _Reader, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools
+def read_list(
+    reader: Reader, support: Support, action: Ints, t: int, stream: Stream, outcome: Floats, seen: Bools
 ) -> None:
     """Draw every arm, and mark as not seen what comes after the first outcome that ends an item's reading."""
     flip(support, reader.p, action, t, stream, outcome)

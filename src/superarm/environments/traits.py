@@ -22,6 +22,11 @@ def free_samples(environment: Environment) -> int:
     return int(getattr(environment, "free_samples", 0))
 
 
+def has_contexts(environment: Environment) -> bool:
+    """Whether every round has a context."""
+    return has_method(environment, "pick_context")
+
+
 def has_own_reward(environment: Environment) -> bool:
     """Whether the environment, or the one that it wraps, defines ``expected_reward``."""
     return bool(getattr(environment, "has_own_reward", has_method(environment, "expected_reward")))

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions import Actions
 from superarm.arrays import Floats, Ints
+from superarm.context.design import PER_ENTRY, group_count, make_design
+from superarm.context.observations import ContextTally
 from superarm.errors import InvalidArgument
 from superarm.moments import moments_with_arms
 from superarm.problem import Problem
@@ -13,12 +14,24 @@ from superarm.support import Dense, Sparse, Support
 from superarm.tally import Tally, allow_missing, moments_of
 
 
-def with_arms(problem: Problem, n: int, actions: Actions | None, support: Any) -> Problem:
-    """``problem`` with ``n`` more arms; a sparse problem needs the whole new ``support``."""
+def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None, features: Any = None) -> Problem:
+    """``problem`` with ``n`` more arms; a sparse problem needs the whole new ``support``.
+
+    ``features`` are those of the new arms, if arms have features.
+    """
     if not isinstance(problem.support, Dense) and support is None:
         raise InvalidArgument("support", "missing", "a sparse problem needs the support of all arms, new ones included")
+    if problem.context is None and features is not None:
+        raise InvalidArgument("features", "the problem has no context", "leave them out")
+    context = problem.context and problem.context.with_arms(n, features)
     return Problem(
-        problem.n_arms + n, problem.n_items, problem.reward, actions or problem.actions, problem.weights, support
+        problem.n_arms + n,
+        problem.n_items,
+        problem.reward,
+        actions or problem.actions,
+        problem.weights,
+        support,
+        context,
     )
 
 
@@ -37,7 +50,7 @@ def with_items(problem: Problem, weights: Any) -> Problem:
     if not isinstance(problem.support, Dense):
         raise InvalidArgument("items", "the support is sparse", "new items of a sparse problem need a new problem")
     more = np.concatenate([problem.weights, np.asarray(weights, float)])
-    return Problem(problem.n_arms, len(more), problem.reward, problem.actions, more)
+    return Problem(problem.n_arms, len(more), problem.reward, problem.actions, more, context=problem.context)
 
 
 def without_items(problem: Problem, items: Ints) -> Problem:
@@ -45,17 +58,18 @@ def without_items(problem: Problem, items: Ints) -> Problem:
     weights = problem.weights.copy()
     weights[items] = 0.0
     support = None if isinstance(problem.support, Dense) else problem.support
-    return Problem(problem.n_arms, problem.n_items, problem.reward, problem.actions, weights, support)
+    return Problem(problem.n_arms, problem.n_items, problem.reward, problem.actions, weights, support, problem.context)
 
 
-def tally_with_arms(tally: Tally, before: Problem, after: Problem) -> Tally:
-    """The tally of the larger problem: the new arms have no pulls."""
+def tally_with_arms(tally: Any, before: Problem, after: Problem) -> Any:
+    """The tally of the larger problem: the new arms have no pulls. It may hold several segments one after the other."""
+    n_segments = len(tally.pulls) // before.n_arms
     entries = after.n_entries - before.n_entries
 
     def longer(values: Floats, n: int) -> Floats:
-        return np.concatenate([values, np.zeros(n)])
+        return np.concatenate([values.reshape(n_segments, -1), np.zeros((n_segments, n))], axis=1).reshape(-1)
 
-    return Tally(
+    grown = Tally(
         longer(tally.pulls, after.n_arms - before.n_arms),
         longer(tally.total, entries),
         longer(tally.square, entries),
@@ -63,25 +77,52 @@ def tally_with_arms(tally: Tally, before: Problem, after: Problem) -> Tally:
         longer(tally.joint, 3 * (after.n_arms - before.n_arms)) if tally.joint.size else tally.joint,
         *moments_with_arms(moments_of(tally), after.support, before.n_arms),
     )
+    return with_grown_sums(tally, grown, before, after)
 
 
-def tally_with_items(tally: Tally, before: Problem, after: Problem) -> Tally:
+def tally_with_items(tally: Any, before: Problem, after: Problem) -> Any:
     """The tally of the larger problem: of the new items, every pull so far was missed, so none was seen whole.
 
     Moments begin anew: the policy that asks for them adds empty ones.
     """
-    shape, more = (before.n_arms, before.n_items), after.n_items - before.n_items
+    shape, more = (len(tally.pulls), before.n_items), after.n_items - before.n_items
     unseen = np.repeat(tally.pulls[:, None], more, axis=1)
     tally = allow_missing(tally)
 
     def widened(values: Floats, new: Floats) -> Floats:
         return np.concatenate([values.reshape(shape), new], axis=1).reshape(-1)
 
-    nothing = np.zeros((before.n_arms, more))
-    return Tally(
+    nothing = np.zeros((len(tally.pulls), more))
+    grown = Tally(
         tally.pulls,
         widened(tally.total, nothing),
         widened(tally.square, nothing),
         widened(tally.missed, unseen),
         np.zeros_like(tally.joint),
     )
+    return with_grown_sums(tally, grown, before, after)
+
+
+def with_grown_sums(tally: Any, counts: Tally, before: Problem, after: Problem) -> Any:
+    """``counts`` with the sums of a regression, where ``tally`` has them."""
+    if not isinstance(tally, ContextTally):
+        return counts
+    return ContextTally(*counts, *(grow_sums(values, before, after) for values in (tally.precision, tally.response)))
+
+
+def grow_sums(sums: Floats, before: Problem, after: Problem) -> Floats:
+    """The precisions or responses of a regression (n_groups, n) on the larger problem: what is new has seen nothing.
+
+    New items are new coordinates at the end, new rows of a lower triangle, so that numbers are appended in both cases.
+    """
+    assert before.context is not None
+    assert after.context is not None
+    d, new_d = before.context.dimension(before.n_items), after.context.dimension(after.n_items)
+    columns = new_d - d if sums.shape[1] == d else (new_d * (new_d + 1) - d * (d + 1)) // 2
+    wider = np.pad(sums, ((0, 0), (0, columns)))
+    design = make_design(after.context, after.n_arms, after.n_items)
+    if design.sharing == PER_ENTRY and isinstance(before.support, Dense):
+        table = wider.reshape(before.n_arms, before.n_items, -1)
+        more = ((0, after.n_arms - before.n_arms), (0, after.n_items - before.n_items), (0, 0))
+        return np.pad(table, more).reshape(-1, wider.shape[1])
+    return np.pad(wider, ((0, group_count(design, after.support) - len(wider)), (0, 0)))

@@ -8,9 +8,12 @@ import numpy as np
 from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
+from superarm.context import EncodedContext
+from superarm.context.sums import empty_context_tally
 from superarm.errors import InvalidArgument
 from superarm.intake import Intake
 from superarm.learner.batch import choose_each
+from superarm.learner.contexts import Contexts
 from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
 from superarm.learner.rounds import CountedRounds, stream_as_of
@@ -29,9 +32,10 @@ from superarm.policies import (
     save_state,
     traits,
 )
+from superarm.policies.contextual import for_context
 from superarm.problem import Problem
 from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, allow_missing, empty, merge, record, with_moments
+from superarm.tally import Feedback, Tally, allow_missing, merge, record, with_moments
 
 
 class Learner:
@@ -68,25 +72,23 @@ class Learner:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        policy: Policy,
-        arms: Sequence[str] | None = None,
-        items: Sequence[str] | None = None,
+        self, problem: Problem, policy: Policy, arms: Sequence[str] | None = None, items: Sequence[str] | None = None
     ) -> None:
         if not traits.is_policy(policy):
             raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
-        self.policy = policy
+        self.policy = for_context(policy, problem)
+        self.contexts = None if problem.context is None else Contexts(problem, problem.context)
         self.arms = names_for(arms, problem.n_arms, "arms")
         self.items = names_for(items, problem.n_items, "items")
         self.retired: Bools = np.zeros(problem.n_arms, bool)
         self.retired_items: set[int] = set()
-        self.pending: Floats = np.zeros(problem.n_arms)
+        tally: Any = empty_context_tally(problem.context, problem.support)
+        self.pending: Floats = np.zeros(len(tally.pulls))
         self.asked = 0
         self.roundings = [traits.intake(policy)]
         self.counted_rounds = CountedRounds()
         self.moments_since = 0
-        self._settle(problem, empty(problem.support))
+        self._settle(problem, tally)
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
         """Take on a problem, a tally and the policy's state beside it, and derive from them all that is derived."""
@@ -121,30 +123,44 @@ class Learner:
         return mask & ~self.retired
 
     def choose(
-        self, t: int, eligible: Bools, stream: Stream, actions: Actions | None = None, reserved: Sequence[int] = ()
+        self,
+        t: int,
+        eligible: Bools,
+        stream: Stream,
+        actions: Actions | None = None,
+        reserved: Sequence[int] = (),
+        context: EncodedContext | None = None,
     ) -> Ints:
         """The batch for round ``t`` out of the ``eligible`` arms, in the order of picking; empty if there is none.
 
         ``actions`` is another action set for this choice alone: the problem's with pinned arms, for instance.
-        ``reserved`` are the arms of batches that are as good as pending: they count as such. Nothing is changed:
-        ``pend`` says that the batch was handed out.
+        ``reserved`` are the arms of batches that are as good as pending: they count as such. ``context`` is that of the
+        decision, if the problem has one. Nothing is changed: ``pend`` says that the batch was handed out.
         """
-        current = self._moment(t, eligible, reserved)
-        if actions is not None:
-            return choose(*self._with_actions(actions, current), stream)
-        return choose(self.fitted, self.problem, current, self._memory_at(t), stream)
+        current = self.moment(t, eligible, context, reserved)
+        own = self.fitted, self.problem, self._memory_at(t)
+        fitted, task, memory = own if actions is None else self._with_actions(actions)
+        action = choose(fitted, task, current, memory, stream)
+        if self.contexts is not None:
+            self.contexts.keep_weights(self, action, memory)
+        return action
 
     def choose_each(self, t: int, eligible: Bools, keys: Any, reserved: Sequence[int] = ()) -> list[list[int]]:
         """Batches for round ``t`` and those after it, one per stream key (uint64), each pending for the next.
 
         ``reserved`` as in ``choose``. Nothing is changed.
         """
-        current = self._moment(t, eligible, reserved)
+        current = self.moment(t, eligible, reserved=reserved)
         memory = self._memory_at(t + len(keys) - 1)
         batches = choose_each(self.fitted, self.problem, current, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
-    def _moment(self, t: int, eligible: Bools, reserved: Sequence[int]) -> Round:
+    def moment(
+        self, t: int, eligible: Bools, context: EncodedContext | None = None, reserved: Sequence[int] = ()
+    ) -> Any:
+        """What the policy sees when it chooses for round ``t``: a ``Round``, or a ``ContextRound``."""
+        if self.contexts is not None and context is not None:
+            return self.contexts.moment(self, eligible, context)
         counts = self.tally.pulls + self.pending
         if reserved:
             np.add.at(counts, np.array(reserved, np.int64), 1.0)
@@ -156,10 +172,10 @@ class Learner:
             return restore_memory(self.fitted, self.problem, self.tally, self.state)
         return self.memory
 
-    def _with_actions(self, actions: Actions, current: Round) -> tuple[Policy, Problem, Round, Any]:
+    def _with_actions(self, actions: Actions) -> tuple[Policy, Problem, Any]:
         task = self.problem._replace(actions=actions)
         fitted = self.policy.fit(task)
-        return fitted, task, current, restore_memory(fitted, task, self.tally, self.state)
+        return fitted, task, restore_memory(fitted, task, self.tally, self.state)
 
     def pend(self, action: Ints | Sequence[int], t: int) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
@@ -190,7 +206,7 @@ class Learner:
             self._apply_without_moments(counted, rounding, stream, sign)
         elif type(rounding) is type(self.roundings[-1]):
             learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
-        elif forgets(fitted):
+        elif forgets(fitted) or self.contexts is not None:
             other: Any = fitted
             learn(other._replace(intake=rounding), self.problem, self.tally, self.memory, counted, stream, sign)
         else:
@@ -215,7 +231,9 @@ class Learner:
 
     def warm_start(self, tally: Tally, t: int | None = None) -> None:
         """Add past data or a prior, which count for round ``t`` (``past_round`` by default) if the policy forgets."""
-        if tally.pulls.shape != self.tally.pulls.shape or tally.total.shape != self.tally.total.shape:
+        if [part.shape for part in tally[:2]] != [part.shape for part in self.tally[:2]] or len(tally) != len(
+            self.tally
+        ):
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
         state = self.counted_rounds.with_past(self, tally, self.past_round(tally) if t is None else t)
         self._settle(self.problem, merge(self.tally, tally), state)
@@ -226,6 +244,7 @@ class Learner:
         If the new policy forgets, what was observed before counts for round ``t``, unless the old one forgot in equal
         blocks of rounds: then these stay.
         """
+        policy = for_context(policy, self.problem)
         policy.fit(self.problem)  # refuse it before anything is changed
         same, state = forget_alike(self.policy, policy), self.state
         self.policy = policy
@@ -238,13 +257,13 @@ class Learner:
             self.moments_since = self.version
         self.counted_rounds.advance(self, self.counted_rounds.since)
 
-    def grow_arms(self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None) -> None:
-        """Add arms by name, or so many of them; they will be tried first."""
+    def grow_arms(self, arms: Sequence[str] | int, *of_problem: Any) -> None:
+        """Add arms by name, or so many of them; ``of_problem`` are the further arguments of ``growth.with_arms``."""
         n = arms if isinstance(arms, int) else len(arms)
-        grown = with_arms(self.problem, n, actions, support)
+        grown = with_arms(self.problem, n, *of_problem)
         self.arms.extend(arms)
         self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
-        self.pending = np.concatenate([self.pending, np.zeros(n)])
+        self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
         self._grow(grown, tally_with_arms)
 
     def grow_items(self, items: Sequence[str] | int, weights: Any) -> None:
@@ -259,6 +278,8 @@ class Learner:
 
     def _grow(self, grown: Problem, tally_with: Any) -> None:
         before, state = self.problem, self.state
+        if self.contexts is not None:
+            self.contexts.grow(before, grown)
         wider = state and state.changed(lambda block: tally_with(block, before, grown))
         self._settle(grown, tally_with(self.tally, before, grown), wider)
 

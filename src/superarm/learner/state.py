@@ -1,11 +1,10 @@
 """Learners and tallies as plain dicts that JSON can hold, and back."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Ints
+from superarm.context.observations import ContextTally
 from superarm.describe import build, describe
 from superarm.learner.learner import Learner
 from superarm.learner.rounds import CountedRounds
@@ -21,7 +20,9 @@ def tally_to_plain(tally: Tally) -> dict[str, Any]:
 
 def tally_from_plain(plain: dict[str, Any]) -> Tally:
     """The tally that ``tally_to_plain`` described."""
-    return Tally(**{field: build(values) for field, values in plain.items()})
+    fields = {field: build(values) for field, values in plain.items()}
+    made: Any = ContextTally(**fields) if "precision" in fields else Tally(**fields)
+    return made  # type: ignore[no-any-return]
 
 
 def kept_to_plain(held: PolicyState | None) -> dict[str, Any] | None:
@@ -50,6 +51,8 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
     }
     if learner.retired_items:
         plain["retired_items"] = sorted(learner.retired_items)
+    if learner.contexts is not None:
+        plain["contexts"] = learner.contexts.to_plain()
     if learner.version:
         plain["roundings"] = [describe(rounding) for rounding in learner.roundings]
         plain["counted_rounds"] = list(learner.counted_rounds)
@@ -58,8 +61,8 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
     return plain
 
 
-def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learner:
-    """The learner that ``learner_to_plain`` described; ``pending`` are the batches of its pending decisions."""
+def learner_from_plain(plain: dict[str, Any]) -> Learner:
+    """The learner that ``learner_to_plain`` described, without pending pulls."""
     learner = Learner(build(plain["problem"]), build(plain["policy"]), plain["arms"], plain["items"])
     learner.retired[plain["retired"]] = True
     learner.retired_items = set(plain.get("retired_items", ()))
@@ -67,8 +70,8 @@ def learner_from_plain(plain: dict[str, Any], pending: Iterable[Ints]) -> Learne
         learner.roundings = [build(rounding) for rounding in plain["roundings"]]
         learner.counted_rounds = CountedRounds(*plain["counted_rounds"])
     learner.moments_since = plain.get("moments_since", 0)
-    counts = np.zeros(learner.problem.n_arms)
-    for action in pending:
-        counts[action] += 1.0
+    if learner.contexts is not None:
+        learner.contexts.from_plain(plain["contexts"])
+    counts = np.zeros(len(learner.pending))
     learner.restore(tally_from_plain(plain["tally"]), counts, plain["asked"], kept_from_plain(plain.get("kept")))
     return learner

@@ -97,12 +97,37 @@ class PolicyHooks(Protocol):
         """Which moments of the items of an arm the tally has to hold for the policy; none by default."""
         ...
 
+    def fill_weights(self, memory: Any, support: Any, action: Ints, weights: Any) -> None:
+        """Write the weights that observations of ``action``'s entries will have, as of the last choice; else none.
+
+        They are stored with the decision, so that its feedback counts the same whenever it comes.
+        """
+        ...
+
+    def parameters(self, problem: Problem, current: Any, memory: Any, stream: Stream) -> Any:
+        """The estimates of all entries, and the parameters at which the oracle chooses; plain Python."""
+        ...
+
+    def coefficients(self, tally: Any) -> Any:
+        """The parameter vectors of a regression, (n_groups, d); plain Python, for explanations."""
+        ...
+
+    def learns_from(self, model: Any) -> bool:
+        """Whether the policy reads the contexts of problems with that model; a policy without it reads none."""
+        ...
+
     @property
     def caveat(self) -> str:
         """What the policy assumes that may not hold, in a sentence for reports; empty if there is nothing."""
         ...
 
 
+@lean
+def _without_weights(policy: Any, memory: Any, support: Any, action: Ints, weights: Any) -> None:
+    pass
+
+
+fill_weights: verb[..., None] = verb(PolicyHooks.fill_weights, default=_without_weights)
 prepare = verb(Policy.prepare)
 choose = verb(Policy.choose)
 learn = verb(Policy.learn)

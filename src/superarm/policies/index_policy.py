@@ -1,7 +1,7 @@
 from typing import NamedTuple
 
 from superarm._jit import component, for_kernels, interpreted, lean
-from superarm.arrays import Ints
+from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.indices import Index, unclipped
 from superarm.indices.traits import caveat
@@ -78,6 +78,12 @@ class IndexPolicy(NamedTuple):
                 "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
             )
         return self._replace(oracle=oracle)
+
+    @interpreted
+    def parameters(self, problem: Problem, current: Round, memory: Estimates, stream: Stream) -> tuple[Floats, Floats]:
+        """The empirical means, and the scores."""
+        score_arms(self.confidence, problem, current, memory, stream)
+        return memory.mean, memory.q
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -55,3 +55,18 @@ def fit_tally(policy: Any, problem: Problem, tally: Tally) -> Tally:
 def empty_tally(policy: Any, problem: Problem) -> Tally:
     """A tally of nothing, for ``policy`` made ready for ``problem``."""
     return fit_tally(policy, problem, empty(problem.support))
+
+
+def explains(policy: Any) -> bool:
+    """Whether ``policy`` chooses by parameters of entries, which it can tell."""
+    return has_method(policy, "parameters")
+
+
+def learns_from(policy: Any, model: Any) -> bool:
+    """Whether ``policy`` reads the contexts of problems with that model; False unless it says so."""
+    return has_method(policy, "learns_from") and bool(policy.learns_from(model))
+
+
+def reads_context(policy: Any) -> bool:
+    """Whether ``policy`` is made for problems with a context."""
+    return has_method(policy, "learns_from")

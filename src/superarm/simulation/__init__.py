@@ -1,9 +1,11 @@
 """Simulation of policies on instances, with regret measured against a named target.
 
 ``engine`` holds the compiled loop, ``runs`` plays one run, ``replicate`` holds ``simulate``, ``regret`` finds what
-regret is measured against, ``results`` and ``plots`` present it, ``instances`` holds named instances.
+regret is measured against, ``results`` and ``plots`` present it, ``instances`` holds named instances. ``contextual``
+plays rounds with contexts, ``contextual_instances`` holds named instances of such.
 """
 
+from superarm.simulation.contextual import context_table
 from superarm.simulation.engine import PlayedRound, advance, begin, rounds
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, Target, optimum
@@ -19,6 +21,7 @@ __all__ = [
     "advance",
     "begin",
     "checkpoints",
+    "context_table",
     "optimum",
     "rounds",
     "seeds",

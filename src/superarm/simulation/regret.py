@@ -11,12 +11,12 @@ r"""The target that regret is measured against, and regret itself.
 Where the world changes, so does the target: it is found for every era, the rounds between two changes.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
-from superarm.environments.traits import changes, has_own_reward, known_best
+from superarm.environments.traits import changes, has_contexts, has_own_reward, known_best
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
@@ -98,6 +98,8 @@ def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> 
 def _find_target(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
     """The target while the true parameters are ``p``."""
     problem = instance.problem
+    if has_contexts(instance.environment):
+        return _average_target(instance, policy, kind)
     if kind == "oracle":
         action = solve(problem, p, Default())
         worth = instance.value(action) if has_own_reward(instance.environment) else problem.value(p, action)
@@ -107,6 +109,17 @@ def _find_target(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> T
         return Target(kind, r_max.high, r_max)
     promise = policy.fit(problem).guarantee(problem)
     return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
+
+
+def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
+    """The target of an average context; the simulation adds what each round's context is worth more or less."""
+    environment: Any = instance.environment
+    if kind == "oracle":
+        return Target(kind, float(environment.best.mean()), None)
+    brackets = np.array([optimum(instance.problem, p) for p in environment.p])
+    r_max = Bracket(*(float(end) for end in brackets.mean(axis=0)))
+    promise = policy.fit(instance.problem).guarantee(instance.problem)
+    return Target(kind, r_max.high * (promise.alpha * promise.beta if kind == "approximation" else 1.0), r_max)
 
 
 def _known_optimum(instance: Instance) -> Bracket | None:

@@ -11,6 +11,7 @@ import numpy as np
 from superarm.arrays import Ints, count
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
+from superarm.policies.contextual import for_context
 from superarm.policies.traits import is_policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.progress import progress_bar
@@ -78,7 +79,8 @@ def simulate(
     True
     """
     checkpoint_rounds = _check_arguments(policies, horizon, replications, rounds, threads)
-    fitted = {name: policy.fit(instance.problem) for name, policy in policies.items()}
+    problem = instance.problem
+    fitted = {name: for_context(policy, problem).fit(problem) for name, policy in policies.items()}
     targets = {name: regret_target(instance, policy, target, horizon) for name, policy in fitted.items()}
     tasks = [(name, r) for r in range(replications) for name in policies]
     children = seeds(seed, replications)

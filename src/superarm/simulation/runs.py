@@ -12,7 +12,8 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.policies import Policy
-from superarm.simulation.engine import RunState, advance, begin
+from superarm.simulation.contextual import advance_run, begin_run
+from superarm.simulation.engine import RunState
 from superarm.simulation.instances import Instance
 
 _STRIDE_SECONDS = 0.2
@@ -37,8 +38,8 @@ class Run:
 
 def compile_run(instance: Instance, policy: Policy) -> None:
     """Compile the loop for this instance and policy, or load it from the disk cache, by playing one round."""
-    run = begin(instance.problem, instance.environment, policy, np.random.SeedSequence(0))
-    advance(instance.problem, instance.environment, policy, run, np.array([0, 1]), np.zeros(1))
+    run = begin_run(instance, policy, np.random.SeedSequence(0))
+    advance_run(instance, policy, run, np.array([0, 1]), np.zeros(1))
 
 
 def play(
@@ -55,7 +56,7 @@ def play(
     ``batch_rounds`` are increasing rounds whose batch is recorded. Where strides end has no effect on the results.
     """
     started = time.thread_time()
-    run = begin(instance.problem, instance.environment, policy, seed)
+    run = begin_run(instance, policy, seed)
     batch_rounds = np.zeros(0, np.int64) if batch_rounds is None else batch_rounds
     batches = np.full((len(batch_rounds), instance.problem.k), -1, np.int64)
     stride_ends = np.unique(np.concatenate([batch_rounds - 1, batch_rounds, checkpoint_rounds[-1:]]))
@@ -69,7 +70,8 @@ def play(
         report(until - at)
         stride = max(1, min(4 * stride, int((until - at) * _STRIDE_SECONDS / max(spent, 1e-9))))
         at = until
-    return Run(earned, run.tally.pulls, batches, time.thread_time() - started, bool(at == checkpoint_rounds[-1]))
+    pulls = run.tally.pulls.reshape(-1, instance.problem.n_arms).sum(axis=0)  # over all segments
+    return Run(earned, pulls, batches, time.thread_time() - started, bool(at == checkpoint_rounds[-1]))
 
 
 def _play_stride(
@@ -84,7 +86,7 @@ def _play_stride(
     bounds = np.unique(np.concatenate([[at], passed, [until]]))
     gained = np.zeros(len(bounds) - 1)
     started = time.perf_counter()
-    advance(instance.problem, instance.environment, policy, run, bounds, gained)
+    advance_run(instance, policy, run, bounds, gained)
     spent = time.perf_counter() - started
     earned[first - 1 : last - 1] = gained[: len(passed)]
     return spent

@@ -11,6 +11,7 @@ from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.executors import Executor, Threads
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import divide
+from superarm.policies.contextual import for_context
 from superarm.simulation.progress import Progress, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
@@ -108,7 +109,8 @@ def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:
     known: dict[Any, Target] = {}
     found = {}
     for cell in cells:
-        promise = cell.policy.fit(cell.instance.problem).guarantee(cell.instance.problem)
+        problem = cell.instance.problem
+        promise = for_context(cell.policy, problem).fit(problem).guarantee(problem)
         key = (cell.source.digest, promise if cell.target == "approximation" else None)
         if key not in known:
             known[key] = regret_target(cell.instance, cell.policy, cell.target, cell.horizon)

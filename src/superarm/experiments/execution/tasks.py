@@ -11,6 +11,7 @@ from superarm.arrays import Ints
 from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.policies import Policy
+from superarm.policies.contextual import for_context
 from superarm.simulation import Instance, seeds
 from superarm.simulation.runs import Run, compile_run, play
 
@@ -71,7 +72,7 @@ def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
     tasks: list[Task] = []
     for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
         blocks = min(cell.replications, max(1, math.ceil(weights[cell.digest] / share)))
-        fitted = cell.policy.fit(cell.instance.problem)
+        fitted = for_context(cell.policy, cell.instance.problem).fit(cell.instance.problem)
         ends = [cell.replications * n // blocks for n in range(blocks + 1)]
         rounds = (cell.recorded_rounds, cell.batch_rounds)
         for first, last in itertools.pairwise(ends):

@@ -14,6 +14,7 @@ from superarm.experiments.spec.sweeps import KeyPath
 _FAMILIES = {"oracle": "oracles", "reward": "rewards", "actions": "actions", "outcomes": "environments"}
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
+    "superarm.simulation.contextual_instances",
     "superarm.experiments.applications",
     "superarm.data.instances",
     "superarm.data.influence",
@@ -28,7 +29,8 @@ def find_generators() -> dict[str, Callable[..., Any]]:
 
 def find_policies() -> dict[str, Callable[..., Any]]:
     """Every function of the policy catalogue, by name."""
-    return _public_functions(importlib.import_module("superarm.catalog"))
+    homes = [importlib.import_module(home) for home in ("superarm.catalog", "superarm.policies.contextual.catalog")]
+    return {name: function for home in homes for name, function in _public_functions(home).items()}
 
 
 def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:

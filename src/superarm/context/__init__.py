@@ -1,0 +1,25 @@
+"""Context: features of users, arms and pairs, and models of how outcomes depend on them.
+
+``features`` declares features, ``frames`` standardises them, ``encoding`` turns contexts into vectors. ``models`` says
+which entries share parameters, ``context`` puts all of this together for a problem. ``design`` lays out the features of
+entries, and ``sums`` adds up the exact statistics of regression models.
+"""
+
+from superarm.context import models
+from superarm.context.context import Context, EncodedContext
+from superarm.context.features import Features
+from superarm.context.frames import Frame, RunningMoments, frame_number
+from superarm.context.models import LinearModel, Model, Segments
+
+__all__ = [
+    "Context",
+    "EncodedContext",
+    "Features",
+    "Frame",
+    "LinearModel",
+    "Model",
+    "RunningMoments",
+    "Segments",
+    "frame_number",
+    "models",
+]

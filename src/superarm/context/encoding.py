@@ -1,0 +1,136 @@
+"""Contexts as users give them, as vectors: checked, encoded, and rounded to a grid.
+
+Coordinates are multiples of 2**-10 in [-1, 1]. Products of two of them are multiples of 2**-20, so the sums that models
+keep of them are exact.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.context.features import OTHER, Features, unknown
+from superarm.context.frames import Frame
+from superarm.errors import InvalidArgument
+
+COORDINATE_GRID = 1024.0
+"""Coordinates of encoded contexts are multiples of 1 / COORDINATE_GRID."""
+
+
+def to_grid(values: Any) -> Floats:
+    """Numbers in [-1, 1], rounded to the grid."""
+    return np.asarray(np.floor(np.clip(values, -1.0, 1.0) * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
+
+
+def encode(features: Features, frame: Frame, context: Any, name: str = "context") -> Floats:
+    """A context as a vector, (features.size,).
+
+    >>> features = Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE", "other"]})
+    >>> encode(features, Frame(), {"age": 75, "country": "DK"})
+    array([0.5, 0. , 0. , 1. ])
+    """
+    if features.d:
+        return _encode_array(features.d, context, name)
+    values = check_names(features, {} if context is None else context, name)
+    parts: list[Any] = [
+        *(_encode_number(key, ends, frame, values.get(key), name) for key, ends in features.numeric),
+        *([float(is_missing(values.get(key)))] for key in features.missing),
+        *(_encode_level(key, levels, values.get(key), name) for key, levels in features.categorical),
+        *(_encode_hashed(key, buckets, values.get(key), name) for key, buckets in features.hashed),
+    ]
+    return to_grid(np.concatenate(parts)) if parts else np.zeros(0)
+
+
+def check_names(features: Features, context: Any, name: str) -> Mapping[str, Any]:
+    """``context`` if it is a mapping of declared features; otherwise an error that names the nearest one."""
+    if not isinstance(context, Mapping):
+        raise InvalidArgument(name, f"{type(context).__name__} is not a mapping", f"give {features.names} by name")
+    for key in context:
+        if key not in features.names:
+            raise InvalidArgument(name, f"feature {unknown(key, features.names)}", f"declared are {features.names}")
+    return context
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value was left out: None or NaN."""
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+
+
+def number(value: Any, key: str, name: str) -> float:
+    """``value`` as a finite number."""
+    if isinstance(value, bool | int | float | np.number | np.bool_) and math.isfinite(value):
+        return float(value)
+    raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not a finite number", "give a number, or leave it out")
+
+
+def _encode_number(key: str, ends: Any, frame: Frame, value: Any, name: str) -> list[float]:
+    if is_missing(value):
+        return [0.0]
+    given = number(value, key, name)
+    if ends is None:
+        return [frame.scaled(key, given)]
+    low, high = ends
+    return [(given - low) / (high - low) * 2.0 - 1.0]
+
+
+def _encode_level(key: str, levels: tuple[str, ...], value: Any, name: str) -> list[float]:
+    if is_missing(value):
+        value = OTHER if OTHER in levels else None
+    elif str(value) not in levels:
+        if OTHER not in levels:
+            raise InvalidArgument(
+                f"{name}[{key!r}]",
+                unknown(str(value), levels),
+                f"give one of {list(levels)}, or declare the level 'other'",
+            )
+        value = OTHER
+    return [float(value is not None and level == str(value)) for level in levels]
+
+
+def _encode_hashed(key: str, buckets: int, value: Any, name: str) -> Floats:
+    vector = np.zeros(buckets)
+    if is_missing(value):
+        return vector
+    words = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple | set) else None
+    if words is None or not all(isinstance(word, str) for word in words):
+        raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not text", "give a string or a list of strings")
+    for word in set(words):
+        digest = hashlib.blake2b(f"{key}={word}".encode(), digest_size=8).digest()
+        vector[int.from_bytes(digest, "little") % buckets] += 1.0
+    length = math.sqrt(float(vector @ vector))
+    return vector / length if length > 0.0 else vector
+
+
+def _encode_array(d: int, context: Any, name: str) -> Floats:
+    given = _dense(context, d, name)
+    try:
+        vector = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, f"{context!r} is not an array of numbers", f"give {d} numbers") from None
+    if vector.shape != (d,):
+        raise InvalidArgument(name, f"shape {vector.shape}", f"give {d} numbers, shape ({d},)")
+    vector = np.where(np.isnan(vector), 0.0, vector)
+    if (np.abs(vector) > 1.0).any():
+        raise InvalidArgument(
+            name,
+            f"values range over [{vector.min():g}, {vector.max():g}]",
+            "give values in [-1, 1], or declare numeric features, which are scaled",
+        )
+    return to_grid(vector)
+
+
+def _dense(context: Any, d: int, name: str) -> Any:
+    """An array, a SciPy sparse vector or a mapping from coordinates to values, as an array."""
+    if hasattr(context, "toarray"):
+        return context.toarray().reshape(-1)
+    if not isinstance(context, Mapping):
+        return context
+    vector = np.zeros(d)
+    for place, value in context.items():
+        if not str(place).isdigit() or int(place) >= d:
+            raise InvalidArgument(name, f"unknown coordinate {place!r}", f"coordinates are 0 to {d - 1}")
+        vector[int(place)] = number(value, str(place), name)
+    return vector

@@ -1,0 +1,138 @@
+"""Models: how the parameter of an entry depends on the context.
+
+``Segments`` keeps one tally per segment of users. ``LinearModel`` (``superarm.models.Linear``) is a linear function of
+the features.
+"""
+
+from typing import Annotated, Any, NamedTuple, Protocol
+
+from superarm._jit import component, interpreted
+from superarm.context.features import Features, names_tuple, unknown
+from superarm.errors import InvalidArgument
+from superarm.parameters import has_method, nonnegative
+
+MAX_SHARED = 1024
+"""The most coordinates of one parameter vector that all entries share."""
+
+MAX_UNSHARED = 64
+"""The most coordinates of a parameter vector of which every entry or every arm has its own."""
+
+MAX_SEGMENTS = 4096
+"""The most segments of a ``Segments`` model."""
+
+ENTRIES, ARMS, ALL = "entries", "arms", "all"
+
+
+def _sharing(value: Any, name: str) -> str:
+    """Which entries share a parameter vector: False is none, ``"arms"`` those of an arm, True all."""
+    named = {False: ENTRIES, True: ALL}.get(value, value) if isinstance(value, bool) else value
+    if named not in (ENTRIES, ARMS, ALL):
+        raise InvalidArgument(name, f"{value!r}", 'give False (one model per entry), "arms" (one per arm) or True')
+    return str(named)
+
+
+class Model(Protocol):
+    """How the parameter of an entry depends on the context."""
+
+    def validate(self, features: Features, n_arm_features: int) -> None:
+        """Refuse features that the model cannot use."""
+        ...
+
+
+@component
+class Segments(NamedTuple):
+    """One tally per segment of users: every segment learns as an agent of its own does.
+
+    The segments are the combinations of the levels of categorical features.
+
+    Parameters
+    ----------
+    by
+        Names of the categorical features that make up the segments; all of them by default.
+    pooling
+        What other segments have observed of an arm counts as at most so many pulls. 0, the default, pools nothing:
+        decisions are those of one agent per segment. With a larger number a new segment starts from what others like,
+        and its own observations soon outweigh that.
+
+    Examples
+    --------
+    >>> features = Features(categorical={"country": ["NO", "SE"], "device": ["phone", "other"]})
+    >>> Segments().n_segments(features), Segments(by=["country"]).n_segments(features)
+    (4, 2)
+    """
+
+    by: Annotated[Any, names_tuple] = ()
+    pooling: float = 0.0
+
+    def _check(self) -> None:
+        nonnegative(self, "pooling")
+
+    @interpreted
+    def names(self, features: Features) -> list[str]:
+        """The categorical features that make up the segments."""
+        return list(self.by) or list(features.levels)
+
+    @interpreted
+    def n_segments(self, features: Features) -> int:
+        """How many segments there are."""
+        n = 1
+        for name in self.names(features):
+            n *= len(features.levels[name])
+        return n
+
+    @interpreted
+    def validate(self, features: Features, n_arm_features: int) -> None:
+        names = self.names(features)
+        if not names:
+            raise InvalidArgument("by", "there is no categorical feature", "declare one in Features", "Segments")
+        for name in names:
+            if name not in features.levels:
+                wrong = unknown(name, list(features.levels))
+                raise InvalidArgument("by", wrong, "name categorical features", "Segments")
+        if self.n_segments(features) > MAX_SEGMENTS:
+            wrong = f"{self.n_segments(features)} segments"
+            raise InvalidArgument("by", wrong, f"use at most {MAX_SEGMENTS}; name fewer features", "Segments")
+
+
+@component
+class LinearModel(NamedTuple):
+    r"""The parameter of an entry is linear in its features: :math:`p_{ij} = \langle\theta, \phi_{ij}\rangle`.
+
+    Learnt by ridge regression, each observation weighted as the policy says.
+
+    Parameters
+    ----------
+    shared
+        Which entries have one :math:`\theta` in common: none (``False``), those of an arm (``"arms"``), or all
+        (``True``), which needs features of the arms.
+    intercept
+        Whether there is a feature that is always 1.
+    """
+
+    shared: Annotated[Any, _sharing] = False
+    intercept: bool = True
+
+    @interpreted
+    def validate(self, features: Features, n_arm_features: int) -> None:
+        _check_regression(self, features, n_arm_features)
+
+
+def _check_regression(model: Any, features: Features, n_arm_features: int) -> None:
+    if model.shared == ALL and not n_arm_features:
+        raise InvalidArgument(
+            "arms",
+            "a model shared over all arms cannot tell them apart",
+            "give features of the arms, arms=Z",
+            "Context",
+        )
+    if features.standardised and not model.intercept:
+        wrong = f"{features.standardised[0]!r} is standardised, which needs an intercept"
+        raise InvalidArgument("intercept", wrong, "leave it True, or give the feature a range", type(model).__name__)
+
+
+def is_model(value: Any) -> bool:
+    """Whether ``value`` is a model, rather than a class of models or something else."""
+    return has_method(value, "validate")
+
+
+Linear = LinearModel

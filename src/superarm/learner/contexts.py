@@ -1,0 +1,208 @@
+"""What a learner keeps of contexts: how many decisions each segment had, pending precision, and frames."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.candidates import Candidates
+from superarm.context import Context, EncodedContext
+from superarm.context.design import Design, group_count, make_design
+from superarm.context.observations import ContextFeedback, ContextRound
+from superarm.context.sums import UNWEIGHTED, add_precision, record_sums
+from superarm.errors import InvalidArgument
+from superarm.learner.frames import FrameSums
+from superarm.learner.growth import grow_sums
+from superarm.policies.base import fill_weights
+from superarm.streams import Stream
+from superarm.support import Dense, length
+from superarm.tally import Feedback
+
+if TYPE_CHECKING:
+    from superarm.arrays import Bools
+    from superarm.learner.learner import Learner
+    from superarm.problem import Problem
+
+
+class DecisionContext(NamedTuple):
+    """What is stored with a decision: its encoded context, the weights of its observations, and the frame's version.
+
+    ``weights`` are those of the entries of the decision's arms, flat, in the order of the action; empty for segments.
+    It is decision ``t`` of its segment, counted from 1.
+    """
+
+    encoded: EncodedContext
+    weights: Floats
+    frame: int
+    t: int
+
+
+class Contexts:
+    """The contexts of a learner.
+
+    ``clock`` (n_segments,) counts the decisions of each segment. ``pending`` is the precision of decisions whose
+    feedback has not come, in the shape of ``ContextTally.precision``; empty for segments. ``frames`` holds what
+    standardised features need.
+    """
+
+    def __init__(self, problem: "Problem", context: Context) -> None:
+        self.context = context
+        self.clock: Ints = np.zeros(context.n_segments, np.int64)
+        self.frames = FrameSums(context)
+        d = context.dimension(problem.n_items)
+        self.design: Design | None = make_design(context, problem.n_arms, problem.n_items) if d else None
+        n_groups = 0 if self.design is None else group_count(self.design, problem.support)
+        self.pending: Floats = np.zeros((n_groups, d * (d + 1) // 2))
+        self._weights: Floats = np.zeros(0)
+
+    def grow(self, before: "Problem", after: "Problem") -> None:
+        """Take on a problem with more arms or items."""
+        assert after.context is not None
+        self.context = self.frames.context = after.context
+        if self.design is not None:
+            self.design = make_design(after.context, after.n_arms, after.n_items)
+            self.pending = grow_sums(self.pending, before, after)
+            self.frames.change(lambda sums: grow_sums(sums, before, after))
+
+    def encode(self, problem: "Problem", given: Any, pairs: Any) -> EncodedContext:
+        """A context as users give it, in the present frame."""
+        return self.context.encode(given, self.frames.frame, problem.n_arms, pairs)
+
+    def moment(
+        self, learner: "Learner", eligible: "Bools", context: EncodedContext, t: int | None = None
+    ) -> ContextRound:
+        """What the policy sees when it chooses for ``context``: decision ``t`` of its segment, by default the next."""
+        n_arms, segment = learner.problem.n_arms, context.segment
+        part = slice(segment * n_arms, (segment + 1) * n_arms)
+        counts = learner.tally.pulls[part] + learner.pending[part]
+        tally: Any = learner.tally
+        decision = int(self.clock[segment]) + 1 if t is None else t
+        return ContextRound(decision, tally, Candidates(counts, eligible), context, self.pending)
+
+    def keep_weights(self, learner: "Learner", action: Ints, memory: Any) -> None:
+        """Keep the weights that the policy computed when it chose, for ``hand_out``."""
+        support = learner.problem.support
+        self._weights = np.zeros(0 if self.design is None else length(support, action))
+        fill_weights(learner.fitted, memory, support, action, self._weights)
+
+    def hand_out(
+        self, learner: "Learner", action: Ints, t: int, encoded: EncodedContext, given: Any
+    ) -> DecisionContext:
+        """The batch just chosen for a context was handed out: what is stored with the decision."""
+        self.clock[encoded.segment] += 1
+        made = DecisionContext(encoded, self._weights, self.frames.frame.version, int(self.clock[encoded.segment]))
+        learner.pend(self._cells(learner, action, made), t)
+        self._count_pending(learner, action, made, 1.0)
+        if self.frames.see(given):
+            self.pending[:] = 0.0
+            self._carry(learner)
+        return made
+
+    def _cells(self, learner: "Learner", action: Ints, made: DecisionContext) -> Ints:
+        """Where the arms of ``action`` are in counts that hold all segments one after the other."""
+        return np.asarray(action) + made.encoded.segment * learner.problem.n_arms
+
+    def take_back(self, learner: "Learner", action: Ints, made: DecisionContext, sign: float = 1.0) -> None:
+        """A decision is pending no longer (``sign=-1.0``: it is again)."""
+        learner.unpend(self._cells(learner, action, made), sign)
+        self._count_pending(learner, action, made, -sign)
+
+    def _count_pending(self, learner: "Learner", action: Ints, made: DecisionContext, sign: float) -> None:
+        """Add the precision of a decision to ``pending``; one of an earlier frame counts no longer."""
+        if self.design is not None and made.frame == self.frames.frame.version:
+            support = learner.problem.support
+            seen = np.ones(length(support, action), bool)
+            weights = self._fitting_weights(learner, action, (action, made), 0.0)
+            nothing = ContextFeedback(0, np.asarray(action), np.zeros(len(seen)), seen, made.encoded, weights)
+            add_precision(self.pending, self.design, support, nothing, sign)
+
+    def apply(
+        self,
+        learner: "Learner",
+        told: Feedback,
+        decided: tuple[Ints, DecisionContext],
+        stream: Stream,
+        sign: float,
+        version: int,
+    ) -> None:
+        """Record feedback to a decision, given by its arms and its context, or take it back, exactly."""
+        made = decided[1]
+        weights = self._fitting_weights(learner, told.action, decided, UNWEIGHTED)
+        feedback: Any = ContextFeedback(told.t, told.action, told.outcome, told.seen, made.encoded, weights)
+        if self.frames.in_use and self.design is not None:
+            tally: Any = learner.tally
+            precision, response = self.frames.own(made.frame, (tally.precision, tally.response))
+            own = tally._replace(precision=precision, response=response)
+            record_sums(own, self.design, learner.problem.support, feedback, sign)
+            if made.frame != self.frames.frame.version:
+                learner.apply(feedback._replace(weights=np.zeros_like(weights)), stream, sign, version)
+                return self._carry(learner)
+        learner.apply(feedback, stream, sign, version)
+
+    def _carry(self, learner: "Learner") -> None:
+        """Let the tally hold the sums of all frames, carried to the present one."""
+        if self.design is not None:
+            tally: Any = learner.tally
+            precision, response = self.frames.carried(self.design, (tally.precision, tally.response))
+            carried = tally._replace(precision=precision, response=response)
+            learner.restore(carried, learner.pending, learner.asked, learner.state)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything but the pending precision, which follows from the decisions that are pending."""
+        plain: dict[str, Any] = {"clock": self.clock.tolist()}
+        return plain | ({"frames": self.frames.to_plain()} if self.frames.in_use else {})
+
+    def from_plain(self, plain: dict[str, Any]) -> None:
+        """Take on what ``to_plain`` described."""
+        self.clock = np.array(plain["clock"], np.int64)
+        if "frames" in plain:
+            self.frames.from_plain(plain["frames"])
+
+    def _fitting_weights(
+        self, learner: "Learner", observed: Ints, decided: tuple[Ints, DecisionContext], otherwise: float
+    ) -> Floats:
+        """The weights of the entries of ``observed``; ``otherwise`` where a decision has none.
+
+        It has none for arms that are not its own, and for items that came later.
+        """
+        if self.design is None:
+            return np.zeros(0)
+        action, made = decided
+        support = learner.problem.support
+        dense = isinstance(support, Dense)
+        sizes = [len(made.weights) // len(action) if dense else length(support, np.array([j])) for j in action]
+        own = dict(zip(np.asarray(action).tolist(), np.split(made.weights, np.cumsum(sizes)[:-1]), strict=True))
+        parts = []
+        for j in np.asarray(observed).tolist():
+            weights = np.full(length(support, np.array([j])), otherwise)
+            if j in own:
+                weights[: len(own[j])] = own[j]
+            parts.append(weights)
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def require_context(problem: "Problem", given: Any, pairs: Any) -> None:
+    """Refuse a context for a problem without one, and a missing one for a problem that needs it."""
+    if problem.context is None and (given is not None or pairs is not None):
+        raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
+    if problem.context is not None and given is None and problem.context.features.size:
+        raise InvalidArgument("context", "missing", f"give {problem.context.features.names}, as far as known")
+
+
+def decision_to_plain(made: DecisionContext) -> dict[str, Any]:
+    """What is stored with a decision, as plain data."""
+    segment, x, pairs = made.encoded
+    return {
+        "segment": segment,
+        "x": x.tolist(),
+        "pairs": pairs.tolist(),
+        "weights": made.weights.tolist(),
+        "frame": made.frame,
+        "t": made.t,
+    }
+
+
+def decision_from_plain(plain: dict[str, Any]) -> DecisionContext:
+    """What ``decision_to_plain`` described."""
+    encoded = EncodedContext(plain["segment"], np.array(plain["x"], float), np.array(plain["pairs"], float))
+    return DecisionContext(encoded, np.array(plain["weights"], float), plain["frame"], plain["t"])

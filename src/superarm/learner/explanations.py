@@ -1,0 +1,72 @@
+"""Estimates and optimistic parameters of all entries, and the effects of features, by what a learner knows now."""
+
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.context import Context
+from superarm.context.design import PER_ARM, SHARED, Design, fill_own_features, own_size
+from superarm.errors import InvalidArgument
+from superarm.learner.contexts import DecisionContext
+from superarm.learner.learner import Learner
+from superarm.policies import prepare, traits
+from superarm.streams import Stream
+from superarm.support import span
+
+
+def entry_estimates(learner: Learner, t: int, context: DecisionContext | None, stream: Stream) -> tuple[Floats, Floats]:
+    """The estimate of every entry, and the parameter at which the oracle would choose; (n_entries,) each."""
+    policy = traits.plain(learner.policy, learner.problem)
+    if not traits.explains(policy):
+        wrong = f"{type(learner.policy).__name__} chooses batches by other things than parameters of entries"
+        raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
+    if learner.contexts is None or context is None:
+        current = learner.moment(t, learner.playable())
+    else:
+        current = learner.contexts.moment(learner, learner.playable(), context.encoded, context.t)
+    memory = prepare(policy, learner.problem, learner.tally)
+    hooks: Any = policy
+    estimate, optimistic = hooks.parameters(learner.problem, current, memory, stream)
+    return np.array(estimate), np.array(optimistic)
+
+
+def feature_effects(
+    learner: Learner, context: DecisionContext | None, arm: int, most: int
+) -> tuple[tuple[str, float], ...]:
+    """The features of a regression that change the estimates of ``arm`` most, with their effects on its mean."""
+    contexts = learner.contexts
+    if contexts is None or contexts.design is None or context is None or context.frame != contexts.frames.frame.version:
+        return ()
+    policy: Any = traits.plain(learner.policy, learner.problem)
+    theta = policy.coefficients(learner.tally)
+    u = np.zeros(own_size(contexts.design))
+    fill_own_features(contexts.design, context.encoded, arm, u)
+    first, last = span(learner.problem.support, arm)
+    groups = {SHARED: [0], PER_ARM: [arm]}.get(contexts.design.sharing, range(first, last))
+    effects = np.mean([theta[g][: len(u)] * u for g in groups], axis=0)
+    order = np.argsort(-np.abs(effects), kind="stable")[:most]
+    names = feature_names(contexts.context, contexts.design)
+    return tuple((names[n], float(effects[n])) for n in order if effects[n] != 0.0)
+
+
+def feature_names(context: Context, design: Design) -> list[str]:
+    """The names of the coordinates of an entry's features that do not tell its item.
+
+    >>> import superarm as sa
+    >>> from superarm.context.design import make_design
+    >>> context = sa.Context(sa.Features(numeric=["age"]), arms=[[1.0], [0.5]], model=sa.models.Linear(shared=True))
+    >>> feature_names(context, make_design(context, 2, 1))
+    ['intercept', 'age', 'arm feature 0', 'age × arm feature 0']
+    """
+    user = (["intercept"] if design.n_user > context.features.size else []) + context.features.coordinates
+    declared = context.arm_features.coordinates or [f"arm feature {n}" for n in range(context.arms.shape[1])]
+    arm = (["intercept"] if design.arms.shape[1] > len(declared) or design.sharing != SHARED else []) + declared
+    arm = arm[: design.arms.shape[1]]
+    own = [_product(a, b) for b in arm for a in user] if design.crossed else user + arm[1:]
+    return own + [f"pair feature {n}" for n in range(design.n_pair)]
+
+
+def _product(user: str, arm: str) -> str:
+    parts = [name for name in (user, arm) if name != "intercept"]
+    return " × ".join(parts) or "intercept"

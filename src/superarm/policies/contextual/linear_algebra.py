@@ -1,0 +1,111 @@
+"""Small symmetric systems on packed lower triangles, row by row: the same bits compiled and as plain Python.
+
+Cholesky's method, [GolubVanLoan2013]_ (section 4.2).
+"""
+
+import math
+
+import numpy as np
+
+from superarm._jit import kernel, lean
+from superarm.arrays import Floats
+
+
+@lean
+def factorise(triangle: Floats, d: int) -> None:
+    """Replace the lower triangle of a positive definite matrix by its Cholesky factor L, in place.
+
+    A pivot that rounding has made less than 2**-40 of the diagonal is taken as that.
+    """
+    at = 0
+    for r in range(d):
+        start = 0
+        for c in range(r):
+            total = triangle[at + c]
+            for o in range(c):
+                total -= triangle[at + o] * triangle[start + o]
+            triangle[at + c] = total / triangle[start + c]
+            start += c + 1
+        diagonal = triangle[at + r]
+        pivot = diagonal
+        for o in range(r):
+            pivot -= triangle[at + o] * triangle[at + o]
+        triangle[at + r] = math.sqrt(max(pivot, diagonal * 2.0**-40))
+        at += r + 1
+
+
+@lean
+def invert_factor(factor: Floats, d: int, out: Floats) -> None:
+    """Write the lower triangle of the inverse of the Cholesky factor."""
+    at = 0
+    for r in range(d):
+        pivot = factor[at + r]
+        for c in range(r):
+            total, row = 0.0, c * (c + 1) // 2
+            for o in range(c, r):
+                row = o * (o + 1) // 2
+                total -= factor[at + o] * out[row + c]
+            out[at + c] = total / pivot
+        out[at + r] = 1.0 / pivot
+        at += r + 1
+
+
+@lean
+def square_factor(inverse_factor: Floats, d: int, out: Floats) -> None:
+    """Write the lower triangle of the transpose of the inverse factor times itself: the inverse of the matrix."""
+    for r in range(d):
+        for c in range(r + 1):
+            out[r * (r + 1) // 2 + c] = 0.0
+    at = 0
+    for o in range(d):
+        start = 0
+        for r in range(o + 1):
+            scale = inverse_factor[at + r]
+            for c in range(r + 1):
+                out[start + c] += scale * inverse_factor[at + c]
+            start += r + 1
+        at += o + 1
+
+
+@lean
+def solve_factor(factor: Floats, d: int, x: Floats) -> None:
+    """Replace x by the solution of (L Lᵀ) y = x."""
+    at = 0
+    for r in range(d):
+        total = x[r]
+        for c in range(r):
+            total -= factor[at + c] * x[c]
+        x[r] = total / factor[at + r]
+        at += r + 1
+    for n in range(d):
+        r = d - 1 - n
+        at = r * (r + 1) // 2
+        x[r] = x[r] / factor[at + r]
+        for c in range(r):
+            x[c] -= factor[at + c] * x[r]
+
+
+@lean
+def quadratic(triangle: Floats, u: Floats, d: int) -> float:
+    """The quadratic form uᵀ A u of the leading d coordinates."""
+    total, at = 0.0, 0
+    for r in range(d):
+        row = 0.0
+        for c in range(r):
+            row += triangle[at + c] * u[c]
+        total += u[r] * (2.0 * row + triangle[at + r] * u[r])
+        at += r + 1
+    return total
+
+
+@kernel
+def unpack(triangle: Floats, d: int) -> Floats:
+    """The symmetric matrix of a lower triangle."""
+    full = np.empty((d, d))
+    at = 0
+    for r in range(d):
+        for c in range(r + 1):
+            full[r, c] = triangle[at + c]
+            full[c, r] = triangle[at + c]
+        at += r + 1
+    return full
