@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import superarm as sa
-from superarm.context import Frame, RunningMoments, frame_number
+from superarm.context import FeatureMoments, Frame, frame_number
 from superarm.context.encoding import encode
 from superarm.describe import build, describe
 
@@ -122,7 +122,7 @@ def test_coordinates_are_on_the_grid(low, width, value):
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=20), st.randoms())
 def test_moments_do_not_depend_on_the_order_and_can_be_undone(values, random):
-    first, second = RunningMoments(["a"]), RunningMoments(["a"])
+    first, second = FeatureMoments(["a"]), FeatureMoments(["a"])
     shuffled = random.sample(values, len(values))
     for one, other in zip(values, shuffled, strict=True):
         first.add("a", one)
@@ -134,7 +134,7 @@ def test_moments_do_not_depend_on_the_order_and_can_be_undone(values, random):
     assert np.isclose(center, np.mean(values), rtol=1e-6, atol=1e-6)
     deviation = np.std(values)
     assert np.isclose(scale, 3.0 * deviation, rtol=1e-4, atol=1e-2) or deviation < 1e-2
-    assert RunningMoments.from_plain(json.loads(json.dumps(first.to_plain()))).sums == first.sums
+    assert FeatureMoments.from_plain(json.loads(json.dumps(first.to_plain()))).sums == first.sums
 
 
 def test_frames_change_after_16_64_256_and_1024_contexts():

@@ -8,17 +8,17 @@ entries, and ``sums`` adds up the exact statistics of regression models.
 from superarm.context import models
 from superarm.context.context import Context, EncodedContext
 from superarm.context.features import Features
-from superarm.context.frames import Frame, RunningMoments, frame_number
+from superarm.context.frames import FeatureMoments, Frame, frame_number
 from superarm.context.models import LinearModel, Model, Segments
 
 __all__ = [
     "Context",
     "EncodedContext",
+    "FeatureMoments",
     "Features",
     "Frame",
     "LinearModel",
     "Model",
-    "RunningMoments",
     "Segments",
     "frame_number",
     "models",

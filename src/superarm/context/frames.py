@@ -36,7 +36,7 @@ class Frame(NamedTuple):
         return min(1.0, max(-1.0, (value - center) / scale))
 
 
-class RunningMoments:
+class FeatureMoments:
     """How many values of each standardised feature were seen, their sum and sum of squares, all exact.
 
     The sums are rational numbers, so they do not depend on the order of the contexts, and taking one back is exact.
@@ -60,7 +60,7 @@ class RunningMoments:
         return {name: [str(part) for part in sums] for name, sums in self.sums.items()}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, list[str]]) -> "RunningMoments":
+    def from_plain(cls, plain: dict[str, list[str]]) -> "FeatureMoments":
         """What ``to_plain`` described."""
         moments = cls(plain)
         moments.sums = {name: (int(n), Fraction(a), Fraction(b)) for name, (n, a, b) in plain.items()}

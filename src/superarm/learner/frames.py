@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from superarm.arrays import Floats
-from superarm.context import Context, Frame, RunningMoments, frame_number
+from superarm.context import Context, FeatureMoments, Frame, frame_number
 from superarm.context.design import Design, feature_size, own_size
 from superarm.context.encoding import check_names, is_missing
 from superarm.context.frames import frame_from_plain, frame_to_plain
@@ -32,7 +32,7 @@ class FrameSums:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.contexts = 0
-        self.moments = RunningMoments(context.features.standardised)
+        self.moments = FeatureMoments(context.features.standardised)
         self.frame = Frame()
         self.frames = {0: self.frame}
         self.sums: dict[int, Sums] = {}
@@ -88,7 +88,7 @@ class FrameSums:
 
     def from_plain(self, plain: dict[str, Any]) -> None:
         """Take on what ``to_plain`` described."""
-        self.contexts, self.moments = plain["contexts"], RunningMoments.from_plain(plain["moments"])
+        self.contexts, self.moments = plain["contexts"], FeatureMoments.from_plain(plain["moments"])
         self.frames = {frame.version: frame for frame in map(frame_from_plain, plain["frames"])}
         self.frame = self.frames[max(self.frames)]
         self.sums = {version: (build(a), build(b)) for version, a, b in plain["sums"]}

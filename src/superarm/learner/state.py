@@ -14,14 +14,15 @@ from superarm.tally import Tally
 
 def tally_to_plain(tally: Tally) -> dict[str, Any]:
     """A tally as plain data; moments are left out if there are none."""
-    recorded = tally._asdict().items() if tally.moments.size else list(tally._asdict().items())[:5]
-    return {field: describe(values) for field, values in recorded}
+    left_out = () if tally.moments.size else ("reference", "moments", "products")
+    return {field: describe(values) for field, values in tally._asdict().items() if field not in left_out}
 
 
 def tally_from_plain(plain: dict[str, Any]) -> Tally:
     """The tally that ``tally_to_plain`` described."""
     fields = {field: build(values) for field, values in plain.items()}
-    made: Any = ContextTally(**fields) if "precision" in fields else Tally(**fields)
+    sums = [fields.pop(field) for field in ("precision", "response") if field in fields]
+    made: Any = ContextTally(*Tally(**fields), *sums) if sums else Tally(**fields)
     return made  # type: ignore[no-any-return]
 
 
