@@ -8,6 +8,7 @@ from superarm.actions import Explicit, Subsets
 from superarm.arrays import Floats
 from superarm.environments import (
     Bernoulli,
+    Blocks,
     Cascade,
     Comonotone,
     Environment,
@@ -75,6 +76,84 @@ def random_coverage(
     """
     p = np.random.default_rng(seed).uniform(low, high, (n_arms, n_items))
     return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
+
+
+def dependent_coverage(
+    n_arms: int = 20,
+    n_items: int = 10,
+    k: int = 3,
+    dependence: str = "independent",
+    high: float = 0.3,
+    weights: str = "equal",
+    seed: int = 0,
+) -> Instance:
+    """Coverage with parameters drawn uniformly from [0, high], and items that depend on one another within each arm.
+
+    Parameters
+    ----------
+    n_arms, n_items, k
+        The size of the problem; all k-subsets may be played.
+    dependence
+        ``independent``; ``comonotone`` (one number per arm and round decides all items); ``half`` (every second arm is
+        comonotone); ``blocks`` (of three items); ``opposed`` (two comonotone halves that move against each other);
+        ``shock`` (one round in 500 is comonotone for the arm); ``rare`` (most of each mean is constant, the rest comes
+        from outcomes of 1 with probability 0.02, for all items at once).
+    high
+        The largest parameter.
+    weights
+        ``equal``; ``zipf``; ``heavy`` (a sixth of the items weigh 1, the others 0.05).
+    seed
+        The seed of the parameters.
+
+    Examples
+    --------
+    >>> dependent_coverage(n_arms=4, n_items=3, k=2, dependence="half").environment.block.tolist()
+    [[1, 1, 1], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
+    """
+    mean, items = np.random.default_rng(seed).uniform(0.0, high, (n_arms, n_items)), np.arange(n_items)
+    patterns = {
+        "independent": np.zeros(n_items),
+        "comonotone": np.ones(n_items),
+        "half": np.ones(n_items),
+        "blocks": 1 + items // 3,
+        "opposed": np.where(items % 2, -1, 1),
+        "shock": np.zeros(n_items),
+        "rare": np.ones(n_items),
+    }
+    loads = {
+        "equal": np.ones(n_items),
+        "zipf": 1.0 / (1.0 + items),
+        "heavy": np.where(items < max(1, n_items // 6), 1.0, 0.05),
+    }
+    for name, value, known in (("dependence", dependence, patterns), ("weights", weights, loads)):
+        if value not in known:
+            raise InvalidArgument(name, f"{value!r}", f"give one of {', '.join(known)}")
+    block = np.tile(patterns[dependence], (n_arms, 1))
+    if dependence == "half":
+        block[1::2] = 0
+    rare = np.minimum(mean, 0.02) if dependence == "rare" else mean
+    shock = np.full(n_arms, 0.002 if dependence == "shock" else 0.0)
+    problem = Problem(n_arms, n_items, Coverage(), Subsets(k), loads[weights])
+    return Instance(problem, Blocks(rare, block, shock, (mean - rare) / (1.0 - rare)))
+
+
+def many_items(n_items: int, n_arms: int = 4, gap: float = 0.02, dependence: str = "independent") -> Instance:
+    """One arm per batch, ``n_items`` items of weight 1: the first arm has p = 1/2, the others 1/2 - gap.
+
+    ``dependence`` is ``independent``, ``comonotone``, or ``shock``: one round in ten is comonotone for the arm. The gap
+    between the arms' values is ``n_items * gap``. The comonotone instance is that of the paper's lower bound,
+    [MerlisMannor2019]_ (section Lower Bounds), with k = 1.
+
+    >>> round(many_items(16).value([0]) - many_items(16).value([1]), 12)
+    0.32
+    """
+    if dependence not in ("independent", "comonotone", "shock"):
+        raise InvalidArgument("dependence", f"{dependence!r}", "give independent, comonotone or shock")
+    p = np.full((n_arms, n_items), 0.5 - gap)
+    p[0] = 0.5
+    block = np.full((n_arms, n_items), 1 if dependence == "comonotone" else 0)
+    shock = np.full(n_arms, 0.1 if dependence == "shock" else 0.0)
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(1)), Blocks(p, block, shock))
 
 
 def changing_coverage(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from superarm.experiments.analysis.summary import mean_ranks
+from superarm.experiments.analysis.tails import summarise_tails
 from superarm.experiments.report import sections
 from superarm.experiments.report.figures import data_uri, inline_svg, write_figure
 from superarm.experiments.report.plots import plot_curves, plot_run_times, plot_sweeps
@@ -69,6 +70,7 @@ def _context(study: "Study") -> dict[str, Any]:
         "curves": sections.draw_curve_panels(study),
         "rankings": study.rankings,
         "overall": mean_ranks(study),
+        "tails": summarise_tails(study),
         "sweeps": sections.draw_sweep_panels(study),
         "heat_maps": sections.draw_heat_maps(study),
         "bounds": sections.draw_bounds(study),

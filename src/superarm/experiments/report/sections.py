@@ -8,6 +8,7 @@ from superarm.describe import build, describe
 from superarm.errors import InvalidArgument
 from superarm.experiments.analysis.bounds import bound_curves, rebuild_policy
 from superarm.experiments.analysis.statistics import Estimate
+from superarm.experiments.analysis.tails import summarise_tails
 from superarm.experiments.report.figures import inline_svg
 from superarm.experiments.report.heat_maps import plot_coverage, plot_pulls
 from superarm.experiments.report.plots import plot_bounds, plot_curves, plot_sweeps
@@ -164,6 +165,9 @@ def make_tables(study: "Study") -> list[ExportedTable]:
             ranks,
         ),
     ]
+    tails = summarise_tails(study)
+    caption = "Quantiles and maximum of the regret at the horizon, and locked runs"
+    tables.append(ExportedTable("tails", caption, tuple(tails[0]), [tuple(row.values()) for row in tails]))
     slopes = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.sweep_lines]
     if slopes:
         head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")

@@ -11,7 +11,18 @@ from superarm.describe import build
 from superarm.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec.sweeps import KeyPath
 
-_FAMILIES = {"oracle": "oracles", "reward": "rewards", "actions": "actions", "outcomes": "environments"}
+_FAMILIES = {
+    "oracle": "oracles",
+    "reward": "rewards",
+    "actions": "actions",
+    "outcomes": "environments",
+    "spread": "policies",
+}
+_POLICY_MODULES = (
+    "superarm.catalog",
+    "superarm.policies.contextual.catalog",
+    "superarm.policies.directional_policy",
+)
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
     "superarm.simulation.contextual_instances",
@@ -29,7 +40,7 @@ def find_generators() -> dict[str, Callable[..., Any]]:
 
 def find_policies() -> dict[str, Callable[..., Any]]:
     """Every function of the policy catalogue, by name."""
-    homes = [importlib.import_module(home) for home in ("superarm.catalog", "superarm.policies.contextual.catalog")]
+    homes = [importlib.import_module(home) for home in _POLICY_MODULES]
     return {name: function for home in homes for name, function in _public_functions(home).items()}
 
 
