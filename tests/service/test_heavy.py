@@ -188,6 +188,32 @@ def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
     assert turns > 200
 
 
+def test_whoever_waits_for_all_gates_is_not_kept_waiting():
+    """Two problems whose threads overlap all the time."""
+
+    async def live() -> int:
+        gates, rounds, done = Gates(), 0, asyncio.Event()
+
+        async def work(problem: str, first: int) -> None:
+            nonlocal rounds
+            for _ in range(first):
+                await asyncio.sleep(0)
+            while not done.is_set():
+                async with gates.close(("t", problem)):
+                    for _ in range(4):
+                        await asyncio.sleep(0)
+                rounds += 1
+
+        async def take_all() -> None:
+            async with gates.close_all():
+                done.set()
+
+        await asyncio.wait_for(asyncio.gather(work("p", 0), work("q", 2), take_all()), 10.0)
+        return rounds
+
+    assert asyncio.run(live()) < 10
+
+
 def test_a_gate_lets_one_in_at_a_time():
     async def live() -> list[str]:
         gates, order = Gates(), []

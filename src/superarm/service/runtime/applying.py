@@ -135,23 +135,18 @@ class Applier:
         yield from self._snapshot_if_due()
 
     def _must_wait(self, entry: LogEntry) -> bool:
-        """Whether an event takes long, or a thread works on its problem."""
-        return (
-            self.gates.is_closed(self._problem(entry)) or is_heavy_event(entry, self.ledger) or self._forgotten(entry)
-        )
+        """Whether an event takes long, needs the log to be read, or concerns a problem that a thread works on."""
+        problem = self._problem(entry)
+        return problem is None or self.gates.is_closed(problem) or is_heavy_event(entry, self.ledger)
 
-    def _forgotten(self, entry: LogEntry) -> bool:
-        """Whether the decision is not in memory as it was before the event, so that the log has to be read."""
-        if entry.kind != "decision" or entry.step == 0 or not self._store.shared:
-            return False
-        record = self.ledger.record((entry.tenant, entry.stream))
-        return record is None or record.step != entry.step - 1
-
-    def _problem(self, entry: LogEntry) -> Key:
+    def _problem(self, entry: LogEntry) -> Key | None:
+        """The problem that an event concerns; None if the log has to be read to know the decision before the event."""
         if entry.kind == "problem":
             return entry.tenant, entry.stream
+        if entry.step == 0:
+            return entry.tenant, entry.event.problem
         record = self.ledger.record((entry.tenant, entry.stream))
-        return entry.tenant, (entry.event.problem if entry.step == 0 else record.asked.problem if record else "")
+        return None if record is None or record.step != entry.step - 1 else (entry.tenant, record.asked.problem)
 
     def _in_thread(self, entry: LogEntry, *, compiling: bool = False) -> Callable[[], Awaitable[None]]:
         """Apply an event in a thread, while nobody else uses its problem."""
@@ -162,7 +157,8 @@ class Applier:
             self.ledger.apply(entry)
 
         async def work() -> None:
-            async with self.gates.close(self._problem(entry)):
+            problem = self._problem(entry)
+            async with self.gates.close_all() if problem is None else self.gates.close(problem):
                 try:
                     await asyncio.to_thread(apply)
                 except Exception:

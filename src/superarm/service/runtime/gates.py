@@ -17,6 +17,7 @@ class Gates:
     def __init__(self) -> None:
         self._closed: set[Key] = set()
         self._all_closed = False
+        self._n_waiting_for_all = 0
         self._opened = asyncio.Event()
         self.on_open: Callable[[], None] = lambda: None
 
@@ -31,8 +32,9 @@ class Gates:
 
     @contextlib.asynccontextmanager
     async def close(self, problem: Key) -> AsyncIterator[None]:
-        """Keep everybody else from a problem."""
-        await self.wait(problem)
+        """Keep everybody else from a problem; whoever waits for all of them comes first."""
+        while self.is_closed(problem) or self._n_waiting_for_all:
+            await self._opened.wait()
         self._closed.add(problem)
         try:
             yield
@@ -43,8 +45,12 @@ class Gates:
     @contextlib.asynccontextmanager
     async def close_all(self) -> AsyncIterator[None]:
         """Keep everybody else from all problems."""
-        while self._closed or self._all_closed:
-            await self._opened.wait()
+        self._n_waiting_for_all += 1
+        try:
+            while self._closed or self._all_closed:
+                await self._opened.wait()
+        finally:
+            self._n_waiting_for_all -= 1
         self._all_closed = True
         try:
             yield
