@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.components import ComponentInfo
 from superarm.service.domain.spec import (
     MAX_ARMS,
+    MAX_ITEMS,
     MAX_K,
     Late,
     MaxPending,
@@ -38,7 +40,10 @@ class SlotBody(Body, frozen=True):
 
 
 class AskBody(Body, frozen=True):
-    """Ask for a decision; every field may be left out."""
+    """Ask for a decision; every field may be left out.
+
+    ``items`` are those that the decision is about: only they are awaited, and feedback on them completes it.
+    """
 
     id: Name | None = None
     eligible: Arms | None = None
@@ -48,6 +53,7 @@ class AskBody(Body, frozen=True):
     slots: Annotated[list[SlotBody], Meta(min_length=1, max_length=MAX_K)] | None = None
     baseline: Annotated[list[Name], Meta(min_length=1, max_length=MAX_K)] | None = None
     deferred: bool = False
+    items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
 
 
 class AskManyBody(Body, frozen=True):
@@ -164,6 +170,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     propensities: list[float] | None = None
     policy_arms: list[str] | None = None
     slots: list[str] | None = None
+    items: list[str] | None = None
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -209,6 +216,7 @@ class ProblemReply(Struct, frozen=True):
     settings: Settings
     items: list[str]
     weights: list[float]
+    warnings: list[str] = []
 
 
 class ArmsReply(Struct, frozen=True):
@@ -222,6 +230,12 @@ class NamesReply(Struct, frozen=True):
     """The names of all problems."""
 
     problems: list[str]
+
+
+class ComponentsReply(Struct, frozen=True):
+    """The components of one kind that a problem can name."""
+
+    components: list[ComponentInfo]
 
 
 class VersionsReply(Struct, frozen=True):

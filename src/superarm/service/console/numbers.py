@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm.arrays import Ints
-from superarm.service.domain.history import History, MeanInterval, RunningMoments, difference, join_moments
+from superarm.service.domain.history import History
 from superarm.service.domain.intervals import Band, mean_alone, value_each_arm, wilson
+from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
 from superarm.service.domain.problem import ProblemState
 from superarm.tally import Tally
 
@@ -23,30 +24,36 @@ class Verdict(NamedTuple):
     kind: str  # "good", "bad" or "open"
 
 
-def judge_learning(history: History) -> Verdict:
+def weighty_items(learner: ProblemState) -> frozenset[int]:
+    """The items that count: the reward is known if each of them was seen."""
+    return frozenset(np.flatnonzero(learner.problem.weights > 0.0).tolist())
+
+
+def judge_learning(history: History, needed: frozenset[int] = frozenset()) -> Verdict:
     """Whether late decisions earn more than early ones."""
-    parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
+    parts = [stretch.policy for stretch in history.stretches if stretch.policy.count]
     quarter = max(1, len(parts) // 4)
     if len(parts) < 8:
         return Verdict(
-            "Too early", f"{sum(p.n for p in parts)} finished", "Needs a few more finished decisions.", "open"
+            "Too early", f"{sum(p.count for p in parts)} finished", "Needs a few more finished decisions.", "open"
         )
-    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]))
+    gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
     meaning = "Reward per decision, last quarter minus first quarter, with its 95 % interval."
     return _judge(gained, meaning, ("Yes", "Level", "Falling"))
 
 
-def compare_with_baseline(history: History, mode: str) -> Verdict:
+def compare_with_baseline(history: History, mode: str, needed: frozenset[int] = frozenset()) -> Verdict:
     """Whether the policy's slates earn more than those of the caller's baseline."""
     policy, baseline = (
         join_moments([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")
     )
-    if not baseline.n or not policy.n:
+    if not baseline.count or not policy.count:
         said = "Decisions made in mode apprentice or logging_only, with a baseline, are what it is compared with."
         now = "only the baseline is shown" if mode != "online" else "no decision with a baseline"
         return Verdict("Unknown", now, said, "open")
-    meaning = f"Reward per decision, {policy.n} of the policy minus {baseline.n} of the baseline, with a 95 % interval."
-    return _judge(difference(policy, baseline), meaning, ("Better", "Level", "Worse"))
+    counts = f"{policy.count} of the policy minus {baseline.count} of the baseline"
+    meaning = f"Reward per decision, {counts}, with a 95 % interval."
+    return _judge(difference(policy, baseline, needed), meaning, ("Better", "Level", "Worse"))
 
 
 def _judge(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
@@ -64,7 +71,7 @@ def _judge(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) 
 
 def recent(history: History) -> RunningMoments:
     """The policy's last quarter."""
-    parts = [stretch.policy for stretch in history.stretches if stretch.policy.n]
+    parts = [stretch.policy for stretch in history.stretches if stretch.policy.count]
     return join_moments(parts[-max(1, len(parts) // 4) :])
 
 

@@ -9,8 +9,9 @@ from superarm.service.console import arms, numbers, slates, svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, section
-from superarm.service.domain.history import mean_interval
+from superarm.service.domain.moments import mean_interval
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.warnings import list_warnings
 
 
 class Health(NamedTuple):
@@ -89,6 +90,7 @@ def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
     """The page of one problem."""
     view, learner, health, overview, found = shown
     sections = [
+        _warnings(learner),
         _tiles(learner, health),
         _rewards(learner),
         arms.table(view, learner, overview),
@@ -123,13 +125,26 @@ def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
     )
 
 
+def _warnings(learner: ProblemState) -> Html:
+    found = [tag("li", warning) for warning in list_warnings(learner)]
+    return tag(
+        "section",
+        tag("ul", found, class_="bad") if found else None,
+        id="warnings",
+        class_="card" if found else None,
+        data_live=True,
+        aria_label="Warnings",
+    )
+
+
 def _tiles(learner: ProblemState, health: Health) -> Html:
     history, settings = learner.history, learner.settings
     drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
-    earned = mean_interval(numbers.recent(history))
+    needed = numbers.weighty_items(learner)
+    earned = mean_interval(numbers.recent(history), needed)
     verdicts = [
-        ("Is it learning?", numbers.judge_learning(history)),
-        ("Better than the baseline?", numbers.compare_with_baseline(history, settings.mode)),
+        ("Is it learning?", numbers.judge_learning(history, needed)),
+        ("Better than the baseline?", numbers.compare_with_baseline(history, settings.mode, needed)),
         ("Is it healthy?", _health(learner, health)),
         (
             "Exploration",
@@ -192,7 +207,7 @@ def _rewards(learner: ProblemState) -> Html:
     keys = tag(
         "p",
         tag("span", "policy", class_="key"),
-        tag("span", "baseline", class_="key baseline") if any(s.baseline.n for s in wide) else None,
+        tag("span", "baseline", class_="key baseline") if any(s.baseline.count for s in wide) else None,
         tag(
             "span",
             f"left out: {history.unvalued} that finished with entries never seen",
@@ -204,7 +219,7 @@ def _rewards(learner: ProblemState) -> Html:
     return section(
         "rewards",
         "Reward per decision",
-        svg.rewards(wide, k * history.length),
+        svg.rewards(wide, k * history.length, numbers.weighty_items(learner)),
         keys,
         note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
     )

@@ -106,6 +106,7 @@ class Console:
         wrong = condition.reason or writer.overload() or ""
         health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
         found = await self._find_decision(who.tenant, view)
+        await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
         return page.page(names, PageData(view, learner, health, arms, found), bool(who.key))
 
     async def _find_decision(self, tenant: str, view: View) -> Any:

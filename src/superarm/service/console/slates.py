@@ -7,7 +7,7 @@ import numpy as np
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.view import View, hidden_inputs, section
-from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
+from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.intervals import value_in_order, wilson
 from superarm.service.domain.problem import ProblemState
@@ -107,6 +107,8 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     facts = [("state", record.state), ("round", asked.t), ("settings", f"version {asked.version}")]
     if asked.window_ms is not None:
         facts.append(("window", f"{asked.window_ms / 1000:g} s"))
+    if asked.items is not None:
+        facts.append(("about", ", ".join(learner.items.all[i] for i in asked.items)))
     if asked.policy_action is not None:
         facts.append(("the policy would have given", ", ".join(names[j] for j in asked.policy_action)))
     if record.late:
@@ -118,7 +120,7 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     rows = []
     for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
         own = learner.items_of(arm)
-        values = learner.by_item(arm, row or (PENDING,) * (asked.n_items if own is None else len(own)), None)
+        values = learner.by_item(arm, row or blank_row(record, asked.n_items if own is None else len(own)), None)
         rows.append(
             tag(
                 "tr",

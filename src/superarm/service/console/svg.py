@@ -5,15 +5,16 @@ import math
 from collections.abc import Sequence
 
 from superarm.service.console.markup import Html, tag
-from superarm.service.domain.history import MeanInterval, Stretch, join_moments, mean_interval
+from superarm.service.domain.history import Stretch
+from superarm.service.domain.moments import MeanInterval, join_moments, mean_interval
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
 
 
-def rewards(stretches: Sequence[Stretch], length: int) -> Html:
+def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = frozenset()) -> Html:
     """Reward per decision over time: the policy's with its band, and the baseline's."""
-    policy = [mean_interval(stretch.policy) for stretch in stretches]
-    baseline = [mean_interval(stretch.baseline) for stretch in stretches]
+    policy = [mean_interval(stretch.policy, needed) for stretch in stretches]
+    baseline = [mean_interval(stretch.baseline, needed) for stretch in stretches]
     known = [m for m in (*policy, *baseline) if m is not None]
     if not known:
         return tag("p", "No decision has finished yet. The curve starts with the first one.", class_="empty")
@@ -34,7 +35,7 @@ def rewards(stretches: Sequence[Stretch], length: int) -> Html:
         )
         for v in scale
     ]
-    total = sum(s.policy.n + s.baseline.n for s in stretches)
+    total = sum(s.policy.count + s.baseline.count for s in stretches)
     words = f"Reward per decision of {total} finished decisions, in stretches of {length} rounds"
     return tag(
         "svg",

@@ -72,11 +72,20 @@ def widths_of(record: DecisionRecord, others: Iterable[tuple[int, int]] = ()) ->
     return dict(others) | known | {arm: width(record, n) for n, arm in enumerate(record.action)}
 
 
-def expand_units(widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
-    """The units one by one: ``ALL`` items are those that the arm had when the decision was made."""
+def blank_row(record: DecisionRecord, size: int) -> Row:
+    """A row of which nothing is known: pending where the decision is about the item, not seen elsewhere."""
+    items = record.asked.items
+    if items is None:
+        return (PENDING,) * size
+    return tuple(PENDING if i in items else UNSEEN for i in range(size))
+
+
+def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
+    """The units one by one: ``ALL`` items are those of the decision, that the arm had when it was made."""
+    items = record.asked.items
     for arm, item, value in units:
         if item == ALL:
-            yield from ((arm, i, value) for i in range(widths[arm]))
+            yield from ((arm, i, value) for i in (range(widths[arm]) if items is None else items))
         else:
             yield arm, item, value
 
@@ -90,7 +99,7 @@ def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
     """What ``_add_feedback`` gives, sooner, where all units are whole rows of an open decision."""
     if record.closed:
         return None
-    if event.others or record.widths is not None:
+    if event.others or record.widths is not None or record.asked.items is not None:
         return None
     rows, n_items = dict(zip(record.action, record.rows, strict=True)), record.asked.n_items
     for arm, item, value in event.units:
@@ -105,8 +114,8 @@ def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:
     known = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     rows: dict[int, list[float]] = {}
     late = {(arm, item): value for arm, item, value in record.late}
-    for arm, item, value in expand_units(widths, event.units):
-        row = rows.setdefault(arm, list(known.get(arm) or (PENDING,) * widths[arm]))
+    for arm, item, value in expand_units(record, widths, event.units):
+        row = rows.setdefault(arm, list(known.get(arm) or blank_row(record, widths[arm])))
         if record.closed and not event.learn and row[item] in (PENDING, DEFAULTED):
             late[arm, item] = value
         else:
@@ -133,7 +142,7 @@ def _activate(record: DecisionRecord, event: Activated) -> DecisionRecord:
 def _fill_pending(row: Row | None, width: int, record: DecisionRecord, event: Expired) -> Row | None:
     if event.fill is None or not record.active:
         return row
-    return tuple(DEFAULTED if x == PENDING else x for x in row or (PENDING,) * width)
+    return tuple(DEFAULTED if x == PENDING else x for x in row or blank_row(record, width))
 
 
 def _complete_if_known(record: DecisionRecord) -> DecisionRecord:

@@ -78,7 +78,8 @@ class Warmed(Event, frozen=True):
 class Asked(Event, frozen=True):
     """A decision: the slate, and under which version and with which chances it was chosen.
 
-    ``widths`` are how many items each arm of the slate has; all ``n_items`` if it is None.
+    ``widths`` are how many items each arm of the slate has; all ``n_items`` if it is None. ``items`` are those that the
+    decision is about; all if it is None.
     """
 
     problem: str
@@ -95,6 +96,7 @@ class Asked(Event, frozen=True):
     policy_action: tuple[int, ...] | None = None
     slots: tuple[str, ...] = ()
     widths: tuple[int, ...] | None = None
+    items: tuple[int, ...] | None = None
 
 
 class Told(Event, frozen=True):

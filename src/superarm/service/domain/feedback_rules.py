@@ -41,7 +41,7 @@ def feedback(
         fresh |= (
             widths[arm] == 0 and known_rows.get(arm) is None
         )  # an arm without items: that it was played is all there is
-    for arm, item, value in expand_units(widths, units):
+    for arm, item, value in expand_units(record, widths, units):
         if given.setdefault((arm, item), value) != value:
             raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
         row = known_rows.get(arm)

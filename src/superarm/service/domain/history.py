@@ -7,64 +7,25 @@ changes anything. There are at most ``MAX_STRETCHES``; when more are needed, nei
 twice as long.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 
+from superarm.rewards import Spread, Terms
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
 from superarm.service.domain.intervals import gains_each, row_terms
-from superarm.support import Sparse
+from superarm.service.domain.moments import RunningMoments, join_moments
+from superarm.support import Dense, Sparse
 
 MAX_STRETCHES = 128
+MAX_KEPT_ITEMS = 200
+"""Of problems with more items, the rewards of decisions about some items are not kept."""
+
 MAX_UNFLUSHED_REWARDS = 256
 MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
-
-
-class RunningMoments(Struct, array_like=True):
-    """Number, sum and sum of squares."""
-
-    n: int = 0
-    total: float = 0.0
-    square: float = 0.0
-
-    def add(self, value: float) -> None:
-        """Add a value."""
-        self.n += 1
-        self.total += value
-        self.square += value * value
-
-
-def join_moments(parts: list[RunningMoments]) -> RunningMoments:
-    """All of them together."""
-    return RunningMoments(sum(p.n for p in parts), sum(p.total for p in parts), sum(p.square for p in parts))
-
-
-class MeanInterval(NamedTuple):
-    """A mean and the half-width of its 95 % interval."""
-
-    value: float
-    reach: float
-
-
-def mean_interval(m: RunningMoments) -> MeanInterval | None:
-    """The mean; None of nothing, an infinite interval of one."""
-    if not m.n:
-        return None
-    value = m.total / m.n
-    if m.n == 1:
-        return MeanInterval(value, math.inf)
-    spread = max(0.0, m.square - m.n * value * value) / (m.n - 1)
-    return MeanInterval(value, 1.96 * math.sqrt(spread / m.n))
-
-
-def difference(a: RunningMoments, b: RunningMoments) -> MeanInterval | None:
-    """How much more the mean of ``a`` is, with its 95 % interval (Welch's, for large numbers)."""
-    x, y = mean_interval(a), mean_interval(b)
-    return None if x is None or y is None else MeanInterval(x.value - y.value, math.hypot(x.reach, y.reach))
 
 
 class Stretch(Struct, array_like=True):
@@ -100,6 +61,8 @@ class History(Struct):
     conflicting: int = 0
     waiting: list[DecisionRecord] = field(default_factory=list)
     last: LastSlate | None = None
+    filled: int = 0
+    filled_in_part: int = 0
 
     def count_slots(self, chances: tuple[float, ...] | None, share: float) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
@@ -121,7 +84,8 @@ class History(Struct):
         elif after.closed and not before.closed:
             self.expired += after.closed == "expired"
             self.complete += after.closed == "complete"
-            if _has_known_reward(after, problem.n_items):
+            self._count_filled(before, after)
+            if _has_known_reward(after, problem):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
@@ -129,9 +93,17 @@ class History(Struct):
             if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
                 self.flush(problem)
 
+    def _count_filled(self, before: DecisionRecord, after: DecisionRecord) -> None:
+        """The end of the window filled entries: of how many decisions, and of how many others were told."""
+        if after.closed == "expired" and after.fill is not None and after.active:
+            self.filled += 1
+            self.filled_in_part += any(row is not None for row in before.rows)
+
     def flush(self, problem: Any) -> None:
         """Compute the rewards of the decisions that finished since the last call."""
-        waiting, self.waiting = self.waiting, []
+        finished, self.waiting = self.waiting, []
+        self._add_partial([record for record in finished if record.asked.items is not None], problem)
+        waiting = [record for record in finished if record.asked.items is None]
         sizes = np.array([len(record.action) for record in waiting], np.int64)
         rows = [_fill_row(row, arm, record, problem) for record in waiting for arm, row in _rows_of(record)]
         if not rows:
@@ -146,14 +118,33 @@ class History(Struct):
         for record, value in zip(waiting, values.tolist(), strict=True):
             self._add(record, value)
 
+    def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
+        """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
+        values: dict[str, dict[int, float]] = {record.asked.id: {} for record in records}
+        for item in sorted({item for record in records for item in record.asked.items or ()}):
+            about = [record for record in records if item in (record.asked.items or ())]
+            sizes = np.array([len(record.action) for record in about], np.int64)
+            q = np.array([_outcome(row, item, record) for record in about for row in record.rows], float)
+            terms = Terms(problem.weights[item : item + 1], Dense(len(q), 1))
+            gains, nothing = gains_each(problem.reward, terms, q, sizes)
+            worth = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
+            for record, value in zip(about, worth.tolist(), strict=True):
+                values[record.asked.id][item] = value
+        for record in records:
+            self._moments(record).add_items(values[record.asked.id])
+
     def _add(self, record: DecisionRecord, value: float) -> None:
+        self._moments(record).add(value)
+
+    def _moments(self, record: DecisionRecord) -> RunningMoments:
+        """Where a decision counts: in its stretch, as the policy's or the baseline's."""
         while (place := record.asked.t // self.length) >= MAX_STRETCHES:
             self._halve()
         while len(self.stretches) <= place:
             self.stretches.append(Stretch())
         stretch = self.stretches[place]
-        (stretch.policy if record.asked.policy_action is None else stretch.baseline).add(value)
         stretch.at = record.asked.at
+        return stretch.policy if record.asked.policy_action is None else stretch.baseline
 
     def _halve(self) -> None:
         if len(self.stretches) % 2:
@@ -165,14 +156,28 @@ class History(Struct):
         self.length *= 2
 
 
-def _has_known_reward(record: DecisionRecord, n_items: int) -> bool:
-    """Whether the reward is known: every entry was told, or filled at the end of the window."""
-    if not record.active or not record.action or record.asked.n_items != n_items:
+def _has_known_reward(record: DecisionRecord, problem: Any) -> bool:
+    """Whether the reward is known: every entry was told, or filled at the end of the window.
+
+    Of a decision about some items, these are what counts; their rewards are kept for problems of a moderate size.
+    """
+    if not record.active or not record.action or record.asked.n_items != problem.n_items:
+        return False
+    items = record.asked.items
+    if items is not None and (problem.n_items > MAX_KEPT_ITEMS or isinstance(problem.reward, Spread)):
         return False
     for row in record.rows:
-        if row is None or PENDING in row or UNSEEN in row or (record.fill is None and DEFAULTED in row):
+        if row is None:
+            return False
+        seen = row if items is None else [row[i] for i in items]
+        if PENDING in seen or UNSEEN in seen or (record.fill is None and DEFAULTED in seen):
             return False
     return True
+
+
+def _outcome(row: Any, item: int, record: DecisionRecord) -> float:
+    value: float = row[item]
+    return (record.fill or 0.0) if value == DEFAULTED else value
 
 
 def _rows_of(record: DecisionRecord) -> Any:

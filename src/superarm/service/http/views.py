@@ -5,6 +5,7 @@ from msgspec import UNSET
 
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.warnings import list_warnings
 from superarm.service.schemas import ArmRow, DecisionReply, ProblemReply
 from superarm.support import Dense
 from superarm.tally import Tally, estimate
@@ -25,6 +26,7 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.propensities is None else list(asked.propensities),
         None if asked.policy_action is None else [names[j] for j in asked.policy_action],
         list(asked.slots) or None,
+        None if asked.items is None else [learner.items.all[i] for i in asked.items],
     )
 
 
@@ -41,6 +43,7 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.settings,
         list(learner.items.all),
         learner.problem.weights.tolist(),
+        list_warnings(learner),
     )
 
 

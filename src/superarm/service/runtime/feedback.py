@@ -130,6 +130,9 @@ def _unit(record: DecisionRecord, slate: frozenset[int], learner: ProblemState, 
         raise invalid("feedback.item", f"unknown {unit.item!r}", "report only items of the problem")
     if item >= record.asked.n_items:
         raise invalid("feedback.item", f"{unit.item!r} was added after this decision", "it takes only older items")
+    about = record.asked.items
+    if about is not None and item != ALL and item not in about:
+        raise invalid("feedback.item", f"the decision is not about {unit.item!r}", "report only items that it named")
     own = learner.items_of(arm)
     if own is not None and item != ALL:
         place = int(np.searchsorted(own, item))
@@ -153,19 +156,21 @@ def _flat(
     arms = record.action if body.arms is None else [_arm(slate, learner, name, "arms") for name in body.arms]
     if len(set(arms)) < len(arms):
         raise invalid("arms", "an arm appears twice", "give one row per arm")
-    widths = learner.widths(arms) or (record.asked.n_items,) * len(arms)
+    about = record.asked.items
+    widths = learner.widths(arms) or (record.asked.n_items if about is None else len(about),) * len(arms)
     if tuple(len(row) for row in outcome) != widths:
         raise invalid("outcome", "wrong shape", _shape(widths))
     if seen is not None and tuple(len(row) for row in seen) != widths:
         raise invalid("seen", "wrong shape", _shape(widths))
-    unknown = dict(zip(record.action, record.rows, strict=True)) if is_heavy_body(body) and not record.closed else {}
+    heavy = is_heavy_body(body) and not record.closed and about is None
+    unknown = dict(zip(record.action, record.rows, strict=True)) if heavy else {}
     units, rows = list[Unit](), []
     for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):
         marks = None if seen is None else seen[place]
         if row and unknown.get(arm, ()) is None:
             rows += _whole_row(arm, row, marks)
         else:
-            units += _units_of_row(arm, row, marks)
+            units += _units_of_row(arm, row, marks, about)
     return units, tuple(rows)
 
 
@@ -178,11 +183,13 @@ def _whole_row(arm: int, row: list[float | None], marks: list[bool] | None) -> l
     return [] if (values == UNKNOWN).all() else [(arm, tuple(values.tolist()))]
 
 
-def _units_of_row(arm: int, row: list[float | None], marks: list[bool] | None) -> list[Unit]:
+def _units_of_row(
+    arm: int, row: list[float | None], marks: list[bool] | None, about: tuple[int, ...] | None
+) -> list[Unit]:
     if not row:  # an arm without items
         return [(arm, ALL, UNSEEN)]
     units = list[Unit]()
-    for item, (value, mark) in enumerate(zip(row, marks or [True] * len(row), strict=True)):
+    for item, value, mark in zip(about or range(len(row)), row, marks or [True] * len(row), strict=True):
         if not mark:
             units.append((arm, item, UNSEEN))
         elif value is not None:

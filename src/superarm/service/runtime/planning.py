@@ -11,6 +11,7 @@ from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, cho
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
 from superarm.service.schemas import AskBody
+from superarm.support import Sparse
 
 
 def plan_decision(
@@ -48,7 +49,18 @@ def plan_decision(
         policy_action=None if baseline is None else slate.action,
         slots=assign_slots(names, table, action),
         widths=learner.widths(action),
+        items=_items(learner, body),
     )
+
+
+def _items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
+    """The items that a decision is about; None for all."""
+    if body.items is None:
+        return None
+    if isinstance(learner.problem.support, Sparse) or learner.triggered:
+        wrong = "the problem has a support, or triggered arms"
+        raise invalid("items", wrong, "leave it out: report what was not observed with seen: false")
+    return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
 
 
 def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
