@@ -14,6 +14,15 @@ _DB = click.option(
 )
 
 
+_IMPORT = click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="A Python module that adds policies or rewards of your own; may be given several times.",
+)
+
+
 @contextlib.contextmanager
 def _open_for_reading(db: str) -> Iterator[Any]:
     from superarm.service.server import open_reader
@@ -60,12 +69,15 @@ def _open_for_reading(db: str) -> Iterator[Any]:
 )
 @click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
 @click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
-def serve(db: str, host: str, port: int, workers: int, compat: str | None, **limits: Any) -> None:
+@_IMPORT
+def serve(
+    db: str, host: str, port: int, workers: int, compat: str | None, imports: tuple[str, ...], **limits: Any
+) -> None:
     """Serve decisions over HTTP. Nothing that was acknowledged is lost."""
     from superarm.service.http.service import ServiceLimits
     from superarm.service.server import serve as run
 
-    run(db, host, port, workers, ServiceLimits(compat=compat or "", **limits))
+    run(db, host, port, workers, ServiceLimits(compat=compat or "", **limits), imports)
 
 
 @click.command()
@@ -80,11 +92,14 @@ def serve(db: str, host: str, port: int, workers: int, compat: str | None, **lim
     is_flag=True,
     help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
 )
-def verify(db: str, repair: bool, accept_loss: bool) -> None:
+@_IMPORT
+def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
+    from superarm.service.server import import_components
     from superarm.service.storage.verify import repair as rebuild
     from superarm.service.storage.verify import verify as check
 
+    import_components(imports)
     with _open_for_reading(db) as store:
         if accept_loss and (lost := store.lost_tail()):
             store.accept_loss()
@@ -112,11 +127,14 @@ def verify(db: str, repair: bool, accept_loss: bool) -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
-def export(db: str, target: Path, tenant: str | None, problem: str | None) -> None:
+@_IMPORT
+def export(db: str, target: Path, tenant: str | None, problem: str | None, imports: tuple[str, ...]) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
+    from superarm.service.server import import_components
     from superarm.service.storage.tables import describe_problems, rows
     from superarm.service.storage.tables import export as write
 
+    import_components(imports)
     with _open_for_reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target, describe_problems(store, tenant, problem))
     click.echo(f"{n} rows in {target}")

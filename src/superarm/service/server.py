@@ -2,12 +2,13 @@
 
 import asyncio
 import gc
+import importlib
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def worker() -> ServiceApp:
     """The application of one worker process, as ``serve`` described it."""
     settings = json.loads(os.environ[SETTINGS])
     configure_logging()
+    import_components(settings["imports"])
     store = open_store(settings["db"], wait=True)
     app = application(store, ServiceLimits(**settings["limits"]), _tune_interpreter, _leave, PATIENCE_SECONDS)
     _on_stop(app.end_streams)
@@ -92,7 +94,18 @@ def _on_stop(leave: Callable[[], None]) -> None:
         signal.signal(number, handle)
 
 
-def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) -> None:
+def import_components(modules: Sequence[str]) -> None:
+    """Import the modules with which an operator adds policies and rewards; also from the working directory."""
+    if modules and "" not in sys.path:
+        sys.path.insert(0, "")
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise SuperarmError(f"--import {module}: {error}") from None
+
+
+def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits, imports: Sequence[str] = ()) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log."""
     import uvicorn
 
@@ -100,8 +113,9 @@ def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits) ->
 
     if workers > 1 and "://" not in db:
         raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
+    import_components(imports)  # a mistake is reported before any worker starts
     _check_address(db, host)
-    os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict()})
+    os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict(), "imports": list(imports)})
     configure_logging()
     try:
         uvicorn.run(

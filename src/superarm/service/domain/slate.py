@@ -8,8 +8,8 @@ from superarm._jit import kernel
 from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
 from superarm.arrays import Bools, Ints
 from superarm.candidates import Candidates
+from superarm.service.domain.components import POLICIES
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.spec import BATCH_POLICIES, RANDOM_POLICIES
 from superarm.service.errors import invalid
 from superarm.streams import Stream, integer, seek, uniform
 
@@ -62,7 +62,7 @@ def choose_slate(learner: ProblemState, id: str, request: SlateRequest) -> Slate
 
 def certain(learner: ProblemState, action: tuple[int, ...]) -> Slate:
     """The slate of a policy that draws no slot at random, or draws in a way of its own."""
-    own = learner.settings.policy.name in RANDOM_POLICIES
+    own = POLICIES[learner.settings.policy.name].random
     return Slate(action, None if own else (1.0,) * len(action))
 
 
@@ -73,7 +73,7 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     greedy; other policies are asked for the smaller slate.
     """
     base: Actions = learner.problem.actions
-    greedy = learner.problem.reward.submodular and learner.settings.policy.name not in BATCH_POLICIES
+    greedy = learner.problem.reward.submodular and not POLICIES[learner.settings.policy.name].whole_batches
     if request.slots is not None:
         base = Slots(request.slots)
     elif request.k is not None and request.k < learner.k and not greedy:

@@ -1,8 +1,7 @@
 """What a problem is, as its owner writes it down, and the library's problem and policy made from it."""
 
-import inspect
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -13,50 +12,22 @@ from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
 from superarm.policies import Policy, forgets
 from superarm.problem import Problem
-from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Reward, Spread
+from superarm.rewards import Reward
 from superarm.service.domain import action_sets
 from superarm.service.domain.action_sets import AnyActionSpec, to_actions
+from superarm.service.domain.components import POLICIES, REWARDS, build, find
 from superarm.support import Sparse
 
 Name = action_sets.Name
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
 Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]
-PolicyName = Literal[
-    "kl_ucb",
-    "bc_ucb",
-    "cucb",
-    "ucb_v",
-    "kl_moss",
-    "joint_kl_moss",
-    "directional_kl_moss",
-    "directional_kl_ucb",
-    "cts",
-    "angle_ts",
-    "epsilon_greedy",
-    "uniform",
-    "follow_the_leader",
-    "escb",
-    "escb_delta",
-    "least_played",
-    "cucb_t",
-    "bcucb_t",
-    "cascade_ucb1",
-    "cascade_kl_ucb",
-    "cascade_ucb_v",
-    "ts_cascade",
-]
+PolicyName = Annotated[str, Meta(min_length=1, max_length=100, examples=["kl_ucb"])]
 Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
 MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
-RewardName = Literal["coverage", "linear", "logistic", "clipped_linear", "conjunctive", "spread"]
-
-RANDOM_POLICIES = frozenset({"cts", "angle_ts", "epsilon_greedy", "uniform", "ts_cascade"})
-"""Policies that draw slates at random in a way of their own: their propensities are not known."""
-
-BATCH_POLICIES = frozenset({"escb", "escb_delta", "least_played"})
-"""Policies that score whole batches: the best small slate is no part of the best large one."""
+RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
@@ -134,15 +105,6 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 BLOCKS = 16
 """A window moves by a sixteenth of it at a time: exactly, in memory for sixteen tallies."""
 
-_REWARDS: dict[str, Any] = {
-    "coverage": Coverage,
-    "linear": Linear,
-    "logistic": Logistic,
-    "clipped_linear": ClippedLinear,
-    "conjunctive": Conjunctive,
-    "spread": Spread,
-}
-
 
 def to_problem(spec: ProblemSpec) -> Problem:
     """The library's problem; ``InvalidArgument`` says what does not fit.
@@ -198,7 +160,8 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
 
 def to_reward(spec: RewardSpec) -> Reward:
     """The library's reward."""
-    return _build(_REWARDS[spec.name], spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
+    make = find(spec.name, REWARDS, "reward.name")
+    return build(make, spec.parameters, "reward.parameters")  # type: ignore[no-any-return]
 
 
 def to_policy(spec: PolicySpec) -> Policy:
@@ -207,23 +170,13 @@ def to_policy(spec: PolicySpec) -> Policy:
     >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).confidence
     Bernstein(rho=1.0)
     """
-    policy: Policy = _build(getattr(catalog, spec.name), spec.parameters, "policy.parameters")
+    make = find(spec.name, POLICIES, "policy.name").make
+    policy: Policy = build(make, spec.parameters, "policy.parameters")
     if spec.window is not UNSET and spec.half_life is not UNSET:
         raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
     if spec.window is not UNSET:
         return catalog.sliding_window(policy, spec.window, min(BLOCKS, spec.window))
     return policy if spec.half_life is UNSET else catalog.discounted(policy, spec.half_life)
-
-
-def _build(make: Any, parameters: dict[str, float], argument: str) -> Any:
-    known = [name for name in inspect.signature(make).parameters if name not in ("oracle", "spread")]
-    for name in parameters:
-        if name not in known:
-            raise InvalidArgument(argument, f"unknown {name!r}", f"known: {', '.join(known) or 'none'}")
-    try:
-        return make(**parameters)
-    except TypeError:
-        raise InvalidArgument(argument, "incomplete", f"give {', '.join(known)}") from None
 
 
 def check_settings(settings: Settings, problem: Problem) -> None:

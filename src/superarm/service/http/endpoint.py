@@ -6,19 +6,18 @@ These are plain ASGI applications, without Starlette's request and response obje
 import asyncio
 import functools
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from superarm.errors import InvalidArgument
-from superarm.service.domain.spec import Late, Mode, PolicyName, RewardName
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
@@ -175,23 +174,6 @@ def as_request_error(error: Exception) -> RequestError:
         return overloaded(str(error), 2)
     log.error("a request failed", exc_info=error)
     return RequestError(500, "internal", "the service failed; its log has the details")
-
-
-_CHOICES: dict[str, Any] = {"policy.name": PolicyName, "reward.name": RewardName, "mode": Mode, "late": Late}
-_UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
-
-
-def explain(message: str) -> str:
-    """The decoder's message; if it is about a choice that does not exist, with the choices that do.
-
-    >>> explain("Invalid enum value 'soon' - at `$.settings.late`")
-    "settings.late: unknown 'soon'; give one of ignore, learn"
-    """
-    found = _UNKNOWN_CHOICE.fullmatch(message)
-    for field, choices in _CHOICES.items():
-        if found is not None and f".{found[2]}".endswith(f".{field}"):
-            return f"{found[2]}: unknown {found[1]}; give one of {', '.join(get_args(choices))}"
-    return message
 
 
 def error_reply(error: RequestError) -> Reply:

@@ -1,12 +1,14 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
 from superarm.errors import InvalidArgument
 from superarm.service import schemas
+from superarm.service.domain import components
+from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http import views
@@ -57,6 +59,18 @@ async def get_problems(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
     return 200, schemas.NamesReply(sorted(names))
+
+
+async def get_policies(call: Call) -> Answer:
+    return 200, schemas.ComponentsReply(components.list_policies())
+
+
+async def get_rewards(call: Call) -> Answer:
+    return 200, schemas.ComponentsReply(components.list_rewards())
+
+
+async def get_actions(call: Call) -> Answer:
+    return 200, schemas.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
 
 
 async def get_arms(call: Call) -> Answer:

@@ -18,13 +18,14 @@ _WORDS = {
     403: "The key lacks the scope.",
     404: "No such thing, for this tenant.",
     409: "It contradicts an earlier request, which remains valid.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "A field is wrong; the message names it.",
     429: "A limit is reached; see Retry-After.",
-    503: "Nothing was written; see Retry-After.",
+    503: "The service cannot answer now, and nothing was written; see Retry-After.",
 }
-_ALWAYS = (401, 403, 413, 429)
+_ALWAYS = (401, 403, 408, 413, 429, 503)
 
 
 def document(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -50,7 +51,6 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
 
 def _operation(op: Operation) -> dict[str, Any]:
     refusals = {*op.refusals, *_ALWAYS} | ({400, 415, 422} if op.body is not None else set())
-    refusals |= {503} if op.method != "GET" else set()
     described: dict[str, Any] = {
         "operationId": op.handler.__name__,
         "summary": op.summary,

@@ -53,6 +53,14 @@ OPERATIONS = (
         {200: schemas.NamesReply},
         (),
     ),
+    *(
+        Operation("GET", path, "read", handler, summary, None, {200: schemas.ComponentsReply}, ())
+        for path, handler, summary in (
+            ("/v1/policies", handlers.get_policies, "The policies that a problem can name, with their parameters."),
+            ("/v1/rewards", handlers.get_rewards, "The rewards that a problem can name, with their parameters."),
+            ("/v1/actions", handlers.get_actions, "The action sets that a problem can name, with their parameters."),
+        )
+    ),
     Operation(
         "GET",
         _P,

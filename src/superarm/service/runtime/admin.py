@@ -70,7 +70,8 @@ def _check(spec: ProblemSpec) -> None:
     try:
         check_settings(spec.settings, to_problem(spec))
     except InvalidArgument as error:
-        raise invalid(error.argument, error.wrong, error.remedy) from None
+        argument = f"settings.{error.argument}" if error.argument.startswith("policy.") else error.argument
+        raise invalid(argument, error.wrong, error.remedy) from None
 
 
 async def change_settings(

@@ -1,0 +1,48 @@
+"""What is wrong with a body, in a sentence that says what would be right."""
+
+import re
+from typing import Any, get_args
+
+from superarm.service.domain.spec import Late, Mode, PolicySpec, ProblemSpec, Settings
+
+_CHOICES: dict[str, Any] = {"mode": Mode, "late": Late}
+_UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_NO_POLICY = re.compile(r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`")
+
+_PLACES = {
+    **dict.fromkeys(ProblemSpec.__struct_fields__, ""),
+    **dict.fromkeys(Settings.__struct_fields__, "settings."),
+    **dict.fromkeys(PolicySpec.__struct_fields__, "settings.policy."),
+}
+"""Where a field of a problem belongs; in the bodies of ``/settings`` without the first word."""
+
+
+def explain(message: str) -> str:
+    """The decoder's message; with the choices that there are, or the place where a field belongs.
+
+    >>> explain("Invalid enum value 'soon' - at `$.settings.late`")
+    "settings.late: unknown 'soon'; give one of ignore, learn"
+    >>> explain("Object contains unknown field `policy`")
+    'policy: unknown here; it belongs into settings: {"settings": {"policy": …}}'
+    """
+    found = _UNKNOWN_CHOICE.fullmatch(message)
+    for field, choices in _CHOICES.items():
+        if found is not None and f".{found[2]}".endswith(f".{field}"):
+            return f"{found[2]}: unknown {found[1]}; give one of {', '.join(get_args(choices))}"
+    found = _UNKNOWN_FIELD.fullmatch(message)
+    if found is not None and found[1] in _PLACES:
+        return _explain_place(found[1], found[2] or "")
+    found = _NO_POLICY.fullmatch(message)
+    return message if found is None else f'{found[1]}: give an object, as in {{"name": "kl_ucb"}}'
+
+
+def _explain_place(field: str, here: str) -> str:
+    """Where a field belongs that was given elsewhere."""
+    words = _PLACES[field].split(".")[:-1]
+    wanted = f'"{field}": …'
+    for word in reversed(words):
+        wanted = f'"{word}": {{{wanted}}}'
+    name = f"{here}.{field}" if here else field
+    place = ".".join(words) or "the problem itself"
+    return f"{name}: unknown here; it belongs into {place}: {{{wanted}}}"

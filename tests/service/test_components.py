@@ -1,0 +1,166 @@
+"""What problems can name: it is listed, can be extended, and a wrong place is explained."""
+
+import asyncio
+import inspect
+import sys
+
+import pytest
+
+import superarm as sa
+from superarm import catalog
+from superarm.errors import SuperarmError
+from superarm.service.application import application
+from superarm.service.domain import components
+from superarm.service.domain.components import PolicyEntry
+from superarm.service.server import import_components
+
+from .inprocess import serving
+from .memory_store import MemoryStore
+from .running import invoke
+
+SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"window_s": None}}
+
+
+def during(trial, store=None):
+    async def run():
+        async with serving(application(store or MemoryStore())) as http:
+            return await trial(http)
+
+    return asyncio.run(run())
+
+
+def test_everything_that_can_be_named_is_listed_and_can_be_created():
+    wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
+    functions = {
+        name for name, f in vars(catalog).items() if inspect.isfunction(f) and f.__module__ == catalog.__name__
+    }
+    public = {name for name in functions if not name.startswith("_")} - wrappers
+
+    async def trial(http) -> None:
+        policies = (await http.get("/v1/policies")).json()["components"]
+        assert {policy["name"] for policy in policies} == public
+        for policy in policies:
+            given = {one["name"]: one["default"] for one in policy["parameters"]}
+            assert given == {
+                name: float(one.default)
+                for name, one in inspect.signature(getattr(catalog, policy["name"])).parameters.items()
+                if name != "oracle"
+            }
+            assert policy["summary"]
+            wanted = {"name": policy["name"], "parameters": given}
+            more = {"items": ["x"]} if "cascade" in policy["name"] else {}
+            more |= {"reward": {"name": "linear"}} if policy["name"] == "escb" else {}  # for modular rewards only
+            spec = {**SPEC, **more, "settings": {"window_s": None, "policy": wanted}}
+            reply = await http.put(f"/v1/problems/{policy['name']}", json=spec)
+            assert reply.status_code == 201, reply.text
+            made = await http.post(f"/v1/problems/{policy['name']}/decisions", json={})
+            assert made.status_code == 201, made.text
+        rewards = (await http.get("/v1/rewards")).json()["components"]
+        assert {"coverage", "logistic", "spread"} <= {reward["name"] for reward in rewards}
+        actions = {one["name"]: one for one in (await http.get("/v1/actions")).json()["components"]}
+        assert [p["name"] for p in actions["knapsack"]["parameters"]] == ["costs", "budget"]
+
+    during(trial)
+
+
+MODULE = '''
+import superarm as sa
+from superarm.service.domain import components
+
+
+def careful(rho: float = 10.0):
+    """BC-UCB with a larger radius."""
+    return sa.bc_ucb(rho)
+
+
+components.add_policy("careful", careful)
+components.add_reward("steep", lambda: sa.Logistic(2.0))
+'''
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of the operator, imported from the working directory."""
+    (tmp_path / "shop_components.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(components, "POLICIES", components.POLICIES)
+    before = dict(components.POLICIES), dict(components.REWARDS)
+    yield "shop_components"
+    sys.modules.pop("shop_components", None)
+    for known, kept in zip((components.POLICIES, components.REWARDS), before, strict=True):
+        known.clear()
+        known.update(kept)
+
+
+def test_an_operators_own_components(module):
+    import_components([module])
+    store = MemoryStore()
+
+    async def trial(http) -> None:
+        listed = {one["name"]: one for one in (await http.get("/v1/policies")).json()["components"]}
+        assert listed["careful"]["summary"] == "BC-UCB with a larger radius."
+        assert listed["careful"]["parameters"] == [{"name": "rho", "default": 10.0}]
+        policy = {"name": "careful", "parameters": {"rho": 4.0}}
+        spec = {**SPEC, "reward": {"name": "steep"}, "settings": {"policy": policy, "window_s": None}}
+        assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+        own = sa.Agent(sa.Problem(3, 2, sa.Logistic(2.0), sa.Subsets(2)), sa.bc_ucb(4.0))
+        for n in range(6):
+            made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
+            decision = own.ask()
+            assert made["action"] == decision.action.tolist()
+            outcome = [[0.25 * (n % 4), 1.0], [0.5, 0.0]]
+            own.tell(decision, outcome)
+            await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})
+
+    during(trial, store)
+    components.POLICIES.pop("careful")
+    with pytest.raises(AssertionError, match="unknown 'careful'"):  # the start fails, and says why
+        during(trial, store)
+
+
+def test_mistakes_of_an_import_are_named(module, tmp_path):
+    with pytest.raises(SuperarmError, match="--import nobody_has_this"):
+        import_components(["nobody_has_this"])
+    seen = invoke("serve", "--import", "nobody_has_this", "--db", str(tmp_path / "log.db"))
+    assert (seen.exit_code, "--import nobody_has_this" in seen.output) == (2, True), seen.output
+    with pytest.raises(sa.InvalidArgument, match="taken"):
+        components.add_policy("kl_ucb", sa.kl_ucb)
+    assert isinstance(components.POLICIES["kl_ucb"], PolicyEntry)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"policy": {"name": "bc_ucb"}}, 'policy: unknown here; it belongs into settings: {"settings"'),
+        ({"explore": 0.1}, "explore: unknown here; it belongs into settings"),
+        ({"settings": {"window": 5}}, "settings.window: unknown here; it belongs into settings.policy"),
+        ({"settings": {"policy": "bc_ucb"}}, 'settings.policy: give an object, as in {"name"'),
+        ({"settings": {"k": 3}}, "settings.k: unknown here; it belongs into the problem itself"),
+    ],
+)
+def test_a_field_in_the_wrong_place_is_answered_with_the_right_one(body, said):
+    async def trial(http) -> None:
+        reply = await http.put("/v1/problems/q", json={"arms": ["a"], **body})
+        assert reply.status_code == 422
+        assert reply.json()["error"]["message"].startswith(said), reply.text
+
+    during(trial)
+
+
+@pytest.mark.parametrize("policy", ["cts", "angle_ts", "epsilon_greedy", "uniform"])
+def test_random_policies_give_the_same_slates_for_the_same_seed(policy):
+    async def slates(http, seed: int) -> list:
+        spec = {**SPEC, "seed": seed, "settings": {"policy": {"name": policy}, "window_s": None}}
+        await http.put("/v1/problems/p", json=spec)
+        found = []
+        for n in range(15):
+            made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
+            found.append(made["arms"])
+            outcome = [[0.5, 1.0], [0.0, 0.25]]
+            await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})
+        return found
+
+    one, two, other = (during(lambda http, seed=seed: slates(http, seed)) for seed in (1, 1, 2))
+    assert one == two
+    assert one != other
