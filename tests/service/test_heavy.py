@@ -4,22 +4,26 @@ import asyncio
 import inspect
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from superarm.service import schemas
 from superarm.service.application import application
-from superarm.service.domain.events import Told, Warmed, decode, encode
+from superarm.service.domain.counting import join_rows
+from superarm.service.domain.events import Created, Told, Warmed, decode, encode
 from superarm.service.domain.ledger import fold
+from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import decoding
+from superarm.service.http import decoding, views
 from superarm.service.http.decoding import BodyDecoder
 from superarm.service.runtime import applying, batcher, feedback, heavy
 from superarm.service.runtime.admin import _digest_past
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.gates import Gates
 from superarm.service.storage.snapshot import encode_counters
+from superarm.tally import estimates
 from tests.action_sets import plain
 
 from .inprocess import serving
@@ -160,6 +164,7 @@ def test_examples_are_decoded_alike():
 def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
     """With no time at all for a slice, every turn plans one ask, and others have their turns in between."""
     monkeypatch.setattr(batcher, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(applying, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(heavy, "SLICE_SECONDS", 0.0)
     turns = 0
 
@@ -186,6 +191,19 @@ def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
     decisions = asyncio.run(live())
     assert [d["id"] for d in decisions] == [f"d{n}" for n in range(200)]
     assert turns > 200
+
+
+def test_what_an_arm_did_is_the_estimate_of_the_library():
+    rng = np.random.default_rng(0)
+    learner = ProblemState(Created(0, ProblemSpec(arms=["a", "b"], items=["x", "y", "z"]), "key"))
+    for n in range(40):
+        rows = [(int(rng.integers(2)), tuple(np.where(rng.random(3) < 0.3, -1.0, rng.random(3)).tolist()))]
+        learner.learner.apply(join_rows(n, rows), learner.stream("coin", ""), 1.0)
+    mean, variance = estimates(learner.tally, learner.problem.support)
+    for j in range(2):
+        row = views.arm(learner, j)
+        assert row.mean == mean.reshape(2, 3)[j].tolist()
+        assert row.variance == variance.reshape(2, 3)[j].tolist()
 
 
 def test_whoever_waits_for_all_gates_is_not_kept_waiting():

@@ -7,8 +7,6 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.schemas import ArmRow, DecisionReply, ProblemReply
-from superarm.support import Dense
-from superarm.tally import Tally, estimate
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
@@ -48,17 +46,17 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
 
 
 def arm(learner: ProblemState, arm: int) -> ArmRow:
-    """What is known of an arm."""
+    """What is known of an arm: the estimates of ``superarm.tally.estimate``, without a kernel to be compiled first."""
     tally, own = learner.tally, learner.items_of(arm)
-    pulls, span = tally.pulls[arm], slice(*learner.problem.support.span(arm))
-    missed = tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start)
-    alone = Tally(tally.pulls[arm : arm + 1], tally.total[span], tally.square[span], missed)
-    mean, deviation = np.zeros(span.stop - span.start), np.zeros(span.stop - span.start)
-    estimate(alone, Dense(1, span.stop - span.start), 0, mean, deviation)
-    seen = (pulls - missed).astype(int).tolist()
+    span = slice(*learner.problem.support.span(arm))
+    counts = tally.pulls[arm] - (tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start))
+    known = np.where(counts > 0.0, counts, 1.0)
+    mean = tally.total[span] / known
+    deviation = np.sqrt(np.maximum(0.0, tally.square[span] / known - mean * mean))
+    seen = counts.astype(int).tolist()
     return ArmRow(
         learner.arms.all[arm],
-        int(pulls),
+        int(tally.pulls[arm]),
         int(learner.pending[arm]),
         bool(learner.retired[arm]),
         seen,

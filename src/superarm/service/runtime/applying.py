@@ -6,6 +6,7 @@ unless an event of it takes long: that one is applied in a thread, and the jobs 
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
@@ -17,7 +18,7 @@ from superarm.service.errors import overloaded
 from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
 from superarm.service.runtime.gates import Gates
-from superarm.service.runtime.heavy import HEAVY_ENTRIES, is_heavy_event
+from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
 from superarm.service.runtime.writer import WriteRequest, fail_all
 from superarm.service.storage.base import Position, ReadEntry, SavedSnapshot, Store
 from superarm.service.storage.snapshot import StateCopy, copy_state, encode_state, restore_ledger
@@ -42,6 +43,7 @@ class Applier:
         self.save: Callable[[SavedSnapshot], None] = lambda saved: None
         self._jobs: deque[Job] = deque()
         self._working: asyncio.Task[None] | None = None
+        self._slice_end = 0.0
         self._saving: asyncio.Task[None] | None = None
 
     def restore(self) -> None:
@@ -82,6 +84,9 @@ class Applier:
 
     def _enqueue(self, job: Job) -> None:
         self._jobs.append(job)
+        now = time.perf_counter()
+        if now > self._slice_end + SLICE_SECONDS:  # otherwise it is the same turn of the event loop
+            self._slice_end = now + SLICE_SECONDS
         if self._working is None:
             steps = self._steps()
             work = next(steps, None)
@@ -109,6 +114,8 @@ class Applier:
                     yield self._in_thread(written.entry)
                 else:
                     self._apply(written.entry)
+                if time.perf_counter() > self._slice_end:
+                    yield self._pause
                 if self._condition.phase == "failed":
                     fail_all(batch[n:], overloaded(self._condition.reason))
                     return
@@ -131,8 +138,15 @@ class Applier:
                     yield self._in_thread(entry, compiling=True)
                 else:
                     self._apply(entry)
+                if time.perf_counter() > self._slice_end:
+                    yield self._pause
         on_done()
         yield from self._snapshot_if_due()
+
+    async def _pause(self) -> None:
+        """Let others have a turn of the event loop."""
+        await asyncio.sleep(0)
+        self._slice_end = time.perf_counter() + SLICE_SECONDS
 
     def _must_wait(self, entry: LogEntry) -> bool:
         """Whether an event takes long, needs the log to be read, or concerns a problem that a thread works on."""
