@@ -7,13 +7,15 @@ import time
 import httpx
 
 from superarm.service.application import application
+from superarm.service.domain.events import Asked, encode
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import writer as writers
 from superarm.service.runtime.watch import look
-from superarm.service.storage.base import StoreUnavailable
+from superarm.service.storage.base import LogLine, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.snapshot import take_snapshot
 from superarm.service.storage.verify import verify
 
 from .database import Database, fresh
@@ -225,6 +227,33 @@ def test_a_worker_whose_slot_was_taken_goes_on_under_another_name(postgres):
     reader = Postgres(url, slot=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
+    reader.close()
+
+
+def test_what_another_process_wrote_under_the_lost_name_is_read_before_anything_is_written(postgres):
+    url = fresh(postgres, "borrowed")
+    store = Postgres(url)
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            terminate(url, store)
+            thief = Postgres(url)
+            foreign = Asked(0, "p", "foreign", "", 7, (1,), 1, 1)
+            assert thief.commit([LogLine("default", "decision", "foreign", 0, encode(foreign))]) == [2]
+            thief.close()
+            coordinator = app.service.coordinator
+            coordinator.applier.save(take_snapshot(coordinator.ledger, coordinator.position))  # on the lost connection
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 503)
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 200)
+            assert store.worker == "w0"
+            assert coordinator.position == {"w0": 3}
+            assert coordinator.ledger.problems["default", "p"].pending.sum() == 2.0
+
+    asyncio.run(live())
+    reader = Postgres(url, slot=False)
+    assert verify(reader).faults == []
     reader.close()
 
 

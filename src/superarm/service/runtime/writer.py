@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from superarm.service.domain.events import encode
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.errors import RequestError, overloaded
-from superarm.service.storage.base import LogLine, ReadEntry, Store
+from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
 
 MAX_BATCH_EVENTS = 128
 """Events in one commit at most: those of one commit are applied in one turn of the event loop."""
@@ -157,7 +157,11 @@ class Writer:
     def _do(self, job: Callable[[], None]) -> None:
         try:
             job()
+        except StoreUnavailable as error:
+            self._uncertain = True
+            log.warning("a snapshot could not be written: %s", error)
         except Exception:
+            self._uncertain = True
             log.exception("a job of the writer failed")
 
     def _write(self, batch: list[WriteRequest]) -> None:

@@ -89,7 +89,10 @@ class Store(Protocol):
         ...
 
     def last(self) -> int:
-        """The number of this worker's last event."""
+        """The number of this worker's last event. A lost connection is made again, perhaps under another name.
+
+        Called before events are written after a failure, and followed by reading what is in the log.
+        """
         ...
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from superarm.errors import MissingExtra, SuperarmError
+from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import (
     KeyRow,
@@ -24,27 +24,13 @@ from superarm.service.storage.base import (
     StoreUnavailable,
     decode_line,
 )
-
-try:
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError:
-    raise MissingExtra("psycopg", "postgres") from None
+from superarm.service.storage.postgres_connection import connect, explain_errors
 
 log = logging.getLogger("superarm.postgres")
 
 MAX_WORKERS = 256
 MAX_SNAPSHOTS = 2
 _LOCK = 0x5A5A  # the class of superarm's advisory locks; slot -1 guards migrations
-
-_CONNECTION = {
-    "connect_timeout": 5,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
-"""Within about ten seconds a server that has vanished is noticed; what the address says takes precedence."""
 
 MIGRATIONS = [
     """
@@ -85,16 +71,6 @@ ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every
 """
 
 
-@contextlib.contextmanager
-def _explain_errors() -> Iterator[None]:
-    """Say that the database is unavailable where PostgreSQL or the way to it is the reason."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        said = str(error).strip().splitlines()
-        raise StoreUnavailable(f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}") from None
-
-
 class Postgres:
     """A store in the database at ``url``; with ``slot``, as one of its workers, which may write events.
 
@@ -116,14 +92,14 @@ class Postgres:
         if not wait:
             self.open()
 
-    @_explain_errors()
+    @explain_errors()
     def open(self) -> None:
         if self._writer is not None:
             return
-        reader = _connect(self._url)
+        reader = connect(self._url)
         try:
             migrate(reader)
-            writer = self._claim() if self._slot else _connect(self._url)
+            writer = self._claim() if self._slot else connect(self._url)
         except BaseException:
             reader.close()
             raise
@@ -132,7 +108,7 @@ class Postgres:
 
     def _claim(self) -> Any:
         """A connection that holds the lock of a slot: of the same one as before, or of the first that is free."""
-        connection, before = _connect(self._url), self.worker
+        connection, before = connect(self._url), self.worker
         own = [int(before[1:])] if before else []
         for number in [*own, *range(MAX_WORKERS)]:
             if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_LOCK, number)).fetchone()[0]:
@@ -145,32 +121,42 @@ class Postgres:
         raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
 
     def _write_connection(self) -> Any:
+        """The connection to write on. One that was lost is made again by ``last`` alone, before the log is read.
+
+        Another process may have written under this name meanwhile, and has to be read before anything else is written.
+        """
         if self._writer is None:
             self.open()
+        if self._writer.closed and self._slot:
+            raise StoreUnavailable("the connection to PostgreSQL was lost")
         if self._writer.closed:
-            before = (self.worker, self._seq)
-            self._writer = self._claim() if self._slot else _connect(self._url)
-            self._seq = self.last() if self._slot else 0
-            if self.worker == before[0] and self._seq < before[1]:
-                self._lost = f"{self.worker} has {self._seq} events, but {before[1]} were committed: restore a backup"
+            self._writer = connect(self._url)
         if self._lost:
             raise StoreUnavailable(f"the end of the log is missing: {self._lost}")
         return self._writer
+
+    def _reclaim(self) -> None:
+        """Claim a slot again, after the connection was lost."""
+        before, known = self.worker, self._seq
+        self._writer = self._claim()
+        self._seq = self.last()
+        if self.worker == before and self._seq < known:
+            self._lost = f"{self.worker} has {self._seq} events, but {known} were committed: restore a backup"
 
     def _read_connection(self) -> Any:
         if self._reader is None:
             self.open()
         with self._connecting:
             if self._reader.closed:
-                self._reader = _connect(self._url)
+                self._reader = connect(self._url)
             return self._reader
 
-    @_explain_errors()
+    @explain_errors()
     def probe(self) -> None:
         query = "INSERT INTO superarm_workers VALUES (%s) ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
         self._write_connection().execute(query, (self.worker,))
 
-    @_explain_errors()
+    @explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
         connection = self._write_connection()
         numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
@@ -182,14 +168,16 @@ class Postgres:
         written = {row[0] for row in rows}
         return [number if number in written else 0 for number in numbers]
 
-    @_explain_errors()
+    @explain_errors()
     def last(self) -> int:
+        if self._slot and self._writer is not None and self._writer.closed:
+            self._reclaim()
         query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
         return int(self._write_connection().execute(query, (self.worker,)).fetchone()[0])
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         values = (json.dumps(after), "problem" if problems else "%")
-        with _explain_errors(), self._read_connection().cursor() as cursor:
+        with explain_errors(), self._read_connection().cursor() as cursor:
             cursor.execute(_TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
                 yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
@@ -201,7 +189,7 @@ class Postgres:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
 
-    @_explain_errors()
+    @explain_errors()
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         query = (
             "SELECT tenant, kind, stream, step, body FROM superarm_events"
@@ -212,12 +200,12 @@ class Postgres:
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
         query = "SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"
-        with _explain_errors():
+        with explain_errors():
             rows = self._read_connection().execute(query)
         for digest, body in rows:
             yield SavedSnapshot(digest, bytes(body))
 
-    @_explain_errors()
+    @explain_errors()
     def save(self, saved: SavedSnapshot) -> None:
         connection = self._write_connection()
         with connection.transaction():
@@ -228,11 +216,11 @@ class Postgres:
                 (MAX_SNAPSHOTS,),
             )
 
-    @_explain_errors()
+    @explain_errors()
     def forget(self, saved: SavedSnapshot) -> None:
         self._write_connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
 
-    @_explain_errors()
+    @explain_errors()
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
         taken = [
@@ -243,12 +231,12 @@ class Postgres:
         if taken:
             raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
-    @_explain_errors()
+    @explain_errors()
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
         return [KeyRow(*row) for row in self._read_connection().execute(query).fetchall()]
 
-    @_explain_errors()
+    @explain_errors()
     def put_key(self, row: KeyRow) -> None:
         self._read_connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
@@ -272,16 +260,6 @@ class Postgres:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 connection.close()
-
-
-def _connect(url: str) -> Any:
-    try:
-        given: Any = _CONNECTION | conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise SuperarmError(f"--db: no address of a database: {str(error).strip()}") from None
-    connection = psycopg.connect(**given, autocommit=True)
-    connection.execute("SET synchronous_commit = on")
-    return connection
 
 
 def migrate(connection: Any) -> None:
