@@ -20,6 +20,8 @@ if "--compiled" in sys.argv:  # when this file is imported: the conftest.py of a
     os.environ[SWITCH] = "0"
 else:
     os.environ.setdefault(SWITCH, "1")
+PLAIN = {**os.environ, SWITCH: "1"}
+"""The environment of a child process that runs as plain Python, whatever the pass."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,13 +1,13 @@
 """Compiled and plain Python agree to the bit.
 
-The same short games are played compiled and, in a process of their own with NUMBA_DISABLE_JIT=1, as plain Python;
-tally, pulls and expected rewards must be equal to the last bit. Under NUMBA_DISABLE_JIT=1 the roles are exchanged.
+The covering set of compositions (``tests/compositions.py``), whole simulations and single functions are played compiled
+and, in a process of their own, as plain Python; batches, tallies and numbers must be equal to the last bit. So every
+other test may run as plain Python.
 """
 
 import functools
 import hashlib
 import json
-import os
 import subprocess
 import sys
 
@@ -19,10 +19,11 @@ import superarm as sa
 from superarm.environments import Bernoulli, Beta, Blocks, CommonShock, Copula
 from superarm.indices.kl_bound import upper_confidence
 from superarm.simulation import advance, begin
+from superarm.simulation.engine import rounds
 from superarm.streams import beta as beta_number
 from superarm.streams import new_stream, normal, seek, uniform
-
-pytestmark = pytest.mark.compiled("it compares the passes")
+from tests.compositions import covering_set, missing, ready
+from tests.passes import PLAIN
 
 N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60
 RNG = np.random.default_rng(5)
@@ -30,6 +31,7 @@ P = np.round(RNG.uniform(0.05, 0.9, (N_ARMS, N_ITEMS)), 3)
 MASK = RNG.random((N_ARMS, N_ITEMS)) < 0.6
 BLOCK = RNG.integers(-N_ITEMS, N_ITEMS + 1, (N_ARMS, N_ITEMS))
 WEIGHTS = np.round(RNG.uniform(0.5, 2.0, N_ITEMS), 3)
+COMPOSITIONS = {" × ".join(one): one for one in covering_set()}
 
 
 def dense(reward):
@@ -59,17 +61,31 @@ GAMES = {
 }
 
 
-def play(name):
-    """A digest of one game, and its tally and earnings as text for the eye."""
+def digest(arrays):
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+
+def simulate(name):
+    """A simulation in one compiled loop: a digest of it, and its pulls and earnings as text for the eye."""
     problem, environment, policy = GAMES[name]()
-    ready = policy.fit(problem)
-    run = begin(problem, environment, ready, np.random.SeedSequence(3))
-    rounds, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
-    advance(problem, environment, ready, run, rounds, earned)
+    fitted = policy.fit(problem)
+    run = begin(problem, environment, fitted, np.random.SeedSequence(3))
+    checkpoints, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
+    advance(problem, environment, fitted, run, checkpoints, earned)
     memory = run.memory.sample if name.startswith("directional") else run.memory
     arrays = [*run.tally, memory.mean, memory.deviation, earned]
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
-    return {"digest": digest, "pulls": run.tally.pulls.tolist(), "earned": [x.hex() for x in earned.tolist()]}
+    pulls, shown = run.tally.pulls.tolist(), [x.hex() for x in earned.tolist()]
+    return {"digest": digest(arrays), "pulls": pulls, "earned": shown}
+
+
+def play(name):
+    """Rounds of a composition, verb by verb, as an agent plays them: a digest, and the batches for the eye."""
+    problem, environment, policy = ready(COMPOSITIONS[name])
+    batches, arrays = [], []
+    for played in rounds(problem, environment, policy, np.random.SeedSequence(3), 25):
+        batches.append(played.action.tolist())
+        arrays += [played.feedback.action, played.feedback.outcome, played.feedback.seen]
+    return {"digest": digest([*arrays, *played.run.tally]), "batches": batches}
 
 
 def numbers():
@@ -83,42 +99,63 @@ def numbers():
     return [float(x).hex() for x in drawn + bounds]
 
 
-def everything():
-    return {"numbers": numbers(), **{name: play(name) for name in GAMES}}
-
-
 @functools.cache
-def other_mode():
-    """``everything``, played in another process in the other mode."""
-    plain_here = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0" if plain_here else "1"}
-    command = [sys.executable, "-W", "error", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def as_plain_python():
+    """All of it, played in another process as plain Python."""
+    command = [sys.executable, "-W", "error", "-m", "tests.test_modes"]
+    done = subprocess.run(command, env=PLAIN, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+def is_compiled():
+    return hasattr(sa.Coverage.join, "signatures")
+
+
+def test_the_covering_set_covers_every_pair_that_the_library_supports():
+    assert missing(covering_set()) == [], "run: python -m tests.compositions"
+
+
+def test_what_is_not_covered_is_found():
+    rest = [one for one in covering_set() if one.actions != "Paths" or one.oracle != "Linearised"]
+    assert ((2, "paths"), (3, "by weights")) in missing(rest)
+    assert ((3, "IMM"),) in missing([one for one in rest if one.oracle != "IMM"])
+
+
+@pytest.mark.compiled("it compares the passes")
 def test_the_modes_are_two():
-    mine = hasattr(sa.Coverage.join, "signatures")
-    assert other_mode()["compiled"] is not mine
+    assert is_compiled()
+    assert not as_plain_python()["compiled"]
 
 
+@pytest.mark.compiled("it compares the passes")
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions_agree(name):
+    mine, plain = play(name), as_plain_python()[name]
+    assert mine["batches"] == plain["batches"]
+    assert mine == plain
+
+
+@pytest.mark.compiled("it compares the passes")
 @pytest.mark.parametrize("name", GAMES)
-def test_games_agree(name):
-    mine = play(name)
-    assert mine == other_mode()[name]
+def test_simulations_agree(name):
+    mine = simulate(name)
+    assert mine == as_plain_python()[name]
     assert sum(mine["pulls"]) == K * ROUNDS
     assert all(pulls >= 1 for pulls in mine["pulls"])
 
 
-def test_games_differ_from_each_other():
-    digests = {play(name)["digest"] for name in GAMES}
-    assert len(digests) == len(GAMES)
-
-
+@pytest.mark.compiled("it compares the passes")
 def test_numbers_agree():
-    assert numbers() == other_mode()["numbers"]
+    assert numbers() == as_plain_python()["numbers"]
+
+
+@pytest.mark.compiled("it compares the passes")
+def test_digests_differ():
+    digests = {found["digest"] for name, found in as_plain_python().items() if name in {**COMPOSITIONS, **GAMES}}
+    assert len(digests) == len(COMPOSITIONS) + len(GAMES)
 
 
 if __name__ == "__main__":
-    print(json.dumps({"compiled": hasattr(sa.Coverage.join, "signatures"), **everything()}))
+    found = {name: play(name) for name in COMPOSITIONS} | {name: simulate(name) for name in GAMES}
+    print(json.dumps({"compiled": is_compiled(), "numbers": numbers(), **found}))

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from stored_runs import continue_agent, instances, numbers, simulate
 
 import superarm as sa
 from superarm import describe as descriptions
@@ -24,6 +23,7 @@ from superarm.cli import main
 from superarm.describe import build, describe
 from superarm.experiments import Study
 from superarm.streams import run_streams
+from tests.stored_runs import continue_agent, instances, numbers, simulate
 
 STORED = Path(__file__).parent / "fixtures" / "v0"
 

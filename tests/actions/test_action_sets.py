@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from superarm.actions import admits, ceiling, cover, heaviest, joins, sample
 from superarm.actions.traits import tractable
 from superarm.streams import new_stream
 from superarm.testing import check_plain
+from tests.action_sets import ALL, playable, random_ranks, random_set
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=12)

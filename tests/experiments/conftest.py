@@ -4,11 +4,12 @@ import pytest
 
 from superarm.experiments import Experiment, Threads, run
 
+HORIZON = 100
 SPEC = {
     "name": "small",
     "instances": {"random": {"generator": "random_coverage", "n_arms": 8, "n_items": 3, "k": {"sweep": [2, 3]}}},
     "policies": {"CUCB": {"policy": "cucb"}, "BC-UCB": {"policy": "bc_ucb"}, "uniform": {"policy": "uniform"}},
-    "horizon": 300,
+    "horizon": HORIZON,
     "replications": 4,
     "seed": 5,
     "checkpoints": 20,

@@ -15,6 +15,7 @@ from superarm.errors import SuperarmError
 from superarm.experiments import Cluster, run
 from superarm.experiments.execution.cluster import _check_versions
 
+from .conftest import HORIZON
 from .interference import ActAfterFirstTask, CountingBar
 
 
@@ -67,7 +68,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, study, exper
     assert workers[0].wait() == -signal.SIGKILL
     assert found.complete
     assert found.digest == study.digest
-    assert bar.rounds == 6 * 4 * 300  # what was played twice is counted once
+    assert bar.rounds == 6 * 4 * HORIZON  # what was played twice is counted once
     assert bar.reports > 6 * 4  # and progress was reported more often than at the end of tasks
 
 

@@ -45,7 +45,7 @@ below = 100.0
 @pytest.fixture
 def spec(tmp_path):
     path = tmp_path / "small.toml"
-    path.write_text(SPEC.format(horizon=300))
+    path.write_text(SPEC.format(horizon=60))
     return path
 
 
@@ -58,7 +58,7 @@ def test_run_report_and_run_again(spec, tmp_path, study):
     first = _invoke(run, spec, "--out", out, "--workers", 2)
     assert first.exit_code == 0, first.output
     assert "small: 4 cells; results go to" in first.stderr
-    assert "random (k=2): regret after 300 rounds" in first.stdout
+    assert "random (k=2): regret after 60 rounds" in first.stdout
     assert (out / "report.html").exists()
     second = _invoke(run, spec, "--out", out)
     assert "4 of them already done" in second.stderr
@@ -121,12 +121,12 @@ def test_a_scheduler_has_its_own_workers(spec):
 
 def test_compare_tells_same_from_different(spec, tmp_path):
     for name in ("a", "b", "c"):
-        spec.write_text(SPEC.format(horizon=300 if name != "c" else 200))
+        spec.write_text(SPEC.format(horizon=60 if name != "c" else 50))
         assert _invoke(run, spec, "--out", tmp_path / name, "--quiet").exit_code == 0
     same = _invoke(compare, tmp_path / "a", tmp_path / "b")
     assert same.output.count("identical to the bit") == 4
     other = _invoke(compare, tmp_path / "a", tmp_path / "c", "--out", tmp_path / "page.html")
-    assert "horizon: 300 and 200" in other.output
+    assert "horizon: 60 and 50" in other.output
     assert "(unpaired, p" in other.output
     assert "Two runs side by side" in (tmp_path / "page.html").read_text()
 

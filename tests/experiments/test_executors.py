@@ -13,6 +13,7 @@ from superarm.experiments.execution import executors
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import divide
 
+from .conftest import HORIZON
 from .interference import ActAfterFirstTask, CountingBar
 
 
@@ -27,7 +28,7 @@ def test_progress_counts_every_round(experiment):
     tasks = divide(experiment.cells(), 2)
     done = [task.number for task, _ in Threads(2).perform(tasks, TaskProgress(bar))]
     assert sorted(done) == list(range(len(tasks)))
-    assert bar.rounds == 6 * 4 * 300
+    assert bar.rounds == 6 * 4 * HORIZON
     assert "compiling 1 of 3" in bar.texts
 
 
@@ -52,7 +53,7 @@ def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, 
     found = run(experiment, tmp_path, ActAfterFirstTask(Processes(2), kill_workers))
     assert pools[0] == 24
     assert 0 < pools[1] < 24  # a second pool played what was left
-    assert bar.rounds == 6 * 4 * 300  # what was played twice is counted once
+    assert bar.rounds == 6 * 4 * HORIZON  # what was played twice is counted once
     assert found.digest == study.digest
 
 

@@ -34,7 +34,7 @@ def test_a_cell_is_what_simulate_returns(study, experiment):
     instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
     policies = {"CUCB": sa.cucb(), "uniform": sa.uniform()}
     rounds = study.records["random (k=2)", "CUCB"].rounds
-    results = sa.simulate(instance, policies, 300, 4, seed=5, rounds=rounds, progress=False)
+    results = sa.simulate(instance, policies, experiment.horizon, 4, seed=5, rounds=rounds, progress=False)
     for name in policies:
         record = study.records["random (k=2)", name]
         assert np.array_equal(record.regret, results.regret[name])

@@ -21,14 +21,14 @@ def test_a_row_is_a_replication_that_other_tools_can_read(study, experiment):
     assert table.column("replication").to_pylist() == [0, 1, 2, 3]
     row = table.to_pylist()[2]
     assert len(row["round"]) == len(row["regret"])
-    assert row["round"][-1] == 300
+    assert row["round"][-1] == experiment.horizon
     assert len(row["pulls"]) == 8
 
 
-def test_batches_fit_the_pulls(study):
+def test_batches_fit_the_pulls(study, experiment):
     record = study.records["random (k=3)", "CUCB"]
     assert record.batch_rounds[0] == 1
-    assert record.batch_rounds[-1] == 300
+    assert record.batch_rounds[-1] == experiment.horizon
     assert record.pulls.sum(axis=1).tolist() == [900.0] * 4
     assert all(len(set(batch)) == 3 and batch.min() >= 0 for batch in record.batches.reshape(-1, 3))
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -10,6 +9,7 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm.oracles import Default, certify, exact, maximize
 from superarm.streams import new_stream
+from tests.action_sets import ALL, playable, random_ranks, random_set
 
 ORACLES = [
     Default(),

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from action_sets import random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.oracles.continuous import _build_batch, _total_uncovered
+from tests.action_sets import random_set
 
 
 @pytest.mark.parametrize("kind", ["partition", "laminar", "slots", "trees", "subsets"])

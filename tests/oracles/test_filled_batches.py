@@ -8,7 +8,6 @@ sizes to which nothing can be added. Paths and spanning trees are feasible only 
 
 import numpy as np
 import pytest
-from action_sets import ALL, playable, random_ranks, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from superarm.policies import Ascent, EveryBatch, Round, choose, prepare
 from superarm.policies.set_search import search
 from superarm.streams import new_stream
 from superarm.tally import from_prior
+from tests.action_sets import ALL, playable, random_ranks, random_set
 
 REWARDS = {
     "linear": sa.Linear(),

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from action_sets import ALL, KINDS, playable, random_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from superarm.policies.set_search import optimistic_value, search
 from superarm.simulation.engine import advance, begin
 from superarm.streams import new_stream
 from superarm.tally import Tally
+from tests.action_sets import ALL, KINDS, playable, random_set
 
 
 def _listed(actions, n):

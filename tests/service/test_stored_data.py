@@ -7,7 +7,8 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from stored_runs import Api, next_slates, seen_of
+
+from tests.stored_runs import Api, next_slates, seen_of
 
 from .database import fresh
 from .running import Server, invoke
