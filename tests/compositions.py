@@ -66,6 +66,10 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
         "sliding_window": lambda oracle: sa.sliding_window(sa.kl_ucb(oracle=oracle), 12, blocks=3),
         "discounted": lambda oracle: sa.discounted(sa.cts(oracle), 4),
     },
+    "directional": {
+        "directional_kl_moss": lambda oracle: sa.directional_kl_moss(policies.Covariance(), oracle=oracle),
+        "directional_kl_ucb": lambda oracle: sa.directional_kl_ucb(oracle=oracle),
+    },
     "bonus": {"escb": lambda: sa.escb(0.3), "escb_delta": sa.escb_delta, "least_played": lambda: sa.least_played(0.3)},
     "fast": {
         "Sieve": lambda: _SIEVE,
@@ -128,6 +132,7 @@ FEEDBACK: dict[str, dict[str, Callable[[Any], Any]]] = {
         "CommonShock": lambda p: world.CommonShock(p, 0.5),
         "Comonotone": world.Comonotone,
         "Copula": lambda p: world.Copula(p, 0.2, 0.3, 0.4),
+        "Blocks": lambda p: world.Blocks(p, np.where(p < 0.4, 1, -1), p[:, 0] / 9.0, p[:, ::-1] / 3.0),
     },
     "recorded": {"Replay": lambda p: world.Replay(np.random.default_rng(0).random((4, *p.shape)))},
     "of a part": {
@@ -143,7 +148,7 @@ FEEDBACK: dict[str, dict[str, Callable[[Any], Any]]] = {
         "Swinging": lambda p: world.Swinging(p, p[..., ::-1].copy(), 20, 3),
     },
 }
-ONLY_DENSE, ONLY_SPARSE = ("recorded",), ("triggered",)
+ONLY_DENSE, ONLY_SPARSE = ("Replay", "Blocks"), ("IndependentCascade",)
 SUPPORTS = {"dense": {"dense": None}, "sparse": {"sparse": None}}
 KINDS: tuple[dict[str, dict[str, Any]], ...] = (POLICIES, REWARDS, ACTIONS, ORACLES, FEEDBACK, SUPPORTS)
 PARTS: list[dict[str, Any]] = [dict(itertools.chain(*(k.items() for k in kinds.values()))) for kinds in KINDS]
@@ -219,10 +224,14 @@ def supported(*fixed: tuple[int, str]) -> Iterator[Composition]:
             yield composition
 
 
+def supports_of(name: str) -> list[str]:
+    """The supports on which an environment plays."""
+    return ["dense"] * (name not in ONLY_SPARSE) + ["sparse"] * (name not in ONLY_DENSE)
+
+
 def with_feedback(composition: Composition) -> list[Composition]:
     """The composition with each feedback that its support allows."""
-    refused = ONLY_DENSE if composition.support == "sparse" else ONLY_SPARSE
-    return [composition._replace(feedback=name) for name, kind in KIND_OF[4].items() if kind not in refused]
+    return [composition._replace(feedback=x) for x in PARTS[4] if composition.support in supports_of(x)]
 
 
 def missing(compositions: Iterable[Composition]) -> list[Goal]:

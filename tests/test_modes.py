@@ -17,12 +17,10 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import Bernoulli, Beta, Blocks, CommonShock, Copula
-from superarm.indices.kl_bound import upper_confidence
 from superarm.simulation import advance, begin
 from superarm.simulation.engine import rounds
-from superarm.streams import beta as beta_number
-from superarm.streams import new_stream, normal, seek, uniform
 from tests.compositions import covering_set, missing, ready
+from tests.mode_functions import FUNCTIONS, kernels
 from tests.passes import PLAIN
 
 N_ARMS, N_ITEMS, K, ROUNDS = 6, 5, 2, 60
@@ -88,15 +86,9 @@ def play(name):
     return {"digest": digest([*arrays, *played.run.tally]), "batches": batches}
 
 
-def numbers():
-    """Draws and KL bounds, to the bit."""
-    source = new_stream(np.random.SeedSequence(9))
-    drawn = []
-    for t in range(40):
-        seek(source, t, 2)
-        drawn += [uniform(source), normal(source), beta_number(source, 0.3, 1.7), beta_number(source, 8.0, 3.0)]
-    bounds = [upper_confidence(p, x) for p in (0.0, 1e-12, 0.1, 0.7, 1 - 1e-12) for x in (1e-30, 1e-9, 0.1, 5.0)]
-    return [float(x).hex() for x in drawn + bounds]
+def compute(name):
+    """A computation beside the rounds, as text to the last bit."""
+    return [np.asarray(found).tobytes().hex() for found in FUNCTIONS[name]()]
 
 
 @functools.cache
@@ -110,6 +102,23 @@ def as_plain_python():
 
 def is_compiled():
     return hasattr(sa.Coverage.join, "signatures")
+
+
+def test_together_they_call_every_kernel():
+    called = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            called.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        for names, run in ((COMPOSITIONS, play), (GAMES, simulate), (FUNCTIONS, compute)):
+            for name in names:
+                run(name)
+    finally:
+        sys.setprofile(None)
+    assert sorted(set(kernels()) - called) == [], "play it in a composition, or compute it in tests/mode_functions.py"
 
 
 def test_the_covering_set_covers_every_pair_that_the_library_supports():
@@ -129,7 +138,9 @@ def test_the_modes_are_two():
 
 
 @pytest.mark.compiled("it compares the passes")
-@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(one.actions)) for name, one in COMPOSITIONS.items()]
+)
 def test_compositions_agree(name):
     mine, plain = play(name), as_plain_python()[name]
     assert mine["batches"] == plain["batches"]
@@ -137,6 +148,7 @@ def test_compositions_agree(name):
 
 
 @pytest.mark.compiled("it compares the passes")
+@pytest.mark.xdist_group("simulations")
 @pytest.mark.parametrize("name", GAMES)
 def test_simulations_agree(name):
     mine = simulate(name)
@@ -146,8 +158,10 @@ def test_simulations_agree(name):
 
 
 @pytest.mark.compiled("it compares the passes")
-def test_numbers_agree():
-    assert numbers() == as_plain_python()["numbers"]
+@pytest.mark.xdist_group("functions")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_agree(name):
+    assert compute(name) == as_plain_python()[name]
 
 
 @pytest.mark.compiled("it compares the passes")
@@ -158,4 +172,4 @@ def test_digests_differ():
 
 if __name__ == "__main__":
     found = {name: play(name) for name in COMPOSITIONS} | {name: simulate(name) for name in GAMES}
-    print(json.dumps({"compiled": is_compiled(), "numbers": numbers(), **found}))
+    print(json.dumps({"compiled": is_compiled(), **found, **{name: compute(name) for name in FUNCTIONS}}))
