@@ -60,24 +60,27 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
         "cucb_t": lambda oracle: sa.cucb_t(oracle=oracle),
         "cascade_ucb1": lambda oracle: sa.cascade_ucb1(oracle=oracle),
         "ts_cascade": sa.ts_cascade,
-    },
-    "random": {"epsilon_greedy": lambda oracle: sa.epsilon_greedy(0.3, 0.2, oracle), "uniform": sa.uniform},
-    "forgetting": {
-        "sliding_window": lambda oracle: sa.sliding_window(sa.kl_ucb(oracle=oracle), 12, blocks=3),
-        "discounted": lambda oracle: sa.discounted(sa.cts(oracle), 4),
-    },
-    "directional": {
         "directional_kl_moss": lambda oracle: sa.directional_kl_moss(policies.Covariance(), oracle=oracle),
         "directional_kl_ucb": lambda oracle: sa.directional_kl_ucb(oracle=oracle),
     },
-    "bonus": {"escb": lambda: sa.escb(0.3), "escb_delta": sa.escb_delta, "least_played": lambda: sa.least_played(0.3)},
+    "around another": {
+        "epsilon_greedy": lambda oracle: sa.epsilon_greedy(0.3, 0.2, oracle),
+        "sliding_window": lambda oracle: sa.sliding_window(sa.kl_ucb(oracle=oracle), 12, blocks=3),
+        "discounted": lambda oracle: sa.discounted(sa.cts(oracle), 4),
+    },
+    "without oracle": {
+        "uniform": sa.uniform,
+        "escb": lambda: sa.escb(0.3),
+        "escb_delta": sa.escb_delta,
+        "least_played": lambda: sa.least_played(0.3),
+    },
     "fast": {
         "Sieve": lambda: _SIEVE,
         "SparseSieve": lambda: _SPARSE_SIEVE,
         "Screened": lambda: policies.screened(sa.bc_ucb(0.3)),
     },
 }
-WITHOUT_ORACLE = {"uniform", *POLICIES["bonus"], *POLICIES["fast"]}
+WITHOUT_ORACLE = {*POLICIES["without oracle"], *POLICIES["fast"]}
 REWARDS = {
     "modular": {"Linear": sa.Linear()},
     "submodular": {"Coverage": sa.Coverage(), "ClippedLinear": sa.rewards.ClippedLinear(2.5, 0.3)},
@@ -106,15 +109,16 @@ ORACLES: dict[str, dict[str, Any]] = {
         "LazyGreedy": sa.LazyGreedy(),
         "StochasticGreedy": sa.StochasticGreedy(0.2),
         "Failing": oracles.Failing(sa.Greedy(), 0.7),
+        "LocalSearch": sa.LocalSearch(),
+        "ContinuousGreedy": sa.ContinuousGreedy(3),
     },
-    "of every batch": {"Exhaustive": sa.Exhaustive()},
-    "by weights": {
+    "by weights or values": {
         "Modular": sa.Modular(),
         "Linearised": sa.Linearised(),
         "TopArms": sa.TopArms(),
         "Reversed": sa.Reversed(),
+        "Exhaustive": sa.Exhaustive(),
     },
-    "improving": {"LocalSearch": sa.LocalSearch(), "ContinuousGreedy": sa.ContinuousGreedy(3)},
     "under a budget": {
         "KnapsackTable": sa.KnapsackTable(),
         "KnapsackScheme": sa.KnapsackScheme(0.2),

@@ -1,12 +1,13 @@
-"""Which tests no pass of ``make test`` has run.
+"""What the passes of ``make test`` have covered, and which tests none of them has run.
 
-Each pass (compiled, plain Python) writes a record of its tests to the file named by TEST_RECORD. A test that is
+Each pass (plain Python, compiled) writes a record of its tests to the file named by TEST_RECORD. A test that is
 skipped in one pass and run in another is complete; a test that every pass skipped was left out.
 
-    python -m tests.left_out RECORD...    list the tests that were left out; with SUPERARM_REQUIRE_ALL=1, fail if any
+    python -m tests.left_out PLAIN COMPILED    report; with SUPERARM_REQUIRE_ALL=1, fail if any was left out
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,14 +33,23 @@ class Record:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._note(report)
         if report.when == "call" and not report.skipped:
-            self.skipped[report.nodeid] = None
+            self.skipped[without_group(report.nodeid)] = None
 
     def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
         if report.skipped and isinstance(report.longrepr, tuple):
-            self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+            self.skipped[without_group(report.nodeid)] = report.longrepr[2].removeprefix("Skipped: ")
 
     def pytest_sessionfinish(self) -> None:
         self.path.write_text(json.dumps(self.skipped))
+
+
+def without_group(nodeid: str) -> str:
+    """The name of a test without the group of xdist, which stands behind it.
+
+    >>> without_group("test_a.py::test_b[x@y]@group"), without_group("test_a.py::test_b[x@y]")
+    ('test_a.py::test_b[x@y]', 'test_a.py::test_b[x@y]')
+    """
+    return nodeid[: nodeid.rfind("@")] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 
 def left_out(records: Iterable[dict[str, str | None]]) -> dict[str, str]:
@@ -64,11 +74,27 @@ def report(tests: dict[str, str]) -> list[str]:
     return lines
 
 
+def covered(plain: dict[str, str | None], compiled: dict[str, str | None]) -> str:
+    """The line that says what the passes have run."""
+    from tests.compositions import covering_set, goals  # not above: it takes a second
+
+    names = {f"test_compositions_agree[{' × '.join(one)}]": one for one in covering_set()}
+    ran = [names[name] for test, reason in compiled.items() if not reason and (name := test.split("::")[-1]) in names]
+    pairs = {goal for one in ran for goal in goals(one) if len(goal) == 2}
+    counts = [sum(reason is None for reason in record.values()) for record in (plain, compiled)]
+    return (
+        f"Run: {counts[0]} tests as plain Python, {counts[1]} compiled, of which {len(ran)} of {len(names)} "
+        f"compositions with {len(pairs)} pairs of kinds of components."
+    )
+
+
 def main(paths: list[str]) -> int:
-    tests = left_out(json.loads(Path(path).read_text()) for path in paths)
-    print("\n".join(report(tests)))
+    records = [json.loads(Path(path).read_text()) for path in paths]
+    tests = left_out(records)
+    print("\n".join([covered(*records), *report(tests)]))
     return 1 if tests and required() else 0
 
 
 if __name__ == "__main__":
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
     sys.exit(main(sys.argv[1:]))

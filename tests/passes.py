@@ -38,8 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Record(Path(path)))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if not item.get_closest_marker("xdist_group"):  # one process runs a file: fixtures and kernels are made once
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if reason := reason_to_skip(item):
             item.add_marker(pytest.mark.skip(reason=reason))
 

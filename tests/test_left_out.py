@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import left_out, system_packages
+from tests.compositions import covering_set
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = """
@@ -75,7 +76,8 @@ def test_the_report_ends_with_the_command_and_fails_only_where_all_is_required(p
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
     assert left_out.main(paths) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Not run: 3 of the tests."
+    assert lines[0].startswith("Run: 1 tests as plain Python, 1 compiled, of which 0 of ")
+    assert lines[1] == "Not run: 3 of the tests."
     assert lines[-2:] == [
         "  test_sample.py::test_curl (missing: curl)",
         "To run them as well: sudo make system && make test",
@@ -83,7 +85,14 @@ def test_the_report_ends_with_the_command_and_fails_only_where_all_is_required(p
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
     assert left_out.main(paths) == 1
     (tmp_path / "complete").write_text(json.dumps({"test_a": None}))
-    assert left_out.main([str(tmp_path / "complete")]) == 0
+    assert left_out.main([str(tmp_path / "complete")] * 2) == 0
+
+
+def test_the_report_counts_the_compositions_that_were_compiled():
+    one, two, *_ = covering_set()
+    names = [f"tests/test_modes.py::test_compositions_agree[{' × '.join(each)}]" for each in (one, two)]
+    line = left_out.covered({}, {names[0]: None, names[1]: "only compiled"})
+    assert f"1 compiled, of which 1 of {len(covering_set())} compositions with 15 pairs" in line
 
 
 def test_skips_are_made_by_markers_alone():

@@ -164,8 +164,7 @@ class Log:
 
         Examples
         --------
-        >>> import superarm as sa
-        >>> log = sa.offline.Log.read("log.parquet")  # doctest: +SKIP
+        ``log = sa.offline.Log.read("log.parquet")``
         """
         from superarm.offline.formats.files import read_columns
         from superarm.offline.formats.tables import log_from_columns
