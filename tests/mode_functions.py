@@ -32,7 +32,10 @@ from superarm.service.domain.slate import joinable_arms
 from superarm.streams import beta, new_stream, normal, quantile, round_key, seek, uniform
 from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
+from superarm.theory.upper.local import local_slopes
 from tests.compositions import ACTIONS, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
+from tests.simulation.test_contextual import GAMES as CONTEXTUAL
+from tests.simulation.test_contextual import digest
 
 ALL_ARMS = np.arange(N_ARMS)
 COUNTS = np.array([2.0, 0.0, 1.0, 0.0, 3.0, 1.0])
@@ -115,6 +118,7 @@ def theory() -> list[Any]:
     found: list[Any] = []
     for reward in (sa.Coverage(), sa.Logistic(0.8)):
         instance = sa.Instance(sa.Problem(N_ARMS, 3, reward, sa.Subsets(3)), sa.environments.Bernoulli(P[:, :3]))
+        found += local_slopes(instance, gaps(instance, 1.0))
         field = prepare_search(instance.problem, instance.p)
         for each in (gaps(instance, 1.0), _search_gaps(field, 1.0, 10**6), _search_gaps(field, 1.0, 1)):
             found += [part for part in dataclasses.astuple(each) if not isinstance(part, str)]
@@ -156,6 +160,8 @@ def ascent() -> list[Any]:
 def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
     for function in (numbers, theory, agents, defaults, ascent):
         yield function.__name__.replace("_", " "), function
+    for name in CONTEXTUAL:
+        yield f"contexts, {name}", functools.partial(digest, name)
     for family, ask in ((ACTIONS, of_actions), (REWARDS, of_reward)):
         for parts in family.values():
             for name, part in parts.items():
@@ -181,7 +187,7 @@ def kernels() -> Iterator[tuple[str, str]]:
                         yield str(file), f"{node.name}.{method.name}"
 
 
-COMPILING = {"kernel", "lean", "inlined", "wrapping", "allocating"}
+COMPILING = {"kernel", "lean", "inlined", "wrapping", "for_kernels"}
 
 
 def _stays_plain(method: ast.FunctionDef) -> bool:

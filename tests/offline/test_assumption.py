@@ -7,7 +7,6 @@ import superarm as sa
 
 from .static_logs import coverage_problem, draw_log
 
-pytestmark = pytest.mark.plain_only("numpy alone")
 P = np.random.default_rng(2).uniform(0.1, 0.6, (6, 2))
 
 

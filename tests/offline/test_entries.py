@@ -12,8 +12,6 @@ import superarm as sa
 from superarm.indices.kl import divergence
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals, entry_means, threshold
 
-pytestmark = pytest.mark.plain_only("numpy and one kernel that a doctest compiles")
-
 
 @pytest.mark.parametrize(("n", "s"), [(1, 0.0), (5, 2.0), (12, 11.3), (30, 4.5)])
 def test_the_threshold_is_the_mixture_martingale(n, s):

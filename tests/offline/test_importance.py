@@ -14,7 +14,6 @@ from superarm.offline.inclusion import explored_inclusion, explored_positions
 
 from .static_logs import coverage_problem
 
-pytestmark = pytest.mark.plain_only("arrays and kernels that a doctest compiles")
 REFERENCE = json.loads((Path(__file__).parent / "obp_reference.json").read_text())
 
 

@@ -12,7 +12,6 @@ from superarm.offline.learning import clcb_bound, kl_clcb_bound
 
 from .static_logs import coverage_problem, draw_log
 
-pytestmark = pytest.mark.plain_only("kernels that a doctest compiles")
 P = np.random.default_rng(3).uniform(0.05, 0.6, (6, 2))
 
 

@@ -12,7 +12,6 @@ import superarm as sa
 
 from .static_logs import coverage_problem, draw_log
 
-pytestmark = pytest.mark.plain_only("reading logs compiles nothing of its own")
 Log = sa.offline.Log
 
 

@@ -15,7 +15,6 @@ from superarm.offline.page import choose_ticks, draw_strips
 from .static_logs import coverage_problem, draw_log
 from .test_log import table_of
 
-pytestmark = pytest.mark.plain_only("kernels that a doctest compiles")
 P = np.random.default_rng(1).uniform(0.05, 0.5, (6, 2))
 
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
 
-pytestmark = pytest.mark.plain_only("a doctest compiles the kernels for one reward")
 REWARDS = [sa.Coverage(), sa.Linear(), sa.ClippedLinear(2.0, 0.1), sa.Conjunctive(), sa.Logistic(0.5), sa.Logistic(4.0)]
 
 

@@ -11,7 +11,6 @@ from superarm.offline.value import by_scores
 from .static_logs import coverage_problem, draw_log
 from .test_importance import enumerated
 
-pytestmark = pytest.mark.plain_only("kernels that a doctest compiles")
 P = np.random.default_rng(1).uniform(0.05, 0.5, (6, 2))
 
 

@@ -24,12 +24,9 @@ from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.gates import Gates
 from superarm.service.storage.snapshot import encode_counters
 from superarm.tally import estimates
-from tests.action_sets import plain
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-
-pytestmark = plain
 
 
 def make_everything_heavy(monkeypatch) -> None:

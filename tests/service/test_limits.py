@@ -14,12 +14,9 @@ from superarm.service.http import auth, bodies
 from superarm.service.http.auth import RateLimits, make_key
 from superarm.service.http.bodies import Bodies
 from superarm.service.http.service import ServiceLimits
-from tests.action_sets import plain
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-
-pytestmark = plain
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 

@@ -11,14 +11,11 @@ from superarm.service.storage.base import StoreUnavailable
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 from superarm.service.storage.verify import verify
-from tests.action_sets import plain
 
 from .database import fresh
 from .running import invoke
 from .test_outage import terminate
 from .test_sqlite import asked, crashed, filled
-
-pytestmark = plain
 
 
 @pytest.fixture

@@ -1,10 +1,6 @@
 """Simulation with contexts: the same bits as an agent, and regret against the best batch for each context."""
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -105,20 +101,8 @@ def test_what_does_not_fit_is_refused():
         context_table(plain.with_context(running), [{"age": 1}], P[:1])
 
 
-@pytest.mark.compiled("compares compiled code with plain Python")
-def test_compiled_runs_are_those_of_plain_python():
-    script = """
-import json, numpy as np
-from tests.simulation.test_contextual import digest
-print(json.dumps(digest('vac2_ucb')))
-"""
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, env=environment)
-    assert json.loads(shown.stdout) == digest("vac2_ucb")
-
-
 def digest(name):
-    """The sums and the earned reward of a short run, to the bit."""
+    """The sums and the earned reward of a short run, to the bit: ``tests/test_modes.py`` plays it in both modes."""
     instance, policy = game(name)
     ready = for_context(policy, instance.problem).fit(instance.problem)
     run = begin_run(instance, ready, np.random.SeedSequence(2))
