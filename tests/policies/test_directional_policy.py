@@ -11,7 +11,7 @@ from superarm.candidates import Candidates
 from superarm.indices import AnglePosterior, KLMoss
 from superarm.indices.two_moments import two_moment_bound
 from superarm.policies import Covariance, DirectionalPolicy, IndexPolicy, Round, Triangle, choose, learn, prepare
-from superarm.policies.directional_policy import _bound, _point
+from superarm.policies.directional_policy import _bound, _point, _raise_roof
 from superarm.policies.directions import new_direction
 from superarm.policies.traits import empty_tally
 from superarm.simulation import seeds
@@ -265,7 +265,7 @@ def test_growth_keeps_moments_and_new_items_begin_anew():
     for decision in decisions:
         agent.tell(decision, [1.0, 0.5][: 2 - decision.action[0]])
     before = agent.learner.memory.sample
-    agent.learner.grow_arms(1, support=wide)
+    agent.learner.grow_arms(1, None, wide)
     after = agent.learner.memory.sample
     assert before.pulls.tolist() == after.pulls[:2].tolist()
     assert before.mean.tolist() == after.mean[:3].tolist()
@@ -353,3 +353,21 @@ def test_windows_forget_moments_too():
     now = agent.learner.memory.now
     assert now.moments[0 :: now.moments.size // 3].tolist() == now.pulls.tolist()
     assert 0.0 < now.pulls.sum() <= 20.0
+
+
+@pytest.mark.parametrize("spread", [Triangle(), Covariance()], ids=["triangle", "covariance"])
+def test_no_bound_exceeds_the_number_by_which_arms_are_skipped(spread):
+    rng = np.random.default_rng(8)
+    problem = sa.Problem(6, 5, sa.Coverage(), sa.Subsets(2), weights=rng.uniform(0.2, 2.0, 5))
+    agent = sa.Agent(problem, sa.directional_kl_moss(spread), seed=0)
+    direction, roof, taken = new_direction(5), np.empty(6), np.zeros(6, bool)
+    for t in range(1, 60):
+        decision = agent.ask()
+        agent.tell(decision, laws(rng, 2, 5))
+        current = Round(t, agent.tally, Candidates(agent.tally.pulls, np.ones(6, bool)))
+        _point(problem, problem.weights * rng.uniform(0.0, 1.0, 5), agent.tally, direction)
+        parts = agent.learner.fitted, problem, current, agent.learner.memory, direction
+        highest = _raise_roof(*parts, taken, roof)
+        bounds = np.array([_bound(*parts, STREAM, j) for j in range(6)])
+        assert np.all(bounds <= roof)
+        assert roof[highest] == roof.max()
