@@ -76,6 +76,7 @@ EXAMPLES = {
     "superarm.context.context:Context": CONTEXT,
     "superarm.context.features:Features": CONTEXT.features,
     "superarm.context.models:LinearModel": context.LinearModel(shared=True),
+    "superarm.context.models:LogisticModel": context.LogisticModel(shared="arms", prior_mean=0.1),
     "superarm.context.models:Segments": context.Segments(by=["country"]),
     "superarm.indices.bernstein:Bernstein": Bernstein(),
     "superarm.indices.hoeffding:Hoeffding": indices.Hoeffding(),
@@ -112,6 +113,8 @@ EXAMPLES = {
     "superarm.policies.directional_policy:DirectionalPolicy": superarm.directional_kl_moss(policies.Covariance()),
     "superarm.policies.directions:Covariance": policies.Covariance(),
     "superarm.policies.directions:Triangle": policies.Triangle(),
+    "superarm.policies.contextual.grouped:GroupedPolicy": contextual.GroupedPolicy(indices.KL(), Greedy(), None),
+    "superarm.policies.contextual.logistic:LogisticPolicy": superarm.logistic_ts(0.5),
     "superarm.policies.contextual.regression:LinearPolicy": superarm.vac2_ucb(),
     "superarm.policies.contextual.rules:Ellipsoid": contextual.Ellipsoid(),
     "superarm.policies.contextual.rules:GaussianPosterior": contextual.GaussianPosterior(),
@@ -153,6 +156,8 @@ PLAIN_ONLY = {
     "superarm.context.features",
     "superarm.context.models",
     "superarm.policies.contextual.regression",  # tests/context compares contextual policies with naive references
+    "superarm.policies.contextual.grouped",
+    "superarm.policies.contextual.logistic",
     "superarm.policies.contextual.rules",
     "superarm.policies.contextual.segment_policy",
 }  # families of their own files

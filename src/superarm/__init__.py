@@ -106,7 +106,7 @@ if TYPE_CHECKING:
         solve,
     )
     from superarm.policies import EpsilonGreedy, IndexPolicy, SetBonus
-    from superarm.policies.contextual import c2_ucb, comb_lin_ts, vac2_ucb
+    from superarm.policies.contextual import c2_ucb, c3_ucb, comb_lin_ts, logistic_kl_ucb, logistic_ts, vac2_ucb
     from superarm.problem import Problem
     from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Smoothness, Spread
     from superarm.service.client import connect
@@ -134,7 +134,7 @@ _HOMES = {
         "KnapsackTable LazyGreedy Linearised LocalSearch Modular PartialEnumeration Reversed Solution StochasticGreedy "
         "TopArms certified certify exact solve"
     ),
-    "superarm.policies.contextual": "c2_ucb comb_lin_ts vac2_ucb",
+    "superarm.policies.contextual": "c2_ucb c3_ucb comb_lin_ts logistic_kl_ucb logistic_ts vac2_ucb",
     "superarm.policies": "EpsilonGreedy IndexPolicy SetBonus",
     "superarm.problem": "Problem",
     "superarm.rewards": "ClippedLinear Conjunctive Coverage Linear Logistic Smoothness Spread",

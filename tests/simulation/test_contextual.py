@@ -25,6 +25,8 @@ GAMES = {
     "cts": (sa.cts(), sa.models.Segments(pooling=4.0), True, False),
     "vac2_ucb": (sa.vac2_ucb(), sa.models.Linear(shared=True), False, False),
     "c2_ucb": (sa.c2_ucb(0.2), sa.models.Linear(shared="arms"), True, True),
+    "logistic_kl_ucb": (sa.logistic_kl_ucb(), sa.models.Logistic(shared=True, prior_mean=0.2), False, True),
+    "logistic_ts": (sa.logistic_ts(), sa.models.Logistic(), True, False),
     "comb_lin_ts": (sa.comb_lin_ts(), sa.models.Linear(), False, True),
 }
 

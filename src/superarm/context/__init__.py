@@ -9,7 +9,7 @@ from superarm.context import models
 from superarm.context.context import Context, EncodedContext
 from superarm.context.features import Features
 from superarm.context.frames import FeatureMoments, Frame, frame_number
-from superarm.context.models import LinearModel, Model, Segments
+from superarm.context.models import LinearModel, LogisticModel, Model, Segments
 
 __all__ = [
     "Context",
@@ -18,6 +18,7 @@ __all__ = [
     "Features",
     "Frame",
     "LinearModel",
+    "LogisticModel",
     "Model",
     "Segments",
     "frame_number",

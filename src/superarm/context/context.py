@@ -54,7 +54,7 @@ class Context(_ContextFields):
     arms
         The features of the arms, (n_arms, d), in [-1, 1]; or one mapping per arm, with ``arm_features``.
     model
-        ``superarm.models.Segments()``, the default, or ``Linear()``.
+        ``superarm.models.Segments()``, the default, ``Linear()`` or ``Logistic()``.
     interactions
         Whether the features of the user and of the arm are multiplied with one another.
     pairs

@@ -1,7 +1,7 @@
 """Models: how the parameter of an entry depends on the context.
 
 ``Segments`` keeps one tally per segment of users. ``LinearModel`` (``superarm.models.Linear``) is a linear function of
-the features.
+the features, ``LogisticModel`` (``superarm.models.Logistic``) the logistic function of one.
 """
 
 from typing import Annotated, Any, NamedTuple, Protocol
@@ -117,6 +117,37 @@ class LinearModel(NamedTuple):
         _check_regression(self, features, n_arm_features)
 
 
+@component
+class LogisticModel(NamedTuple):
+    r"""The log-odds of an entry are linear: :math:`p_{ij} = 1/(1 + e^{-o - \langle\theta, \phi_{ij}\rangle})`.
+
+    Every observation enters by the quadratic approximation of its log-likelihood at the estimate of its decision, so
+    that the sums are exact, as those of linear models. Differs from maximum likelihood: what was observed while the
+    estimate was far off enters with a wrong curvature; its share shrinks as 1/n. Where all features of an entry are
+    one-hot, the likelihood is exact (``superarm.logistic_kl_ucb``).
+
+    Parameters
+    ----------
+    shared, intercept
+        As in ``Linear``.
+    prior_mean
+        The mean that is expected before anything is observed; the offset o is its log-odds. A guess of the right order
+        of magnitude makes the first approximations good.
+    """
+
+    shared: Annotated[Any, _sharing] = False
+    intercept: bool = True
+    prior_mean: float = 0.5
+
+    def _check(self) -> None:
+        if not 0.0 < self.prior_mean < 1.0:
+            raise InvalidArgument("prior_mean", f"{self.prior_mean}", "give a number inside (0, 1)", "LogisticModel")
+
+    @interpreted
+    def validate(self, features: Features, n_arm_features: int) -> None:
+        _check_regression(self, features, n_arm_features)
+
+
 def _check_regression(model: Any, features: Features, n_arm_features: int) -> None:
     if model.shared == ALL and not n_arm_features:
         raise InvalidArgument(
@@ -136,3 +167,4 @@ def is_model(value: Any) -> bool:
 
 
 Linear = LinearModel
+Logistic = LogisticModel

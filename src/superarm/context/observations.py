@@ -51,7 +51,8 @@ class ContextFeedback(NamedTuple):
     """Feedback to a decision with a context: as :class:`superarm.tally.Feedback`, with the context of the decision.
 
     ``weights`` are those of the observations in the sums of a regression, in the order of ``outcome``; they were fixed
-    when the decision was made. Empty for models of segments.
+    when the decision was made, and an observation of weight 0 does not enter the sums. For a logistic model ``shifts``
+    are added to the outcomes, where a linear one multiplies them by the weight; empty for other models.
     """
 
     t: int
@@ -60,3 +61,4 @@ class ContextFeedback(NamedTuple):
     seen: Bools
     context: EncodedContext
     weights: Floats
+    shifts: Floats

@@ -4,7 +4,10 @@ An observation with weight w, features :math:`\phi` and outcome X adds :math:`w\
 Weights are multiples of 1/4, features of :math:`2^{-10}` and outcomes of :math:`2^{-12}`, so the sums are multiples of
 :math:`2^{-24}`: float64 sums of them are exact while the weights of a parameter vector's observations add up to less
 than :math:`2^{29}` (130,000 observations of the largest weight, 4096; 130 million of the weight 4 that unweighted
-regression uses). So they do not depend on the order of observations, are merged by addition and undone by subtraction.
+regression uses). Logistic models have weights of at most 1/4 that are multiples of :math:`2^{-12}`, and add
+:math:`\phi\,(X + shift)` in place of the response; their sums are exact up to 8 million observations of weight 1/4.
+
+So the sums do not depend on the order of observations, are merged by addition and undone by subtraction.
 """
 
 import math
@@ -71,9 +74,10 @@ def record_sums(tally: ContextTally, design: Design, support: Support, feedback:
         fill_own_features(design, feedback.context, j, u)
         first, last = span(support, j)
         for o in range(last - first):
-            if feedback.seen[at + o]:
+            weight = feedback.weights[at + o]
+            if feedback.seen[at + o] and weight > 0.0:
                 x = math.floor(feedback.outcome[at + o] * _OUTCOME_GRID + 0.5) / _OUTCOME_GRID
-                share = sign * feedback.weights[at + o] * x
+                share = sign * (x + feedback.shifts[at + o] if feedback.shifts.size > 0 else weight * x)
                 group = group_of(design, j, first + o)
                 for r in range(len(u)):
                     tally.response[group, r] += share * u[r]

@@ -13,9 +13,9 @@ from superarm.context.sums import UNWEIGHTED, add_precision, record_sums
 from superarm.errors import InvalidArgument
 from superarm.learner.frames import FrameSums
 from superarm.learner.growth import grow_sums
-from superarm.policies.base import fill_weights
+from superarm.policies.base import fill_weights, linearises
 from superarm.streams import Stream
-from superarm.support import Dense, length
+from superarm.support import Dense, Support, length
 from superarm.tally import Feedback
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 class DecisionContext(NamedTuple):
     """What is stored with a decision: its encoded context, the weights of its observations, and the frame's version.
 
-    ``weights`` are those of the entries of the decision's arms, flat, in the order of the action; empty for segments.
+    ``weights`` and ``shifts`` are those of ``ContextFeedback``, of the entries of the decision's arms, flat, in the
+    order of the action.
     It is decision ``t`` of its segment, counted from 1.
     """
 
@@ -35,6 +36,7 @@ class DecisionContext(NamedTuple):
     weights: Floats
     frame: int
     t: int
+    shifts: Floats = np.zeros(0)
 
 
 class Contexts:
@@ -53,7 +55,7 @@ class Contexts:
         self.design: Design | None = make_design(context, problem.n_arms, problem.n_items) if d else None
         n_groups = 0 if self.design is None else group_count(self.design, problem.support)
         self.pending: Floats = np.zeros((n_groups, d * (d + 1) // 2))
-        self._weights: Floats = np.zeros(0)
+        self._weights, self._shifts = np.zeros(0), np.zeros(0)
 
     def grow(self, before: "Problem", after: "Problem") -> None:
         """Take on a problem with more arms or items."""
@@ -82,15 +84,17 @@ class Contexts:
     def keep_weights(self, learner: "Learner", action: Ints, memory: Any) -> None:
         """Keep the weights that the policy computed when it chose, for ``hand_out``."""
         support = learner.problem.support
-        self._weights = np.zeros(0 if self.design is None else length(support, action))
-        fill_weights(learner.fitted, memory, support, action, self._weights)
+        n = 0 if self.design is None else length(support, action)
+        self._weights, self._shifts = np.zeros(n), np.zeros(n if linearises(learner.fitted) else 0)
+        fill_weights(learner.fitted, memory, support, action, self._weights, self._shifts)
 
     def hand_out(
         self, learner: "Learner", action: Ints, t: int, encoded: EncodedContext, given: Any
     ) -> DecisionContext:
         """The batch just chosen for a context was handed out: what is stored with the decision."""
         self.clock[encoded.segment] += 1
-        made = DecisionContext(encoded, self._weights, self.frames.frame.version, int(self.clock[encoded.segment]))
+        number, version = int(self.clock[encoded.segment]), self.frames.frame.version
+        made = DecisionContext(encoded, self._weights, version, number, self._shifts)
         learner.pend(self._cells(learner, action, made), t)
         self._count_pending(learner, action, made, 1.0)
         if self.frames.see(given):
@@ -112,8 +116,8 @@ class Contexts:
         if self.design is not None and made.frame == self.frames.frame.version:
             support = learner.problem.support
             seen = np.ones(length(support, action), bool)
-            weights = self._fitting_weights(learner, action, (action, made), 0.0)
-            nothing = ContextFeedback(0, np.asarray(action), np.zeros(len(seen)), seen, made.encoded, weights)
+            weights, shifts = self._fit_weights(learner, action, (action, made), 0.0)
+            nothing = ContextFeedback(0, np.asarray(action), np.zeros(len(seen)), seen, made.encoded, weights, shifts)
             add_precision(self.pending, self.design, support, nothing, sign)
 
     def apply(
@@ -127,15 +131,16 @@ class Contexts:
     ) -> None:
         """Record feedback to a decision, given by its arms and its context, or take it back, exactly."""
         made = decided[1]
-        weights = self._fitting_weights(learner, told.action, decided, UNWEIGHTED)
-        feedback: Any = ContextFeedback(told.t, told.action, told.outcome, told.seen, made.encoded, weights)
+        otherwise = 0.0 if made.shifts.size else UNWEIGHTED
+        weights, shifts = self._fit_weights(learner, told.action, decided, otherwise)
+        feedback: Any = ContextFeedback(told.t, told.action, told.outcome, told.seen, made.encoded, weights, shifts)
         if self.frames.in_use and self.design is not None:
             tally: Any = learner.tally
             precision, response = self.frames.own(made.frame, (tally.precision, tally.response))
             own = tally._replace(precision=precision, response=response)
             record_sums(own, self.design, learner.problem.support, feedback, sign)
             if made.frame != self.frames.frame.version:
-                learner.apply(feedback._replace(weights=np.zeros_like(weights)), stream, sign, version)
+                learner.apply(feedback._replace(weights=np.zeros_like(weights)), stream, sign, version)  # counts alone
                 return self._carry(learner)
         learner.apply(feedback, stream, sign, version)
 
@@ -158,27 +163,33 @@ class Contexts:
         if "frames" in plain:
             self.frames.from_plain(plain["frames"])
 
-    def _fitting_weights(
+    def _fit_weights(
         self, learner: "Learner", observed: Ints, decided: tuple[Ints, DecisionContext], otherwise: float
-    ) -> Floats:
-        """The weights of the entries of ``observed``; ``otherwise`` where a decision has none.
+    ) -> tuple[Floats, Floats]:
+        """Weights and shifts of the entries of ``observed``; the weight ``otherwise`` where a decision has none.
 
         It has none for arms that are not its own, and for items that came later.
         """
-        if self.design is None:
-            return np.zeros(0)
         action, made = decided
         support = learner.problem.support
-        dense = isinstance(support, Dense)
-        sizes = [len(made.weights) // len(action) if dense else length(support, np.array([j])) for j in action]
-        own = dict(zip(np.asarray(action).tolist(), np.split(made.weights, np.cumsum(sizes)[:-1]), strict=True))
-        parts = []
-        for j in np.asarray(observed).tolist():
-            weights = np.full(length(support, np.array([j])), otherwise)
-            if j in own:
-                weights[: len(own[j])] = own[j]
-            parts.append(weights)
-        return np.concatenate(parts) if parts else np.zeros(0)
+        weights = _fit_rows(support, made.weights, action, observed, otherwise)
+        return weights, _fit_rows(support, made.shifts, action, observed, 0.0)
+
+
+def _fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
+    """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
+    if not values.size:
+        return values
+    dense = isinstance(support, Dense)
+    sizes = [len(values) // len(action) if dense else length(support, np.array([j])) for j in action]
+    own = dict(zip(np.asarray(action).tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
+    parts = [np.zeros(0)]
+    for j in np.asarray(observed).tolist():
+        row = np.full(length(support, np.array([j])), otherwise)
+        if j in own:
+            row[: len(own[j])] = own[j]
+        parts.append(row)
+    return np.concatenate(parts)
 
 
 def require_context(problem: "Problem", given: Any, pairs: Any) -> None:
@@ -199,10 +210,11 @@ def decision_to_plain(made: DecisionContext) -> dict[str, Any]:
         "weights": made.weights.tolist(),
         "frame": made.frame,
         "t": made.t,
-    }
+    } | ({"shifts": made.shifts.tolist()} if made.shifts.size else {})
 
 
 def decision_from_plain(plain: dict[str, Any]) -> DecisionContext:
     """What ``decision_to_plain`` described."""
     encoded = EncodedContext(plain["segment"], np.array(plain["x"], float), np.array(plain["pairs"], float))
-    return DecisionContext(encoded, np.array(plain["weights"], float), plain["frame"], plain["t"])
+    weights, shifts = (np.array(plain.get(name, ()), float) for name in ("weights", "shifts"))
+    return DecisionContext(encoded, weights, plain["frame"], plain["t"], shifts)

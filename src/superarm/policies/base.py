@@ -97,11 +97,17 @@ class PolicyHooks(Protocol):
         """Which moments of the items of an arm the tally has to hold for the policy; none by default."""
         ...
 
-    def fill_weights(self, memory: Any, support: Any, action: Ints, weights: Any) -> None:
+    def fill_weights(self, memory: Any, support: Any, action: Ints, weights: Any, shifts: Any) -> None:
         """Write the weights that observations of ``action``'s entries will have, as of the last choice; else none.
+
+        ``shifts`` (empty unless the policy ``linearises``) are what is added to outcomes, ``ContextFeedback.shifts``.
 
         They are stored with the decision, so that its feedback counts the same whenever it comes.
         """
+        ...
+
+    def linearises(self) -> bool:
+        """Whether outcomes enter the regression with shifts, as those of logistic models; False by default."""
         ...
 
     def parameters(self, problem: Problem, current: Any, memory: Any, stream: Stream) -> Any:
@@ -123,11 +129,17 @@ class PolicyHooks(Protocol):
 
 
 @lean
-def _without_weights(policy: Any, memory: Any, support: Any, action: Ints, weights: Any) -> None:
+def _without_weights(policy: Any, memory: Any, support: Any, action: Ints, weights: Any, shifts: Any) -> None:
     pass
 
 
+@lean
+def _linear(policy: Any) -> bool:
+    return False
+
+
 fill_weights: verb[..., None] = verb(PolicyHooks.fill_weights, default=_without_weights)
+linearises: verb[..., bool] = verb(PolicyHooks.linearises, default=_linear)
 prepare = verb(Policy.prepare)
 choose = verb(Policy.choose)
 learn = verb(Policy.learn)

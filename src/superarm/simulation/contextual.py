@@ -22,7 +22,7 @@ from superarm.environments.traits import has_contexts, partial
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, solve
 from superarm.policies import Policy, choose, learn, prepare
-from superarm.policies.base import fill_weights
+from superarm.policies.base import fill_weights, linearises
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
 from superarm.simulation.engine import RunState, advance, begin
@@ -118,6 +118,7 @@ def advance_contexts(
     support, terms = problem.terms.support, problem.terms
     room = max_answer_entries(environment, support, problem.n_arms, capacity(problem.actions, problem.n_arms))
     outcome, seen, weights = np.empty(room), np.ones(room, np.bool_), np.zeros(room)
+    shifts = np.zeros(room if linearises(policy) else 0)
     eligible, no_pending = np.ones(problem.n_arms, np.bool_), np.zeros((0, 0))
     states = initial_states(problem.reward, terms)
     nothing, average = value_of_states(problem.reward, terms, states), environment.best.mean()
@@ -133,8 +134,8 @@ def advance_contexts(
             action = choose(policy, problem, current, run.memory, run.streams.policy)
             seen[:] = True
             draw(environment, support, action, t, run.streams.environment, outcome, seen)
-            fill_weights(policy, run.memory, support, action, weights)
-            feedback: Any = ContextFeedback(t, action, outcome, seen, given, weights)
+            fill_weights(policy, run.memory, support, action, weights, shifts)
+            feedback: Any = ContextFeedback(t, action, outcome, seen, given, weights, shifts)
             learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, 1.0)
             value = nothing + join_batch(problem.reward, terms, states, environment.p[row], action)
             run.earned[0] += value - (environment.best[row] - average)

@@ -4,7 +4,7 @@ import numpy as np
 
 from superarm.actions import Subsets
 from superarm.arrays import Floats
-from superarm.context import Context, Features, LinearModel, Segments
+from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage
@@ -90,3 +90,23 @@ def segment_coverage(
     context = Context(Features(categorical={"segment": names}), model=Segments(pooling=pooling))
     problem = Problem(n_arms, n_items, Coverage(), Subsets(k), context=context)
     return Instance(problem, context_table(problem, [{"segment": name} for name in names], p))
+
+
+def logistic_coverage(
+    n_arms: int = 30, n_items: int = 5, k: int = 4, n_user: int = 2, n_arm: int = 3, n_contexts: int = 50, seed: int = 0
+) -> Instance:
+    r"""Coverage whose log-odds are linear in :math:`x \otimes z_j` plus an effect of the item, around -2.5.
+
+    >>> logistic_coverage(n_arms=5, k=2, n_contexts=3).problem.context.model.shared
+    'all'
+    """
+    rng = np.random.default_rng(seed)
+    users = np.floor(rng.uniform(-1.0, 1.0, (n_contexts, n_user)) * 1024.0) / 1024.0
+    arms = np.floor(rng.uniform(-1.0, 1.0, (n_arms, n_arm)) * 1024.0) / 1024.0
+    x, z = (np.concatenate([np.ones((len(rows), 1)), rows], axis=1) for rows in (users, arms))
+    theta, items = rng.normal(size=(1 + n_user, 1 + n_arm)), rng.normal(size=n_items)
+    theta[0, 0] = -2.5
+    odds = np.einsum("cu,ja,ua->cj", x, z, theta)[:, :, None] + 0.5 * items
+    context = Context(Features(d=n_user), arms, LogisticModel(shared=True, prior_mean=0.1))
+    problem = Problem(n_arms, n_items, Coverage(), Subsets(k), context=context)
+    return Instance(problem, context_table(problem, list(users), 1.0 / (1.0 + np.exp(-odds))))

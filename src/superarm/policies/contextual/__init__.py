@@ -1,12 +1,15 @@
 """Policies for decisions with a context: any policy on segments, and policies on linear models.
 
 ``segment_policy`` runs any policy on the tally of the user's segment. ``regression`` holds the policies on linear
-models, with ``rules`` (how far they explore), ``scoring`` (estimates and widths of all entries) and ``linear_algebra``.
-``catalog`` has the policies by the names of their papers, and ``fitting`` says which policy suits which model.
+models, with ``rules`` (how far they explore), ``scoring`` (estimates and widths of all entries) and ``linear_algebra``;
+``logistic`` those on logistic models, and ``grouped`` their exact form for one-hot features. ``catalog`` has the
+policies by the names of their papers, and ``fitting`` says which policy suits which model.
 """
 
-from superarm.policies.contextual.catalog import c2_ucb, comb_lin_ts, vac2_ucb
+from superarm.policies.contextual.catalog import c2_ucb, c3_ucb, comb_lin_ts, logistic_kl_ucb, logistic_ts, vac2_ucb
 from superarm.policies.contextual.fitting import for_context
+from superarm.policies.contextual.grouped import GroupedPolicy
+from superarm.policies.contextual.logistic import LogisticPolicy
 from superarm.policies.contextual.regression import LinearPolicy
 from superarm.policies.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
 from superarm.policies.contextual.segment_policy import SegmentPolicy
@@ -14,12 +17,17 @@ from superarm.policies.contextual.segment_policy import SegmentPolicy
 __all__ = [
     "Ellipsoid",
     "GaussianPosterior",
+    "GroupedPolicy",
     "LinearPolicy",
+    "LogisticPolicy",
     "Rule",
     "SegmentPolicy",
     "VarianceWeighted",
     "c2_ucb",
+    "c3_ucb",
     "comb_lin_ts",
     "for_context",
+    "logistic_kl_ucb",
+    "logistic_ts",
     "vac2_ucb",
 ]

@@ -1,10 +1,14 @@
 """Contextual policies by their names in the papers."""
 
-from superarm.oracles import Default, Oracle
+from superarm.errors import InvalidArgument
+from superarm.indices import KL
+from superarm.oracles import Default, Oracle, TopArms
+from superarm.policies.contextual.logistic import LogisticPolicy
 from superarm.policies.contextual.regression import LinearPolicy
 from superarm.policies.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
 
 _DEFAULT = Default()
+_TOP = TopArms()
 
 
 def c2_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
@@ -69,3 +73,55 @@ def comb_lin_ts(rho: float = 1.0, prior: float = 1.0, oracle: Oracle = _DEFAULT)
         The algorithm that finds a batch; by default the one that suits the problem.
     """
     return LinearPolicy(GaussianPosterior(rho, prior), oracle)
+
+
+def c3_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _TOP) -> LinearPolicy:
+    """C³-UCB: lists by the ridge estimate and its ellipsoid, the largest first; it learns from what was seen of a list.
+
+    Implements [LiWangZhangChen2016]_ (Algorithm 1) for lists without position discounts and problems with a linear
+    model and one item. Parameters as of :func:`c2_ucb`.
+
+    >>> c3_ucb().oracle
+    TopArms()
+    """
+    return LinearPolicy(Ellipsoid(rho, gamma), oracle)
+
+
+def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
+    r"""The heir of KL-UCB for logistic models: the largest probability whose likelihood is not too small.
+
+    .. math:: q = \max\{\sigma(\phi^\top\theta) : L_t(\theta) - L_t(\hat\theta) \le \rho\log t + c\log^+\log t\}
+
+    Exact where all features are one-hot: there it is :func:`superarm.kl_ucb` bit for bit. Otherwise the set is replaced
+    by the ellipsoid around the estimate, as in [LeeYunJun2024]_. No regret bound is claimed.
+
+    Parameters
+    ----------
+    rho, c
+        The constants of the exploration, as in ``kl_ucb``.
+    ridge
+        The penalty of the regression, for features of length at most 1.
+    oracle
+        The algorithm that finds a batch; by default the one that suits the problem.
+    """
+    return LogisticPolicy(KL(rho, c), 0.0, ridge, oracle)
+
+
+def logistic_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
+    """Thompson sampling for logistic models: one Gaussian draw of the parameters per round, for all arms.
+
+    After the Laplace approximation of [ChapelleLi2011]_; Beta posteriors where all features are one-hot. No regret
+    bound is claimed.
+
+    Parameters
+    ----------
+    rho
+        Scales the standard deviation of the draw; above 0.
+    ridge
+        The precision of the prior, for features of length at most 1.
+    oracle
+        The algorithm that finds a batch; by default the one that suits the problem.
+    """
+    if not rho > 0.0:
+        raise InvalidArgument("rho", f"{rho}", "give a number above 0", "logistic_ts")
+    return LogisticPolicy(KL(), rho, ridge, oracle)

@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm._jit import component, interpreted, kernel, lean
 from superarm.actions import capacity
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Bools, Floats, Ints
 from superarm.context import LinearModel
 from superarm.context.design import Design, feature_size, group_of, longest_features, make_design
 from superarm.context.observations import ContextFeedback, ContextRound, ContextTally
@@ -63,27 +63,12 @@ class LinearPolicy(NamedTuple):
         stream: Stream,
         sign: float,
     ) -> None:
-        support = problem.terms.support
-        plain = Feedback(feedback.t, feedback.action, feedback.outcome, feedback.seen)
-        counts = Tally(
-            tally.pulls,
-            tally.total,
-            tally.square,
-            tally.missed,
-            tally.joint,
-            tally.reference,
-            tally.moments,
-            tally.products,
-        )
-        record(counts, support, plain, Exact(), stream, sign)
-        record_sums(tally, self.design, support, feedback, sign)
-        for j in feedback.action:
-            first, last = span(support, j)
-            for e in range(first, last):
-                memory.stale[group_of(self.design, j, e)] = True
+        record_counts(tally, problem.terms.support, feedback, stream, sign)
+        record_sums(tally, self.design, problem.terms.support, feedback, sign)
+        mark_stale(memory.stale, self.design, problem.terms.support, feedback.action)
 
     @lean
-    def fill_weights(self, memory: Ridge, support: Support, action: Ints, weights: Floats) -> None:
+    def fill_weights(self, memory: Ridge, support: Support, action: Ints, weights: Floats, shifts: Floats) -> None:
         at = 0
         for j in action:
             first, last = span(support, j)
@@ -125,6 +110,34 @@ class LinearPolicy(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
+
+
+@kernel
+def record_counts(
+    tally: ContextTally, support: Support, feedback: ContextFeedback, stream: Stream, sign: float
+) -> None:
+    """Record feedback in the counts of the tally, which do not depend on the context."""
+    plain = Feedback(feedback.t, feedback.action, feedback.outcome, feedback.seen)
+    counts = Tally(
+        tally.pulls,
+        tally.total,
+        tally.square,
+        tally.missed,
+        tally.joint,
+        tally.reference,
+        tally.moments,
+        tally.products,
+    )
+    record(counts, support, plain, Exact(), stream, sign)
+
+
+@lean
+def mark_stale(stale: Bools, design: Design, support: Support, action: Ints) -> None:
+    """Mark the parameter vectors of the entries of ``action``."""
+    for j in action:
+        first, last = span(support, j)
+        for e in range(first, last):
+            stale[group_of(design, j, e)] = True
 
 
 @kernel

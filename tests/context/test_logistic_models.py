@@ -1,0 +1,198 @@
+"""Policies on logistic models: KL-UCB on one-hot features, a naive reference, and exact sums."""
+
+import json
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.learner import Learner
+from superarm.policies.contextual import GroupedPolicy
+from superarm.streams import run_streams
+from superarm.tally import Feedback
+
+N_ARMS, K = 6, 2
+P = np.array([0.1, 0.4, 0.25, 0.6, 0.05, 0.5])
+CONTINENTS = ["Europe", "Asia", "other"]
+
+
+def outcomes(seed, n_items=1):
+    rng = np.random.default_rng(seed)
+    while True:
+        yield (rng.random((N_ARMS, n_items)) < P[:, None]).astype(float)
+
+
+def one_hot(kind, n_items=1):
+    """Problems in which every entry has its own coordinate, for one kind of users."""
+    if kind == "per entry":
+        context = sa.Context(sa.Features(), model=sa.models.Logistic())
+    elif kind == "arms":
+        model = sa.models.Logistic(shared=True, intercept=False)
+        context = sa.Context(sa.Features(), arms=np.eye(N_ARMS), model=model)
+    else:
+        features = sa.Features(categorical={"continent": CONTINENTS})
+        context = sa.Context(features, model=sa.models.Logistic(intercept=False))
+    return sa.Problem(N_ARMS, n_items, sa.Coverage(), sa.Subsets(K), context=context)
+
+
+@pytest.mark.parametrize(("kind", "n_items"), [("per entry", 1), ("per entry", 3), ("arms", 1), ("one continent", 3)])
+def test_on_one_hot_features_it_is_kl_ucb_bit_for_bit(kind, n_items):
+    """With feedback that comes two decisions late, so that pending decisions count."""
+    plain = sa.Problem(N_ARMS, n_items, sa.Coverage(), sa.Subsets(K))
+    ours, theirs = sa.Agent(one_hot(kind, n_items), sa.logistic_kl_ucb()), sa.Agent(plain, sa.kl_ucb())
+    assert isinstance(ours.learner.fitted, GroupedPolicy)
+    context = {"continent": "Asia"} if kind == "one continent" else {}
+    waiting = []
+    for _, table in zip(range(60), outcomes(1, n_items), strict=False):
+        one, other = ours.ask(context=context), theirs.ask()
+        assert one.action.tolist() == other.action.tolist()
+        waiting.append((one, other, table[one.action]))
+        if len(waiting) > 2:
+            one, other, outcome = waiting.pop(0)
+            ours.tell(one, outcome)
+            theirs.tell(other, outcome)
+    assert np.array_equal(ours.learner.memory.q, theirs.learner.memory.q)
+
+
+def test_every_level_of_a_one_hot_feature_has_its_own_estimates():
+    """One KL-UCB per level, all with the same clock: the round of the whole."""
+
+    agent, plain = (
+        sa.Agent(one_hot("levels"), sa.logistic_kl_ucb()),
+        sa.Problem(N_ARMS, 1, sa.Coverage(), sa.Subsets(K)),
+    )
+    learners, rng = [Learner(plain, sa.kl_ucb()) for _ in CONTINENTS], np.random.default_rng(0)
+    _, choosing, rounding = run_streams(np.random.SeedSequence(0))
+    for t, table in zip(range(1, 80), outcomes(2), strict=False):
+        n = int(rng.integers(3))
+        decision = agent.ask(context={"continent": CONTINENTS[n]})
+        expected = learners[n].choose(t, learners[n].playable(), choosing)
+        assert decision.action.tolist() == expected.tolist()
+        agent.tell(decision, table[decision.action])
+        seen = np.ones(K, bool)
+        learners[n].apply(Feedback(t, expected, table[expected].reshape(-1), seen), rounding)
+
+
+# ---- free features
+
+ARMS = np.round(np.random.default_rng(5).uniform(-1, 1, (N_ARMS, 2)) * 1024) / 1024
+MODELS = [
+    sa.models.Logistic(shared=True, prior_mean=0.2),
+    sa.models.Logistic(shared="arms", prior_mean=0.2),
+    sa.models.Logistic(prior_mean=0.2),
+]
+
+
+def free(model, n_items=2):
+    context = sa.Context(sa.Features(d=2), arms=ARMS, model=model)
+    return sa.Problem(N_ARMS, n_items, sa.Coverage(), sa.Subsets(K), context=context)
+
+
+def visits(n, seed=0):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        user = np.round(rng.uniform(-1, 1, 2) * 1024) / 1024
+        yield user, (rng.random((K, 2)) < 0.3).astype(float), rng.random((K, 2)) < 0.9
+
+
+def features(model, user, arm, item, rounded=True):
+    x = np.concatenate([[1.0], user])
+    if model.shared == "all":
+        own = np.kron(np.concatenate([[1.0], ARMS[arm]]), x)
+        return np.concatenate([np.floor(own * 1024 + 0.5) / 1024 if rounded else own, np.eye(2)[item]])
+    return x if model.shared == "entries" else np.concatenate([x, np.eye(2)[item]])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.shared)
+def test_rounds_are_those_of_the_naive_reference(model):
+    """Each observation enters by a Newton step at the estimate of its decision, as written on paper."""
+    policy, offset = sa.logistic_kl_ucb(), np.log(0.2 / 0.8)
+    agent = sa.Agent(free(model), policy)
+    longest = {"all": 3.0 * max(1 + a @ a for a in ARMS) + 1.0, "arms": 4.0, "entries": 3.0}[model.shared]
+    sums = {}
+    for t, (user, outcome, seen) in enumerate(visits(12, 3), start=1):
+        decision = agent.ask(context=user)
+        q, eta = np.zeros((N_ARMS, 2)), np.zeros((N_ARMS, 2))
+        for arm in range(N_ARMS):
+            for item in range(2):
+                phi = features(model, user, arm, item, rounded=False)
+                group = {"all": 0, "arms": arm, "entries": (arm, item)}[model.shared]
+                h, b = sums.get(group, (longest * np.eye(len(phi)), np.zeros(len(phi))))
+                eta[arm, item] = phi @ np.linalg.solve(h, b)
+                beta = np.log(t) + 3.0 * np.log(max(1.0, np.log(t)))
+                width = np.sqrt(2.0 * beta * phi @ np.linalg.solve(h, phi))
+                q[arm, item] = 1.0 / (1.0 + np.exp(-offset - eta[arm, item] - width))
+        assert np.allclose(agent.learner.memory.ridge.q.reshape(N_ARMS, 2), q, rtol=0, atol=1e-3)
+        agent.tell(decision, outcome, seen)
+        for place, arm in enumerate(decision.action):
+            for item in range(2):
+                if seen[place, item]:
+                    phi = features(model, user, arm, item)
+                    group = {"all": 0, "arms": arm, "entries": (arm, item)}[model.shared]
+                    h, b = sums.get(group, (longest * np.eye(len(phi)), np.zeros(len(phi))))
+                    mean = 1.0 / (1.0 + np.exp(-offset - eta[arm, item]))
+                    w = mean * (1.0 - mean)
+                    target = w * eta[arm, item] + outcome[place, item] - mean
+                    sums[group] = h + w * np.outer(phi, phi), b + target * phi
+
+
+@pytest.mark.parametrize("policy", [sa.logistic_kl_ucb(), sa.logistic_ts(0.5)], ids=["ucb", "ts"])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.shared)
+def test_order_undoing_and_saving_are_exact(model, policy):
+    agents = [sa.Agent(free(model), policy, seed=1) for _ in range(2)]
+    asked = [[(agent.ask(context=user), *told) for user, *told in visits(16, 4)] for agent in agents]
+    for told in asked[0]:
+        agents[0].tell(*told)
+    for place in np.random.default_rng(2).permutation(16):
+        agents[1].tell(*asked[1][place])
+    assert all(np.array_equal(a, b) for a, b in zip(agents[0].tally, agents[1].tally, strict=True))
+    copy = sa.Agent.from_state(json.loads(json.dumps(agents[0].to_state())))
+    for user, *told in visits(6, 5):
+        one, other = agents[0].ask(context=user), copy.ask(context=user)
+        assert one.action.tolist() == other.action.tolist()
+        agents[0].tell(one, *told)
+        copy.tell(other, *told)
+        agents[0].untell(one, *told)
+        agents[0].tell(one, *told)
+    assert all(np.array_equal(a, b) for a, b in zip(agents[0].tally, copy.tally, strict=True))
+    for told in asked[0]:
+        copy.untell(*told)
+    for decision in [made for made, *_ in asked[0]]:
+        copy.cancel(decision)
+    assert not copy.learner.contexts.pending.any()
+
+
+def test_the_estimate_comes_close_to_maximum_likelihood():
+    """1,000 decisions of one arm with known log-odds: within 0.4 of the truth in every coefficient, fixed seed."""
+    context = sa.Context(sa.Features(d=1), model=sa.models.Logistic(prior_mean=0.2))
+    agent = sa.Agent(sa.Problem(1, 1, sa.Coverage(), sa.Subsets(1), context=context), sa.logistic_ts())
+    rng = np.random.default_rng(0)
+    for _ in range(1000):
+        x = np.round(rng.uniform(-1, 1) * 1024) / 1024
+        chance = 1.0 / (1.0 + np.exp(2.0 - 1.5 * x))
+        agent.tell(agent.ask(context=[x]), [[float(rng.random() < chance)]])
+    theta = agent.learner.fitted.coefficients(agent.tally)[0]
+    assert abs(theta[0] + np.log(0.2 / 0.8) + 2.0) < 0.4
+    assert abs(theta[1] - 1.5) < 0.4
+
+
+def test_a_wrong_prior_or_policy_is_refused():
+    with pytest.raises(sa.InvalidArgument, match=r"LogisticModel\.prior_mean: 1\.0"):
+        sa.models.Logistic(prior_mean=1.0)
+    with pytest.raises(sa.InvalidArgument, match=r"logistic_ts\.rho: 0"):
+        sa.logistic_ts(rho=0)
+    with pytest.raises(sa.InvalidArgument, match="LinearPolicy does not learn the model LogisticModel"):
+        sa.Agent(free(MODELS[0]), sa.vac2_ucb())
+
+
+def test_lists_are_learnt_from_as_far_as_they_were_read():
+    """C³-UCB: the list has the arms by their optimistic parameters, and what was not seen changes nothing."""
+    context = sa.Context(sa.Features(d=2), arms=ARMS, model=sa.models.Linear(shared=True))
+    agent = sa.Agent(sa.Problem(N_ARMS, 1, sa.Coverage(), sa.Subsets(3), context=context), sa.c3_ucb(0.1))
+    for n, (user, _, _) in enumerate(visits(12, 6)):
+        decision = agent.ask(context=user)
+        q = agent.learner.memory.q[decision.action]
+        assert (np.diff(q) <= 0.0).all()
+        before = agent.tally.precision.copy()
+        agent.tell(decision, [[0.0], [1.0], [0.0]], [[n > 0], [n > 0], [False]])
+        assert np.array_equal(before, agent.tally.precision) == (n == 0)
