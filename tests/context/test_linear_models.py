@@ -93,7 +93,8 @@ class Naive:
         return self.ridge * np.eye(d) + squares, products
 
     def radius(self, d, t):
-        rho, gamma, k = self.rule.rho, self.rule.gamma, 2
+        rho, gamma = self.rule.rho, self.rule.gamma
+        k = {True: 2 * self.n_items, "arms": self.n_items, False: 1}[self.kind["shared"]]
         if isinstance(self.rule, sa.policies.contextual.Ellipsoid):
             return 2 * rho * (np.sqrt(np.log(((gamma + k * t / d) / gamma) ** d * t**2)) + np.sqrt(gamma))
         log_n = d * np.log(4.0 * d**2 * k**4 * t**4)

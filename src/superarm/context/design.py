@@ -94,6 +94,14 @@ def group_of(design: Design, arm: int, entry: int) -> int:
     return arm if design.sharing == PER_ARM else 0
 
 
+@inlined
+def most_observations(design: Design, k: int, n_items: int) -> int:
+    """How many entries of a batch of ``k`` arms have the same parameter vector, at most."""
+    if design.sharing == PER_ENTRY:
+        return 1
+    return n_items if design.sharing == PER_ARM else k * n_items
+
+
 @lean
 def fill_own_features(design: Design, context: EncodedContext, arm: int, u: Floats) -> None:
     """Write the part of the features of ``arm`` that does not depend on the item into ``u``, rounded to the grid."""

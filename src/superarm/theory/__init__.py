@@ -6,6 +6,7 @@ docstring and ``docs/theory`` say how the function differs.
 - ``smoothness.py``, ``certificate.py``, ``intervals.py``: the smoothness parameters of a reward, and their proof.
 - ``gaps.py``, ``search.py``, ``batch_table.py``: the gaps of an instance, by enumeration or branch and bound.
 - ``bound.py``, ``upper/``, ``lower.py``, ``graves_lai.py``: the bounds; ``labels.py``: their labels.
+- ``contextual.py``: the bounds of policies on linear models.
 - ``sensitivity.py``: the sensitivity lemma; ``sequences.py``: the sequences in the lemma on small gaps.
 - ``printed.py``: the paper's statements as printed.
 - ``theorems.py``: which theorem is for which policy and instance, and what the theorems assume.
@@ -18,6 +19,7 @@ import warnings
 from typing import Any
 
 from superarm.theory.bound import Bound, Setting, setting
+from superarm.theory.contextual import CONTEXT_CAVEAT, upper_bound_c2_ucb, upper_bound_vac2_ucb
 from superarm.theory.crossover import crossover
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
@@ -53,6 +55,7 @@ from superarm.theory.upper import (
 from superarm.theory.upper.charges import ChargeFactors, charge_factors
 
 __all__ = [
+    "CONTEXT_CAVEAT",
     "Bound",
     "ChargeFactors",
     "Gaps",
@@ -86,6 +89,7 @@ __all__ = [
     "theorems_for",
     "trivial",
     "upper_bound",
+    "upper_bound_c2_ucb",
     "upper_bound_cascade",
     "upper_bound_cascade_kl",
     "upper_bound_directional",
@@ -101,6 +105,7 @@ __all__ = [
     "upper_bound_sharp",
     "upper_bound_sharp_gap_free",
     "upper_bound_unsplit",
+    "upper_bound_vac2_ucb",
     "upper_bound_wang_chen",
 ]
 

@@ -8,7 +8,7 @@ from superarm._jit import component, interpreted, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
 from superarm.context import LinearModel
-from superarm.context.design import Design, feature_size, group_of, longest_features, make_design
+from superarm.context.design import Design, feature_size, group_of, longest_features, make_design, most_observations
 from superarm.context.observations import ContextFeedback, ContextRound, ContextTally
 from superarm.context.sums import record_sums
 from superarm.errors import InvalidArgument
@@ -160,7 +160,8 @@ def _score(
     """Write the optimistic or sampled parameters of all entries to ``memory.q``, and their weights."""
     refresh(memory, current.tally, ridge)
     inverse = widened(memory, current.tally, current.pending, ridge)
-    spread = radius(rule, feature_size(design), capacity(problem.actions, problem.n_arms), current.t)
+    k = capacity(problem.actions, problem.n_arms)
+    spread = radius(rule, feature_size(design), most_observations(design, k, problem.n_items), current.t)
     theta = memory.theta
     if sampled(rule):
         theta, spread = draw_parameters(theta, inverse, spread, stream), 0.0

@@ -18,7 +18,11 @@ class Rule(Protocol):
     """How a contextual policy explores, and how it weighs what it observes."""
 
     def radius(self, d: int, k: int, t: int) -> float:
-        """The number that multiplies widths in round ``t``, for ``d`` features and batches of ``k`` arms."""
+        """The number that multiplies widths in round ``t``, for ``d`` features.
+
+        ``k`` is how many entries of a batch have the same parameter vector, at most: the K of the papers, where arms
+        have one item and all share their parameters.
+        """
         ...
 
     def weight(self, low: float, high: float) -> float:
