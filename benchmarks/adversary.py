@@ -146,11 +146,11 @@ def assess(policy: Policy, plan: Plan, runs: int, seed: int) -> Finding:
 
 
 def search(
-    policy: Policy, budget: int, runs: int, horizon: int, seed: int, seconds: float
+    policy: Policy, first: dict[str, Plan], budget: int, runs: int, horizon: int, seed: int, seconds: float
 ) -> list[tuple[str, Plan, Finding]]:
-    """The instances tried, the worst first: the known ones, a third of the budget at random, the rest by evolution."""
+    """The instances tried, the worst first: ``first``, a third of the budget at random, the rest by evolution."""
     rng, started = np.random.default_rng(seed), time.monotonic()
-    tried = [(name, plan, assess(policy, plan, runs, seed)) for name, plan in known().items()]
+    tried = [(name, plan, assess(policy, plan, runs, seed)) for name, plan in first.items()]
     for n in range(budget):
         if time.monotonic() - started > seconds:
             print(f"stopped after {n} of {budget} instances: --seconds {seconds:g}")
@@ -187,7 +187,9 @@ def main() -> None:
             print(line(name, plan, again, arguments.final), flush=True)
     if arguments.known is not None:
         return
-    found = search(policy, arguments.budget, arguments.runs, arguments.horizon, arguments.seed, arguments.seconds)
+    found = search(
+        policy, known(), arguments.budget, arguments.runs, arguments.horizon, arguments.seed, arguments.seconds
+    )
     print(f"the worst five of {len(found)}, played again with another seed (share locked in the search in brackets):")
     for name, plan, finding in found[:5]:
         again = assess(policy, plan, arguments.final, arguments.seed + 1)
