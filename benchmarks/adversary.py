@@ -173,7 +173,9 @@ def main() -> None:
     parser.add_argument("policy", help="a name of the catalogue, for instance kl_moss")
     parser.add_argument("--budget", type=int, default=60, help="how many instances to try beside the known ones")
     parser.add_argument("--runs", type=int, default=20, help="runs per instance in the search")
-    parser.add_argument("--final", type=int, default=200, help="runs, with another seed, of the worst five found")
+    parser.add_argument(
+        "--final", type=int, default=200, help="runs, with another seed, of known instances, or of the worst five"
+    )
     parser.add_argument("--horizon", type=int, default=4_000, help="rounds per run on instances that are found")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=300.0, help="end the search after so many seconds")
@@ -181,11 +183,10 @@ def main() -> None:
     arguments = parser.parse_args()
     policy = getattr(sa, arguments.policy)()
     print(f"{arguments.policy}: locked runs; regret of all runs / (gap * rounds), mean and largest")
-    for name, plan in known().items():
-        if not arguments.known or name in arguments.known:
-            again = assess(policy, plan, arguments.final, arguments.seed + 1)
-            print(line(name, plan, again, arguments.final), flush=True)
     if arguments.known is not None:
+        for name in arguments.known or known():
+            again = assess(policy, known()[name], arguments.final, arguments.seed + 1)
+            print(line(name, known()[name], again, arguments.final), flush=True)
         return
     found = search(
         policy, known(), arguments.budget, arguments.runs, arguments.horizon, arguments.seed, arguments.seconds

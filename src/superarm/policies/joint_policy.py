@@ -41,8 +41,10 @@ class JointPolicy(NamedTuple):
     What is proved: scores grow with the level, so :math:`\hat p \le q \le` the plain index, and every bound
     :math:`q - p \le u\sqrt{p(1-p)} + v` of the plain index holds for this one with the same u and v. What is not: that
     q exceeds p with high probability, since :math:`\eta_j` is an estimate; a dependence so rare that it has not shown
-    yet is not guarded against. ``pooled`` and ``own`` are the pulls it takes to believe what all arms, and one arm,
-    have shown.
+    yet is not guarded against, and items of weight 0 dilute the estimate. On instances where arms differ in their
+    dependence, a fifth to a third of the runs played a wrong arm for the whole second half (``docs/champion.md``):
+    ``DirectionalPolicy`` takes its place. ``pooled`` and ``own`` are the pulls it takes to believe what all arms, and
+    one arm, have shown.
     """
 
     confidence: Index
@@ -56,7 +58,10 @@ class JointPolicy(NamedTuple):
 
     @property
     def caveat(self) -> str:
-        return "It learns how the items of an arm depend on one another; nothing guards against what has not shown yet."
+        return (
+            "It estimates how the items of an arm depend on one another, in part from other arms: where arms differ in "
+            "that, it can keep playing a wrong arm. directional_kl_moss uses the arm's own outcomes alone."
+        )
 
     @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Learnt:
