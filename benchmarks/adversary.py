@@ -3,8 +3,8 @@
 The instances have one arm per batch, up to 8 arms and 24 items, and differ in the means, in the weights, and in how the
 items of each arm depend on one another. A run is *locked* if its regret per round in the second half exceeds 0.9 of the
 gap to the second best arm. The search plays the known instances and random ones, then changes the worst of them, and
-prints those with the largest share of locked runs. Calls with the same arguments draw the same instances;
-``--seconds`` only ends the search early.
+leaves out instances that bounds per entry need more rounds for (``learnable``). It prints those with the largest share
+of locked runs. Calls with the same arguments draw the same instances; ``--seconds`` only ends the search early.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from superarm.simulation import Instance
 
 KINDS = ("independent", "comonotone", "blocks", "opposed", "shock", "rare")
 WEIGHTS = ("equal", "heavy", "zipf", "retired")
+MAX_DRAWS = 200
+"""How many instances are drawn, at most, until one is learnable."""
 LOCKED = 0.9
 """A run is locked above this share of the gap to the second best arm, in the second half of its rounds."""
 
@@ -86,6 +88,22 @@ def to_instance(plan: Plan) -> Instance:
         block[:, weights < 1.0] = 0
     problem = sa.Problem(shape[0], shape[1], sa.Coverage(), sa.Subsets(1), weights=weights)
     return Instance(problem, Blocks(chance, block, shock, base))
+
+
+def learnable(plan: Plan) -> bool:
+    r"""Whether the rounds suffice for an index per entry: L log T (2 s^2 / gap^2 + b / gap) <= T.
+
+    s is the sum of the weighted standard deviations of binary items, b that of the weights. Otherwise a run that still
+    explores could not be told from a locked one.
+    """
+    instance = to_instance(plan)
+    p, w = instance.p.reshape(-1, plan.n_items), instance.problem.weights
+    values = np.sort(p @ w)
+    gap, spread = values[-1] - values[-2], float((np.sqrt(p * (1.0 - p)) @ w).max())
+    if gap <= 0.0:
+        return False
+    need = len(p) * np.log(plan.horizon) * (2.0 * spread**2 / gap**2 + w.sum() / gap)
+    return bool(need <= plan.horizon)
 
 
 def random_plan(rng: np.random.Generator, horizon: int) -> Plan:
@@ -157,7 +175,13 @@ def search(
             break
         tried.sort(key=lambda entry: entry[2], reverse=True)
         parent = tried[int(rng.integers(min(8, len(tried))))]
-        plan = random_plan(rng, horizon) if n < budget // 3 else changed(parent[1], rng)._replace(horizon=horizon)
+        plan = parent[1]
+        for _ in range(MAX_DRAWS):
+            plan = random_plan(rng, horizon) if n < budget // 3 else changed(parent[1], rng)._replace(horizon=horizon)
+            if learnable(plan):
+                break
+        else:
+            continue
         tried.append(
             (
                 f"random {n}" if n < budget // 3 else f"{parent[0].split('+')[0]}+{n}",
