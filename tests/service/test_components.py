@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import sys
 
+import numpy as np
 import pytest
 
 import superarm as sa
@@ -13,6 +14,8 @@ from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
 from superarm.service.server import import_components
+from superarm.service.storage.snapshot import restore_ledger
+from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -38,13 +41,13 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
-        assert {policy["name"] for policy in policies} == public
+        assert {policy["name"] for policy in policies} == public | {"directional_kl_ucb", "directional_kl_moss"}
         for policy in policies:
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
                 name: float(one.default)
-                for name, one in inspect.signature(getattr(catalog, policy["name"])).parameters.items()
-                if name != "oracle"
+                for name, one in inspect.signature(getattr(sa, policy["name"])).parameters.items()
+                if isinstance(one.default, (int, float))
             }
             assert policy["summary"]
             wanted = {"name": policy["name"], "parameters": given}
@@ -146,6 +149,28 @@ def test_a_field_in_the_wrong_place_is_answered_with_the_right_one(body, said):
         assert reply.json()["error"]["message"].startswith(said), reply.text
 
     during(trial)
+
+
+@pytest.mark.parametrize("name", ["directional_kl_ucb", "directional_kl_moss"])
+def test_directional_policies_decide_as_those_of_an_agent_and_outlive_a_restart(name):
+    store, rng = MemoryStore(), np.random.default_rng(0)
+
+    async def trial(http) -> None:
+        spec = {**SPEC, "arms": list("abcdef"), "settings": {"policy": {"name": name}, "window_s": None}}
+        assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+        own = sa.Agent(sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), getattr(sa, name)())
+        for n in range(12):
+            made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
+            decision = own.ask()
+            assert made["action"] == decision.action.tolist()
+            outcome = (rng.random((2, 2)) < 0.4).astype(float).tolist()
+            own.tell(decision, outcome)
+            assert (await http.post(f"/v1/decisions/{n}/feedback", json={"outcome": outcome})).status_code == 200
+
+    during(trial, store)
+    assert restore_ledger(store)[2] == 0  # all of it from the snapshot
+    store.check = lambda: "ok"
+    assert verify(store).faults == []
 
 
 @pytest.mark.parametrize("policy", ["cts", "angle_ts", "epsilon_greedy", "uniform"])

@@ -21,6 +21,7 @@ from superarm.service.http.decoding import BodyDecoder
 from superarm.service.runtime import applying, batcher, feedback, heavy
 from superarm.service.runtime.admin import _digest_past
 from superarm.service.runtime.ask import digest_request
+from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.gates import Gates
 from superarm.service.storage.snapshot import encode_counters
 from superarm.tally import estimates
@@ -35,6 +36,8 @@ def make_everything_heavy(monkeypatch) -> None:
     monkeypatch.setattr(applying, "HEAVY_ENTRIES", 0)
     monkeypatch.setattr(feedback, "HEAVY_UNITS", 0)
     monkeypatch.setattr(decoding, "LARGE_BYTES", 0)
+    for module in (heavy, applying, batcher):
+        monkeypatch.setattr(module, "SLICE_SECONDS", 0.0)
 
 
 async def history(http) -> list:
@@ -227,6 +230,42 @@ def test_whoever_waits_for_all_gates_is_not_kept_waiting():
         return rounds
 
     assert asyncio.run(live()) < 10
+
+
+def test_asks_that_wait_for_a_gate_are_looked_at_a_bounded_number_of_times(monkeypatch):
+    """A thousand asks of one problem while a thread works on it: linear, not quadratic."""
+    looks = 0
+
+    async def live() -> None:
+        nonlocal looks
+        app = application(MemoryStore())
+        async with serving(app) as http:
+            spec = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+            assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+            plain_of = QueuedAsk.plain.fget
+
+            def look(ask: QueuedAsk) -> bool:
+                nonlocal looks
+                looks += 1
+                return plain_of(ask)
+
+            monkeypatch.setattr(QueuedAsk, "plain", property(look))
+            coordinator = app.service.coordinator
+            learner = await coordinator.learner("default", "p")
+            loop = asyncio.get_running_loop()
+            asks = [
+                QueuedAsk("default", "p", str(n), schemas.AskBody(), "", learner, loop.create_future())
+                for n in range(1000)
+            ]
+            async with coordinator.gates.close(("default", "p")):
+                for ask in asks:
+                    coordinator.batcher.add(ask)
+                await asyncio.sleep(0)
+                assert not any(ask.done.done() for ask in asks)
+            assert all(await asyncio.gather(*(ask.done for ask in asks)))
+
+    asyncio.run(live())
+    assert looks <= 3 * 1000
 
 
 def test_a_gate_lets_one_in_at_a_time():

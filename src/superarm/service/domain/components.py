@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from superarm import catalog
 from superarm.errors import InvalidArgument
+from superarm.policies import directional_kl_moss, directional_kl_ucb
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Spread
 
 
@@ -33,6 +34,8 @@ _BATCHES = ("escb", "escb_delta", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(catalog, name)) for name in (*_PLAIN, *_CASCADES)},
+    "directional_kl_ucb": PolicyEntry(directional_kl_ucb),
+    "directional_kl_moss": PolicyEntry(directional_kl_moss),
     **{name: PolicyEntry(getattr(catalog, name), random=True) for name in _RANDOM},
     **{name: PolicyEntry(getattr(catalog, name), whole_batches=True) for name in _BATCHES},
 }
@@ -71,8 +74,13 @@ def find(name: str, known: dict[str, Any], argument: str) -> Any:
 
 
 def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters of a component that can be given as numbers."""
-    return {name: one for name, one in inspect.signature(make).parameters.items() if name != "oracle"}
+    """The parameters of a component that can be given as numbers; components within it keep their defaults."""
+    given = inspect.signature(make).parameters.items()
+    return {name: one for name, one in given if one.default is inspect.Parameter.empty or _is_number(one.default)}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def build(make: Callable[..., Any], parameters: dict[str, float], argument: str) -> Any:

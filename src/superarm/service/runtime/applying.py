@@ -114,14 +114,14 @@ class Applier:
                     yield self._in_thread(written.entry)
                 else:
                     self._apply(written.entry)
-                if time.perf_counter() > self._slice_end:
-                    yield self._pause
                 if self._condition.phase == "failed":
                     fail_all(batch[n:], overloaded(self._condition.reason))
                     return
-            written.on_finish()
+            written.on_finish()  # at once: until then, a decision counts as reserved besides being pending
             if not written.done.done():
                 written.done.set_result(seq > 0)
+            if time.perf_counter() > self._slice_end:
+                yield self._pause
         yield from self._snapshot_if_due()
 
     def _apply_reads(self, reads: list[ReadEntry], on_done: Callable[[], None]) -> Job:

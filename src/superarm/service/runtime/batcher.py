@@ -63,11 +63,12 @@ class Batcher:
     ) -> None:
         self._submit, self._n_pending, self._gates = submit, n_pending, gates
         self._asks: list[QueuedAsk] = []
+        self._parked: list[QueuedAsk] = []  # a thread works on their problem
         self._writes: list[WriteRequest] = []
         self._due = False
         self._tired = False  # this turn of the event loop has had its share of planning
         self._threads: set[asyncio.Task[None]] = set()
-        gates.on_open = self._schedule_if_needed
+        gates.on_open = self._unpark
 
     def add(self, ask: QueuedAsk) -> None:
         """Queue a request: its decision is planned and written."""
@@ -86,7 +87,8 @@ class Batcher:
             self._due = True
             asyncio.get_running_loop().call_soon(self._begin_turn)
 
-    def _schedule_if_needed(self) -> None:
+    def _unpark(self) -> None:
+        self._asks, self._parked = self._parked + self._asks, []
         if self._asks:
             self._schedule(0)
 
@@ -101,10 +103,10 @@ class Batcher:
         for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
             together = list(group)
             if self._gates.is_closed(together[0].problem):
-                self._asks += together  # they are planned when the gate opens
+                self._parked += together  # they are planned when the gate opens
             elif is_heavy_problem(together[0].learner):
                 self._start_thread(together[:MAX_COMMIT_EVENTS], plain)
-                self._asks += together[MAX_COMMIT_EVENTS:]
+                self._parked += together[MAX_COMMIT_EVENTS:]
             else:
                 for some in [together] if plain else [[ask] for ask in together]:
                     if not planned or time.perf_counter() < end:
@@ -114,7 +116,8 @@ class Batcher:
                         self._asks += some
         if time.perf_counter() >= end:
             self._tired = True
-            self._schedule_if_needed()
+            if self._asks:
+                self._schedule(0)
         self._write(writes)
 
     def _write(self, writes: list[WriteRequest]) -> None:
