@@ -41,8 +41,12 @@ def test_every_reported_bound_has_its_policy():
 def test_none_where_the_assumptions_fail():
     assert theorems.theorems_for(sa.kl_ucb(), sa.instances.changing_coverage(4, 2, 2)) == ()
     assert theorems.theorems_for(sa.kl_ucb(), sa.instances.cascade()) == ("upper_bound_cascade_kl",)
-    greedy_for_paths = sa.Problem(40, 4, sa.Logistic(50.0), sa.Subsets(4))  # no oracle has a guarantee
-    instance = sa.Instance(greedy_for_paths, sa.environments.Bernoulli(np.full((40, 4), 0.1)))
+    listed = sa.Problem(4, 1, sa.Coverage(), sa.Explicit([[0, 1], [2, 3]]))
+    cascade = sa.Instance(listed, sa.environments.Cascade(np.full((4, 1), 0.1)))  # arm 1 is never listed first
+    assert theorems.theorems_for(sa.kl_ucb(), cascade) == ()
+    assert theorems.theorems_for(sa.bcucb_t(), cascade) == ("upper_bound_cascade",)
+    unguaranteed = sa.Problem(40, 4, sa.Logistic(50.0), sa.Subsets(4))  # no oracle has a guarantee
+    instance = sa.Instance(unguaranteed, sa.environments.Bernoulli(np.full((40, 4), 0.1)))
     assert theorems.theorems_for(sa.kl_ucb(), instance) == ()
     assert "guarantees nothing" in theorems.describe_theorems("KL-UCB", sa.kl_ucb(), instance)
 

@@ -7,7 +7,7 @@ way at once. How far they do is learnt: by Kish's *design effect*, [Kish1965]_ (
           \in [0, 1], \qquad \sigma_{ij}^2 = \tilde p_{ij}(1 - \tilde p_{ij}),\
           \tilde p_{ij} = \tfrac{S_{ij} + 1/2}{N_{ij} + 1},
 
-the variance of :math:`\sum_i d_i X_{ij}` as a share of the largest that binary items could have. The weights
+the variance of :math:`\sum_i d_i X_{ij}` as a share of its Cauchy-Schwarz bound for binary items. The weights
 :math:`d_i = \partial r / \partial q_i` are those that a last arm would meet: items that the rest of a good batch covers
 already count little, and few are left to cancel out.
 :math:`\rho_j`, the correlation between the items of an arm, and :math:`\phi_j`, the variance of its entries as a share

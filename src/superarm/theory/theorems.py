@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from superarm.actions import Subsets
 from superarm.environments import has_own_reward
 from superarm.environments.traits import changes, partial
 from superarm.errors import InvalidArgument
@@ -60,7 +61,7 @@ def theorems_for(policy: Policy, instance: Instance) -> tuple[str, ...]:
     >>> theorems_for(sa.bcucb_t(), sa.instances.cascade())
     ('upper_bound_cascade',)
     """
-    index = _index_of(policy, partial(instance.environment))
+    index = _index_of(policy, instance)
     if index is None or guarantee_of(policy, instance.problem).alpha == 0.0:
         return ()
     found = theorems_on(instance)
@@ -75,11 +76,17 @@ def theorems_on(instance: Instance) -> tuple[str, ...]:
     return tuple(name for name in REPORTED if (name in CASCADES) == partial(environment))
 
 
-def _index_of(policy: Policy, triggered: bool) -> Index | None:
-    """The index of a policy that plays as the theorems assume; None for any other policy."""
-    if isinstance(policy, IndexPolicy) and (triggered or isinstance(policy.start, TryEveryArm)):
-        return policy.confidence
-    return None
+def _index_of(policy: Policy, instance: Instance) -> Index | None:
+    """The index of a policy that plays as the theorems assume; None for any other policy.
+
+    In a cascade an arm that was never observed must be tried at the top of a list, or not for its own sake.
+    """
+    if not isinstance(policy, IndexPolicy):
+        return None
+    tries = isinstance(policy.start, TryEveryArm)
+    if partial(instance.environment):
+        return policy.confidence if not tries or isinstance(instance.problem.actions, Subsets) else None
+    return policy.confidence if tries else None
 
 
 def guarantee_of(policy: Policy, problem: Problem) -> Guarantee:

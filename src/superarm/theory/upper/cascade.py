@@ -52,7 +52,8 @@ def upper_bound_cascade(instance: Instance, horizon: Any, known: Gaps | None = N
 
     Theorem of ``docs/theory/cascades.md``, derived for superarm under the TPVM condition of [LiuEtAl2022]_, which the
     page proves for both cascades. The batch size enters as log K. Assumes the same means in every round, arms that are
-    independent within a round, every arm in some batch, immediate feedback, and at most one free sample of each arm.
+    independent within a round, every arm in some batch, immediate feedback, and at most one free sample of each arm;
+    for ``bc_ucb()``, which first tries every arm, the action set ``Subsets``, where it does so at the top of a list.
 
     >>> import superarm as sa
     >>> f"{float(upper_bound_cascade(sa.instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
