@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from superarm.cli import main
 from superarm.experiments.analysis import claims, summary
-from superarm.experiments.commands import compare, report, run
+from superarm.experiments.commands import bounds, compare, report, run
 from superarm.simulation import instances
 
 SPEC = """
@@ -51,6 +51,17 @@ def spec(tmp_path):
 
 def _invoke(command, *arguments):
     return CliRunner().invoke(main, [command.name, *(str(argument) for argument in arguments)])
+
+
+def test_bounds_names_theorems_guarantees_and_assumptions(tmp_path):
+    spec = tmp_path / "small.toml"
+    spec.write_text(SPEC.format(horizon=60).replace("{ sweep = [2, 3] }", "2"))
+    done = _invoke(bounds, spec, "--out", tmp_path / "bounds", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "CUCB: Wang-Chen; regret and gaps are measured from alpha beta r_max, alpha 0.6321, beta 1" in done.output
+    assert "uniform: its oracle guarantees nothing here" in done.output
+    assert "complete feedback before the next round" in done.output
+    assert (tmp_path / "bounds" / "01" / "bounds.png").is_file()
 
 
 def test_run_report_and_run_again(spec, tmp_path, study):
