@@ -280,6 +280,37 @@ def test_machine_code_finds_what_it_refers_to_when_loaded(sandbox):
     assert sandbox.run(dedent(program)) == [*first[:2], 1]
 
 
+def test_what_warm_has_compiled_is_found_on_disk(tmp_path):
+    """By an agent and a simulation of another size, in another process."""
+    warm = """
+        import superarm.warm
+        from superarm.cli import main
+
+        superarm.warm.SIZES = ((20, 10, 3),)
+        main(["warm", "--policy", "uniform", "--reward", "Linear"], standalone_mode=False)
+    """
+    program = """
+        import numpy as np
+        import superarm as sa
+        from superarm import _jit
+
+        instance = sa.Instance(
+            sa.Problem(7, 4, sa.Linear(), sa.Subsets(2)), sa.environments.Bernoulli(np.full((7, 4), 0.5))
+        )
+        agent = sa.Agent(instance.problem, sa.uniform(), seed=0)
+        for _ in range(2):
+            agent.tell(agent.ask(), np.ones((2, 4)))
+        sa.simulate(instance, {"uniform": sa.uniform()}, horizon=20, replications=2, progress=False)
+        print(sum(sum(k.stats.cache_misses.values()) for k in _jit._compiled))
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    for code in (warm, program):
+        command = [sys.executable, "-c", dedent(code)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["0"]
+
+
 def test_old_caches_are_discarded(tmp_path):
     ages = range(_cache._KEPT_DIRECTORIES + 2)
     for age in ages:
