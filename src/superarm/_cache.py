@@ -44,8 +44,17 @@ def _top(path: Path) -> str:
     return path.relative_to(_package).parts[0].removesuffix(".py")
 
 
+def _list_sources() -> Iterator[str]:
+    """The package's files that kernels can depend on; by ``os.walk``, as ``Path.rglob`` takes longer than reading."""
+    for folder, folders, names in os.walk(_package):
+        apart = _APART if folder == str(_package) else ()
+        folders[:] = [name for name in folders if name not in apart]
+        wanted = (name for name in names if name.endswith(".py") and name.removesuffix(".py") not in apart)
+        yield from (f"{folder}{os.sep}{name}" for name in wanted)
+
+
 _constants: set[bytes] = set()
-_files = {str(path): _digest(path) for path in _package.rglob("*.py") if _top(path) not in _APART}
+_files = {path: _digest(path) for path in _list_sources()}
 """Digests of the sources as they were when they were imported: machine code is made from that, not from later edits."""
 
 _features: list[str] = []
@@ -110,8 +119,10 @@ def fingerprint(fn: Callable[..., Any] | None = None) -> str:
 
 def _apart(fn: Callable[..., Any]) -> list[bytes]:
     """What a kernel inside ``_APART`` depends on besides: kernels of its own sub-package, and constants."""
+    if not is_ours(fn) or fn.__module__.split(".")[1] not in _APART:
+        return []
     source = Path(inspect.getfile(fn))
-    if not is_ours(fn) or not source.is_relative_to(_package) or _top(source) not in _APART:
+    if not source.is_relative_to(_package):
         return []
     return [*_kernel_files(_package / _top(source)), *sorted(set(_constants_of(fn)))]
 
