@@ -18,6 +18,7 @@ PARTS = (
     "lanes",
     "grid",
     "influence",
+    "context",
     "scaling",
 )
 

@@ -4,7 +4,7 @@ from superarm.errors import InvalidSpec
 from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
-SHIPPED = [*APPLICATIONS, "cascades", "champions", "changing", "items", "paper", "quickstart"]
+SHIPPED = [*APPLICATIONS, "cascades", "champions", "changing", "context", "items", "paper", "quickstart"]
 
 
 def test_the_shipped_experiments():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean
+from superarm._jit import for_kernels, inlined, kernel, lean
 from superarm.arrays import Floats
 from superarm.context.context import Context, EncodedContext
 from superarm.context.encoding import COORDINATE_GRID
@@ -78,7 +78,7 @@ def feature_size(design: Design) -> int:
     return own_size(design) + design.n_item
 
 
-@lean
+@for_kernels
 def group_count(design: Design, support: Support) -> int:
     """How many parameter vectors there are."""
     if design.sharing == PER_ENTRY:

@@ -20,7 +20,6 @@ from superarm.arrays import Bools, Floats
 from superarm.context.context import Context
 from superarm.context.design import (
     Design,
-    feature_size,
     fill_own_features,
     group_count,
     group_of,
@@ -60,7 +59,7 @@ def empty_context_tally(context: Context | None, support: Support) -> Tally | Co
     if context.dimension(support.n_items) == 0:
         return Tally(*(np.tile(values, context.n_segments) for values in tally))
     design = make_design(context, support.n_arms, support.n_items)
-    groups, d = group_count(design, support), feature_size(design)
+    groups, d = group_count(design, support), context.dimension(support.n_items)
     return ContextTally(*tally, np.zeros((groups, triangle(d))), np.zeros((groups, d)))
 
 
