@@ -7,7 +7,7 @@ import click
 from superarm import __version__
 from superarm.errors import SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
-from superarm.offline.commands import evaluate
+from superarm.offline.commands import estimators, evaluate
 from superarm.service.commands import COMMANDS
 from superarm.warm import warm
 
@@ -46,5 +46,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, warm, report, compare, bounds, evaluate, *COMMANDS):
+for command in (run, warm, report, compare, bounds, evaluate, estimators, *COMMANDS):
     main.add_command(command)

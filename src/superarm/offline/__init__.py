@@ -9,8 +9,9 @@ names are loaded when they are first used.
   ``cautions.py``: warnings.
 - ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
 - ``learning.py``: the slate to ship, by pessimism, and its guarantee.
-- ``comparison.py``, ``page.py``: several targets side by side, as text and as a page; ``commands.py``: the command.
-- ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them.
+- ``comparison.py``, ``page.py``: several targets side by side, as text and as a page; ``commands.py``: commands.
+- ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
+  ``validation.py``: the estimators against that truth.
 """
 
 import importlib

@@ -52,7 +52,7 @@ def simulate_log(instance: Instance, logger: Any, n_rounds: int, explore: float 
     for t in range(1, n_rounds + 1):
         decision = agent.ask() if agent else None
         queue = decision.action if decision else fixed
-        slates, chain = explore_slates(problem.n_arms, queue, share, 1, rng)
+        slates, chain = explore_slates(problem.n_arms, queue[None, :], share, rng)
         feedback = respond(instance.environment, problem.support, slates[0], t, users)
         kept.add(t - 1, slates[0], chain[0], feedback)
         kept.inclusion[t - 1] = explored_inclusion(problem.n_arms, queue, share)[slates[0]]
@@ -87,12 +87,35 @@ class _Kept:
         )
 
 
-def explore_slates(n_arms: int, queue: Ints, share: float, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """``n`` slates that explore around ``queue``, and the probability of each slot given those before it, (n, k)."""
-    k = len(queue)
+def draw_log(problem: Any, means: Any, queues: Ints, share: float, rng: np.random.Generator, groups: Any = None) -> Log:
+    """A log of binary outcomes by a logger that explores around ``queues`` (n, k), drawn all at once.
+
+    ``means`` is a function from slates (n, k) to the mean outcomes (n, k, n_items).
+    """
+    slates, chain = explore_slates(problem.n_arms, queues, share, rng)
+    q = np.asarray(means(slates))
+    inclusion, marginal = np.empty(slates.shape), np.empty(slates.shape)
+    for queue in np.unique(queues, axis=0):
+        own = (queues == queue).all(axis=1)
+        inclusion[own] = explored_inclusion(problem.n_arms, queue, share)[slates[own]]
+        marginal[own] = explored_positions(problem.n_arms, queue, share)[slates[own], np.arange(len(queue))]
+    return Log.from_arrays(
+        problem,
+        slates,
+        (rng.random(q.shape) < q).astype(float),
+        propensity=chain,
+        position_propensity=marginal,
+        inclusion=inclusion,
+        groups=groups,
+    )
+
+
+def explore_slates(n_arms: int, queues: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Slates that explore around ``queues`` (n, k), and the probability of each slot given those before it, (n, k)."""
+    n, k = queues.shape
     slates, chances = np.zeros((n, k), np.int64), np.zeros((n, k))
     free = np.ones((n, n_arms), bool)
-    waiting = np.tile(np.asarray(queue, np.int64), (n, 1))
+    waiting = queues.copy()
     every = np.arange(n)
     for slot in range(k):
         left, leader = n_arms - slot, waiting[:, 0]
