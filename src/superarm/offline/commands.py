@@ -45,7 +45,7 @@ def evaluate(log: Path, policies: tuple[str, ...], slates: tuple[str, ...], **op
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(20), default=2000, show_default=True, help="Rounds per log.")
-@click.option("--replications", type=click.IntRange(2), default=200, show_default=True, help="Logs per kind.")
+@click.option("--replications", type=click.IntRange(2), default=100, show_default=True, help="Logs per kind.")
 def estimators(rounds: int, replications: int) -> None:
     """Measure every estimator on simulated logs of which the truth is known: bias, error, coverage of intervals."""
     from superarm.offline import validation
