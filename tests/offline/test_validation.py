@@ -8,8 +8,6 @@ import superarm as sa
 from superarm.cli import main
 from superarm.offline.validation import list_scenarios, measure_learning
 
-pytestmark = pytest.mark.plain_only("kernels that a doctest compiles")
-
 
 def test_the_command_prints_both_tables():
     done = CliRunner().invoke(main, ["estimators", "--rounds", "30", "--replications", "2"])
