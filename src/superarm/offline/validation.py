@@ -171,13 +171,23 @@ def measure_learning(n_rounds: int, replications: int) -> list[LearningErrors]:
 
 
 def format_errors(found: list[EstimatorErrors]) -> list[str]:
-    """The errors as a Markdown table, one line per scenario and estimator."""
-    lines = ["| log | method | bias | sd | RMSE | 95 % interval held |", "|---|---|---|---|---|---|"]
-    for one in found:
-        numbers = f"{one.bias:+.3f} | {one.deviation:.3f} | {one.error:.3f} | {100 * one.covered:.0f} %"
-        without = f" (none in {one.unknown} logs)" if one.unknown else ""
-        lines.append(f"| {one.scenario} | `{one.method}`{without} | {numbers} |")
+    """The errors as a Markdown table, one line per estimator: bias, RMSE and how often the interval held.
+
+    A dash where fewer than two logs gave an estimate.
+    """
+    scenarios = list(dict.fromkeys(one.scenario for one in found))
+    lines = ["| method | " + " | ".join(scenarios) + " |", "|---" * (1 + len(scenarios)) + "|"]
+    for name in dict.fromkeys(one.method for one in found):
+        cells = [_format_cell(one) for one in found if one.method == name]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return lines
+
+
+def _format_cell(one: EstimatorErrors) -> str:
+    if math.isnan(one.error):
+        return "–"
+    without = f" (none in {one.unknown} logs)" if one.unknown else ""
+    return f"{one.bias:+.3f}, {one.error:.3f}, {100 * one.covered:.0f} %{without}"
 
 
 def format_learning(found: list[LearningErrors]) -> list[str]:

@@ -111,6 +111,10 @@ def next_slates(log: "Log", policy: Any) -> Ints:
 
 def learn_from(log: "Log", policy: Any) -> Learner:
     """A learner that has seen the whole log; a policy that forgets has seen it round by round."""
+    if log.problem.context is not None:
+        raise InvalidArgument(
+            "target", "a policy, and the problem has a context, which logs do not hold", "give one slate per group"
+        )
     learner = Learner(log.problem, policy, list(log.arms), list(log.items))
     if not forgets(policy):
         learner.warm_start(log.tally)
