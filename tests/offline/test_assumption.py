@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.offline.assumption import deviations_from_past, forward_differences
 
 from .static_logs import coverage_problem, draw_log
 
@@ -72,6 +73,26 @@ def test_interference_is_found(means, part):
     tests = [log.assumption_test for log in logs]
     assert sum(test.p_value < 0.01 for test in tests) >= 9
     assert sum(part in test.worst for test in tests) >= 8
+
+
+def test_forward_differences_have_mean_zero_where_deviations_from_the_mean_do_not():
+    """20,000 sequences of 8 outcomes, and a covariate that looks at the past: was the last outcome a success?
+
+    The mean product with forward differences is within four standard errors of 0; with deviations from the mean of all
+    outcomes it is 20 standard errors below 0, the bias of the hot hand.
+    """
+    rng = np.random.default_rng(0)
+    y = (rng.random((20_000, 8)) < 0.5).astype(float)
+    after_success = np.concatenate([np.zeros((20_000, 1)), y[:, :-1]], axis=1)
+    arm = np.repeat(np.arange(20_000), 8)
+    ahead = forward_differences(y.reshape(-1), arm).reshape(y.shape)
+    z = deviations_from_past(after_success.reshape(-1, 1), arm).reshape(y.shape)
+    for part, covariate in ((ahead, after_success), (ahead, z)):
+        sums = (part * covariate).sum(axis=1)
+        assert abs(sums.mean()) < 4 * sums.std() / np.sqrt(20_000)
+        assert sums.var() == pytest.approx(0.25 * (covariate[:, :-1] ** 2).sum(axis=1).mean(), rel=0.05)
+    biased = ((y - y.mean(axis=1, keepdims=True)) * after_success).sum(axis=1)
+    assert biased.mean() < -20 * biased.std() / np.sqrt(20_000)
 
 
 def test_a_short_log_is_not_tested():

@@ -186,6 +186,16 @@ def test_a_method_that_lacks_probabilities_says_which():
         log.value([0, 1], method="one_step")
 
 
+def test_a_policy_of_a_problem_with_context_is_refused():
+    context = sa.Context(sa.Features(d=2), model=sa.models.Linear(shared="arms"))
+    problem = sa.Problem(4, 1, sa.Linear(), sa.Subsets(1), context=context)
+    log = sa.offline.Log.from_arrays(problem, [[0], [1]], [[1.0], [0.0]])
+    assert log.value([0]).value == 1.0
+    for method in (None, "replay"):
+        with pytest.raises(sa.InvalidArgument, match="give one slate per group"):
+            log.value(sa.vac2_ucb(), method=method)
+
+
 def test_a_comparison_holds_all_targets(log):
     found = log.compare({"KL-UCB": sa.kl_ucb(), "now": "logged", "first": [0, 1]}, baseline=[0, 1])
     assert list(found) == ["KL-UCB", "now", "first"]

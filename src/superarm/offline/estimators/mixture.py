@@ -109,13 +109,18 @@ def next_slates(log: "Log", policy: Any) -> Ints:
     return np.array([[*slate, *[-1] * (width - len(slate))] for slate in slates])
 
 
-def learn_from(log: "Log", policy: Any) -> Learner:
-    """A learner that has seen the whole log; a policy that forgets has seen it round by round."""
+def new_learner(log: "Log", policy: Any) -> Learner:
+    """A learner for the problem of a log that has seen nothing yet."""
     if log.problem.context is not None:
         raise InvalidArgument(
             "target", "a policy, and the problem has a context, which logs do not hold", "give one slate per group"
         )
-    learner = Learner(log.problem, policy, list(log.arms), list(log.items))
+    return Learner(log.problem, policy, list(log.arms), list(log.items))
+
+
+def learn_from(log: "Log", policy: Any) -> Learner:
+    """A learner that has seen the whole log; a policy that forgets has seen it round by round."""
+    learner = new_learner(log, policy)
     if not forgets(policy):
         learner.warm_start(log.tally)
         return learner

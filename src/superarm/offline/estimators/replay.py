@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.arrays import Bools
-from superarm.learner import Learner
 from superarm.offline.estimators.mixture import (
     LOGGED,
     SlateMixture,
     feedback_by_round,
     is_policy_target,
     mix_slates,
+    new_learner,
 )
 from superarm.offline.estimators.scores import RoundScores
 from superarm.streams import new_stream, seek
@@ -34,10 +34,7 @@ def score_replay(log: "Log", target: Any) -> RoundScores:
 
 def replay_policy(log: "Log", policy: Any) -> Bools:
     """In which rounds a policy that learns on the way would have played the logged arms, (n,)."""
-    learner, stream = (
-        Learner(log.problem, policy, list(log.arms), list(log.items)),
-        new_stream(np.random.SeedSequence(0)),
-    )
+    learner, stream = new_learner(log, policy), new_stream(np.random.SeedSequence(0))
     sets = [frozenset(slate[slate >= 0].tolist()) for slate in log.slates]
     agreed, t = np.zeros(log.n_rounds, bool), 0
     for n, feedback in enumerate(feedback_by_round(log)):
