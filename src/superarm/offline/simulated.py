@@ -119,7 +119,7 @@ def explore_slates(n_arms: int, queues: Ints, share: float, rng: np.random.Gener
     every = np.arange(n)
     for slot in range(k):
         left, leader = n_arms - slot, waiting[:, 0]
-        place = rng.integers(left, size=n)  # the arm at this place among those that are left
+        place: Ints = np.asarray(rng.integers(left, size=n))  # the arm at this place among those that are left
         drawn = np.argmax(np.cumsum(free, axis=1) == place[:, None] + 1, axis=1)
         arm = np.where(rng.random(n) < share, drawn, leader)
         slates[:, slot], chances[:, slot] = arm, share / left + (1.0 - share) * (arm == leader)
