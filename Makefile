@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+# One process runs a file, so that its fixtures and compositions are made once.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 .PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine bench clean
 .DELETE_ON_ERROR:

@@ -33,23 +33,14 @@ class Record:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._note(report)
         if report.when == "call" and not report.skipped:
-            self.skipped[without_group(report.nodeid)] = None
+            self.skipped[report.nodeid] = None
 
     def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
         if report.skipped and isinstance(report.longrepr, tuple):
-            self.skipped[without_group(report.nodeid)] = report.longrepr[2].removeprefix("Skipped: ")
+            self.skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
 
     def pytest_sessionfinish(self) -> None:
         self.path.write_text(json.dumps(self.skipped))
-
-
-def without_group(nodeid: str) -> str:
-    """The name of a test without the group of xdist, which stands behind it.
-
-    >>> without_group("test_a.py::test_b[x@y]@group"), without_group("test_a.py::test_b[x@y]")
-    ('test_a.py::test_b[x@y]', 'test_a.py::test_b[x@y]')
-    """
-    return nodeid[: nodeid.rfind("@")] if nodeid.rfind("@") > nodeid.rfind("]") else nodeid
 
 
 def left_out(records: Iterable[dict[str, str | None]]) -> dict[str, str]:

@@ -44,11 +44,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if wanted and "mark.compiled" not in collection_path.read_text() else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if not item.get_closest_marker("xdist_group"):  # one process runs a file: fixtures and kernels are made once
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if reason := reason_to_skip(item):
             item.add_marker(pytest.mark.skip(reason=reason))
 

@@ -138,9 +138,7 @@ def test_the_modes_are_two():
 
 
 @pytest.mark.compiled("it compares the passes")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(one.actions)) for name, one in COMPOSITIONS.items()]
-)
+@pytest.mark.parametrize("name", COMPOSITIONS)
 def test_compositions_agree(name):
     mine, plain = play(name), as_plain_python()[name]
     assert mine["batches"] == plain["batches"]
@@ -148,7 +146,6 @@ def test_compositions_agree(name):
 
 
 @pytest.mark.compiled("it compares the passes")
-@pytest.mark.xdist_group("simulations")
 @pytest.mark.parametrize("name", GAMES)
 def test_simulations_agree(name):
     mine = simulate(name)
@@ -158,7 +155,6 @@ def test_simulations_agree(name):
 
 
 @pytest.mark.compiled("it compares the passes")
-@pytest.mark.xdist_group("functions")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_agree(name):
     assert compute(name) == as_plain_python()[name]
