@@ -48,7 +48,7 @@ def test_each_policy_has_the_bounds_of_its_own_oracle(monkeypatch):
         )  # fmt: skip
         assert row.split()[-1] == f"{value:.6g}"
     assert "exact: KL theorem" in text
-    assert "CTS: no theorem of superarm covers this policy here" in text
+    assert "CTS: no theorem of this report covers this policy here" in text
 
 
 def silent(instance, policies, horizon, replications, seed, target, progress):

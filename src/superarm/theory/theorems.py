@@ -113,7 +113,7 @@ def describe_theorems(label: str, policy: Policy, instance: Instance) -> str:
     alpha, beta = guarantee_of(policy, instance.problem)
     names = theorems_for(policy, instance)
     if not names:
-        why = "its oracle guarantees nothing here" if alpha == 0.0 else "no theorem of superarm covers this policy here"
-        return f"{label}: {why}"
+        uncovered = "no theorem of this report covers this policy here"
+        return f"{label}: {'its oracle guarantees nothing here' if alpha == 0.0 else uncovered}"
     listed = ", ".join(LABELS[name].partition(" (")[0] for name in names)
     return f"{label}: {listed}; regret and gaps are measured from alpha beta r_max, alpha {alpha:.4g}, beta {beta:.4g}"
