@@ -180,13 +180,17 @@ class ServiceStreamsAgent(sa.Agent):
         with patch.object(
             self.learner,
             "choose",
-            lambda t, mask, _, actions: choose(self.learner, t, mask, self._key("mind", id), actions),
+            lambda t, mask, _, actions, **more: choose(self.learner, t, mask, self._key("mind", id), actions, **more),
         ):
             return super().ask(eligible, id, pinned)
 
-    def _apply(self, made, feedback, sign):
-        self._rounding = self._key("coin", made.decision.id)
-        super()._apply(made, feedback, sign)
+    def tell(self, decision, *args, **more):
+        self._rounding = self._key("coin", decision if isinstance(decision, str) else decision.id)
+        return super().tell(decision, *args, **more)
+
+    def untell(self, decision, *args, **more):
+        self._rounding = self._key("coin", decision if isinstance(decision, str) else decision.id)
+        super().untell(decision, *args, **more)
 
 
 class Pair:
