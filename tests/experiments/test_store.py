@@ -29,7 +29,7 @@ def test_batches_fit_the_pulls(study, experiment):
     record = study.records["random (k=3)", "CUCB"]
     assert record.batch_rounds[0] == 1
     assert record.batch_rounds[-1] == experiment.horizon
-    assert record.pulls.sum(axis=1).tolist() == [900.0] * 4
+    assert record.pulls.sum(axis=1).tolist() == [3.0 * experiment.horizon] * 4
     assert all(len(set(batch)) == 3 and batch.min() >= 0 for batch in record.batches.reshape(-1, 3))
 
 

@@ -9,6 +9,8 @@ from superarm.experiments.analysis.study import Study
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
 
+from .conftest import HORIZON
+
 ROUNDS = np.array([1, 10, 100])
 FINALS = {  # by k and policy: the regret of three replications
     (2, "A"): [10.0, 12.0, 14.0],
@@ -110,7 +112,9 @@ def test_the_arrow_table_is_tidy(study):
     table = study.table()
     assert table.column_names == ["instance", "policy", "instance.k", "replication", "round", "regret"]
     assert len(table) == 6 * 4 * len(study.records["random (k=2)", "CUCB"].rounds)
-    last = table.filter((sa_field("round") == 300) & (sa_field("policy") == "CUCB") & (sa_field("instance.k") == 3.0))
+    last = table.filter(
+        (sa_field("round") == HORIZON) & (sa_field("policy") == "CUCB") & (sa_field("instance.k") == 3.0)
+    )
     assert last.column("regret").to_pylist() == study.final_regret("random (k=3)", "CUCB").tolist()
     assert study.summary().column("policy").to_pylist()[:3] == ["CUCB", "BC-UCB", "uniform"]
 
@@ -131,6 +135,6 @@ def test_axes_of_numbers_and_words_fit_into_one_table(study):
 
 def test_a_study_prints_its_ranking_and_claims(study):
     text = str(study)
-    assert "random (k=2): regret after 300 rounds" in text
+    assert f"random (k=2): regret after {HORIZON} rounds" in text
     assert "holds: learning helps" in text
     assert sa.__version__ == study.manifest["versions"]["superarm"]
