@@ -200,6 +200,7 @@ def seen_of(api, problems, decisions):
     known = {"problems": {}, "decisions": {}}
     for tenant, name in problems:
         about = api.call(tenant, "GET", f"/problems/{name}")
+        about.pop("warnings", None)  # which version 0.1.0 did not give
         arms = api.call(tenant, "GET", f"/problems/{name}/arms?limit=1000")
         versions = api.call(tenant, "GET", f"/problems/{name}/versions")
         text = json.dumps([arms["arms"], versions["versions"]], sort_keys=True)

@@ -9,7 +9,7 @@ from .running import Server
 
 
 @pytest.fixture(scope="session")
-def database() -> Iterator[Database]:
+def postgres_server() -> Iterator[Database]:
     """A PostgreSQL server; a test that kills it has to start it again."""
     server = Database()
     yield server
@@ -17,8 +17,8 @@ def database() -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def postgres(database: Database) -> str:
-    return database.address
+def postgres(postgres_server: Database) -> str:
+    return postgres_server.address
 
 
 @pytest.fixture(params=["sqlite", "postgres"], scope="module")

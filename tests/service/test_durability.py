@@ -47,8 +47,9 @@ def test_kill_9_under_load_on_sqlite(sqlite_file):
     assert len(book.told) > 10
 
 
-def test_kill_9_of_workers_and_of_postgresql_under_load(database):
-    book = crash(Trial(fresh(database.address, "crash"), rounds=2, seed=2, workers=2, database=database))
+def test_kill_9_of_workers_and_of_postgresql_under_load(postgres_server):
+    url = fresh(postgres_server.address, "crash")
+    book = crash(Trial(url, rounds=2, seed=2, workers=2, database=postgres_server))
     assert len(book.told) > 5
     assert book.seen["outages of the database"] == 1
 

@@ -206,6 +206,28 @@ def test_what_an_arm_did_is_the_estimate_of_the_library():
         assert row.variance == variance.reshape(2, 3)[j].tolist()
 
 
+def test_a_decision_never_counts_as_reserved_and_as_pending(monkeypatch):
+    """Even if applying pauses after every event: the next slate would see it twice."""
+    monkeypatch.setattr(applying, "SLICE_SECONDS", 0.0)
+    counts = []
+
+    async def live() -> None:
+        app = application(MemoryStore())
+        async with serving(app) as http:
+            spec = {"arms": ["a", "b", "c"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}}}
+            assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
+            learner = await app.service.coordinator.learner("default", "p")
+            body = {"decisions": [{} for _ in range(60)]}
+            asking = asyncio.ensure_future(http.post("/v1/problems/p/decisions/bulk", json=body))
+            while not asking.done():
+                counts.append(learner.pending.sum() + len(learner.reserved))
+                await asyncio.sleep(0)
+
+    asyncio.run(live())
+    assert counts == sorted(counts)
+    assert counts[-1] == max(counts) <= 60
+
+
 def test_whoever_waits_for_all_gates_is_not_kept_waiting():
     """Two problems whose threads overlap all the time."""
 

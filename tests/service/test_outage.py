@@ -257,13 +257,13 @@ def test_what_another_process_wrote_under_the_lost_name_is_read_before_anything_
     reader.close()
 
 
-def test_postgresql_is_killed_and_comes_back(database):
-    url = fresh(database.address, "outage")
+def test_postgresql_is_killed_and_comes_back(postgres_server):
+    url = fresh(postgres_server.address, "outage")
     try:
-        asyncio.run(_outlive(database, url))
+        asyncio.run(_outlive(postgres_server, url))
     finally:
-        if database.server.poll() is not None:
-            database.start()
+        if postgres_server.server.poll() is not None:
+            postgres_server.start()
 
 
 async def _outlive(database: Database, url: str) -> None:
