@@ -195,15 +195,24 @@ class Api:
         return answer.json() if content is None else answer.text
 
 
+SETTINGS_OF_0_1_0 = ("policy", "mode", "explore", "window_s", "at_window_end", "late", "max_pending")
+
+
+def as_then(settings):
+    """Settings without those that version 0.1.0 did not have."""
+    return {name: settings[name] for name in SETTINGS_OF_0_1_0}
+
+
 def seen_of(api, problems, decisions):
     """What the service says of its problems and decisions: counters to the last bit, settings, slates."""
     known = {"problems": {}, "decisions": {}}
     for tenant, name in problems:
         about = api.call(tenant, "GET", f"/problems/{name}")
         about.pop("warnings", None)  # which version 0.1.0 did not give
+        about["settings"] = as_then(about["settings"])
         arms = api.call(tenant, "GET", f"/problems/{name}/arms?limit=1000")
         versions = api.call(tenant, "GET", f"/problems/{name}/versions")
-        text = json.dumps([arms["arms"], versions["versions"]], sort_keys=True)
+        text = json.dumps([arms["arms"], [as_then(one) for one in versions["versions"]]], sort_keys=True)
         known["problems"][f"{tenant}/{name}"] = about | {
             "pulls": [arm["pulls"] for arm in arms["arms"]],
             "pending_pulls": [arm["pending"] for arm in arms["arms"]],

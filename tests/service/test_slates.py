@@ -45,7 +45,7 @@ def agent_of(learner, id, actions=None):
     problem = learner.problem if actions is None else learner.problem._replace(actions=actions)
     agent = sa.Agent(problem, learner.learner.policy, tally=learner.tally, arms=learner.arms.all)
     draw = agent.learner.choose
-    agent.learner.choose = lambda t, mask, _, actions: draw(t, mask, learner.stream("mind", id), actions)
+    agent.learner.choose = lambda t, mask, _, actions, context=None: draw(t, mask, learner.stream("mind", id), actions)
     return agent
 
 

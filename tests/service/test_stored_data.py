@@ -49,6 +49,17 @@ def database(request, tmp_path):
     return restore_postgres(fresh(request.getfixturevalue("postgres"), "stored")), stored("service_postgres.json.gz")
 
 
+def known_then(slates, expected):
+    """Slates without propensities that 0.1.0 did not know: those of policies that draw slates themselves."""
+    return {
+        name: [
+            [t, action, chances if then[2] is not None else None]
+            for (t, action, chances), then in zip(found, expected[name], strict=True)
+        ]
+        for name, found in slates.items()
+    }
+
+
 def test_a_database_is_sound_and_continues_with_the_same_slates(database):
     db, expected = database
     verified = invoke("verify", "--db", db)
@@ -59,7 +70,7 @@ def test_a_database_is_sound_and_continues_with_the_same_slates(database):
         seen = seen_of(api, expected["problems"], expected["decisions"])
         assert seen["problems"] == expected["seen"]["problems"]
         assert seen["decisions"] == expected["seen"]["decisions"]
-        assert next_slates(api, expected["ask"]) == expected["next"]
+        assert known_then(next_slates(api, expected["ask"]), expected["next"]) == expected["next"]
         assert seen_of(api, expected["ask"], []) == expected["after"]
         for key, status in (("revoked", 401), ("reader", 403)):
             answer = http.put(

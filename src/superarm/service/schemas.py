@@ -10,6 +10,7 @@ from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ITEMS,
     MAX_K,
+    Draws,
     Late,
     MaxPending,
     Mode,
@@ -154,6 +155,7 @@ class SettingsBody(Body, frozen=True):
     at_window_end: Share | Literal["ignore"] | UnsetType = UNSET
     late: Late | UnsetType = UNSET
     max_pending: MaxPending | UnsetType = UNSET
+    propensity_draws: Draws | UnsetType = UNSET
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -171,6 +173,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     policy_arms: list[str] | None = None
     slots: list[str] | None = None
     items: list[str] | None = None
+    inclusion: list[float] | None = None
 
 
 class DecisionsReply(Struct, frozen=True):

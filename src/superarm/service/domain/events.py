@@ -75,11 +75,28 @@ class Warmed(Event, frozen=True):
     t: int = 0
 
 
+class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Which slates the caller of a decision allowed, by numbers of arms.
+
+    Of ``eligible`` (None: all arms) and ``excluded`` arms, whichever is shorter is kept. ``slots`` are the arms that
+    each slot may not hold; None if slots do not matter.
+    """
+
+    eligible: tuple[int, ...] | None = None
+    excluded: tuple[int, ...] = ()
+    pinned: tuple[int, ...] = ()
+    k: int | None = None
+    slots: tuple[tuple[int, ...], ...] | None = None
+
+
 class Asked(Event, frozen=True):
     """A decision: the slate, and under which version and with which chances it was chosen.
 
     ``widths`` are how many items each arm of the slate has; all ``n_items`` if it is None. ``items`` are those that the
-    decision is about; all if it is None.
+    decision is about; all if it is None. ``allowed`` is what the caller allowed, ``seen`` the number of the last event
+    of each worker that the state held (None in logs of earlier versions): what a replay needs to choose again.
+    ``inclusion`` is the chance of each arm of the slate to be in it, in any slot; ``draws`` says how many draws it was
+    counted from, 0 if it is exact.
     """
 
     problem: str
@@ -97,6 +114,10 @@ class Asked(Event, frozen=True):
     slots: tuple[str, ...] = ()
     widths: tuple[int, ...] | None = None
     items: tuple[int, ...] | None = None
+    allowed: Restriction | None = None
+    seen: dict[str, int] | None = None
+    inclusion: tuple[float, ...] | None = None
+    draws: int = 0
 
 
 class Told(Event, frozen=True):

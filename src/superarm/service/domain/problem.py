@@ -20,6 +20,7 @@ from superarm.learner.names import Names
 from superarm.policies import Forgetting, Policy, PolicyState, forgets
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
+from superarm.service.domain.components import POLICIES
 from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batched_rows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
@@ -47,6 +48,7 @@ class ProblemState:
         self.step = 0
         self.reserved: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
+        self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
         self.history = History()
         self._max_uncounted = max_uncounted_rows
         self._n_uncounted = 0
@@ -101,6 +103,11 @@ class ProblemState:
     def triggered(self) -> bool:
         """Whether feedback may be about arms outside of the slate."""
         return self.created.spec.triggered
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the policy draws slates in a way of its own, apart from the exploration share."""
+        return POLICIES[self.settings.policy.name].random
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -166,15 +173,16 @@ class ProblemState:
         """The policy's slates for decisions made one after the other, each in the order of picking."""
         self._flush()
         keys = np.array([self._word("mind", id) for id in ids], np.uint64)
-        return self.learner.choose_each(self.t, eligible, keys, self._reserved())
+        return self.learner.choose_each(self.t, eligible, keys, self.reserved_arms())
 
     def choose_around(self, id: str, eligible: Bools, actions: Actions) -> list[int]:
         """The policy's slate for a decision with an action set of its own."""
         self._flush()
-        action = self.learner.choose(self.t, eligible, self.stream("mind", id), actions, self._reserved())
-        return [int(j) for j in action]
+        stream = self.stream("mind", id)
+        return [int(j) for j in self.learner.choose(self.t, eligible, stream, actions, self.reserved_arms())]
 
-    def _reserved(self) -> list[int]:
+    def reserved_arms(self) -> list[int]:
+        """The arms of decisions that are on their way to the log."""
         return [j for action in self.reserved.values() for j in action]
 
     def reserve(self, t: int, action: tuple[int, ...]) -> None:

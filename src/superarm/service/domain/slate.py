@@ -1,4 +1,4 @@
-"""Which slate: the policy's, within what the caller allows, with an exploration share and its propensities."""
+"""Which slate: the policy's, within what the caller allows, with an exploration share and its chances."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,11 @@ from superarm._jit import kernel
 from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
 from superarm.arrays import Bools, Ints
 from superarm.candidates import Candidates
+from superarm.service.domain.chances import Drawn, exact_chances
 from superarm.service.domain.components import POLICIES
+from superarm.service.domain.events import Restriction
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
 from superarm.streams import Stream, integer, seek, uniform
 
@@ -27,22 +30,73 @@ class SlateRequest(NamedTuple):
     slots: Bools | None = None
 
 
+def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None) -> SlateRequest:
+    """What a stored restriction allows, for a problem with ``n_arms``; ``names`` are those of the slots."""
+    table = None
+    if allowed.slots is not None:
+        names = names or [str(n) for n in range(len(allowed.slots))]
+        table = slot_table(names, [list(arms) for arms in allowed.slots], n_arms, MAX_ENTRIES)
+    eligible = None if allowed.eligible is None else list(allowed.eligible)
+    return SlateRequest(eligible, list(allowed.excluded), list(allowed.pinned), allowed.k, table)
+
+
 class Slate(NamedTuple):
-    """The arms in order, and the chance of each, given those before it; None if the policy itself is random."""
+    """The arms in order, the chance of each given those before it, and that of being in the slate in any slot.
+
+    Chances that are not known are None; ``draws`` says how many draws the inclusion was counted from, 0 if it is exact.
+    """
 
     action: tuple[int, ...]
     propensities: tuple[float, ...] | None
+    inclusion: tuple[float, ...] | None = None
+    draws: int = 0
+
+
+ANY_SLATE = SlateRequest(None, [], [], None)
 
 
 def choose_slate(learner: ProblemState, id: str, request: SlateRequest) -> Slate:
-    """The slate for a decision: the pinned arms, and around them the best that the policy finds.
+    """The slate for a decision, with its chances: the pinned arms, and around them the best that the policy finds."""
+    return _with_chances(learner, id, request, draw_slate(learner, id, request))
 
-    The slate is as full as the arms that are left allow.
-    """
+
+def plain_slate(learner: ProblemState, id: str, action: tuple[int, ...]) -> Slate:
+    """The slate of a request that restricts nothing, which the policy chose together with others."""
+    if not learner.is_random:
+        return Slate(action, (1.0,) * len(action))
+    return _with_chances(learner, id, ANY_SLATE, Drawn(action, (), action, ~learner.retired, learner.problem.actions))
+
+
+def _with_chances(learner: ProblemState, id: str, request: SlateRequest, drawn: Drawn) -> Slate:
+    exact = exact_chances(learner, drawn)
+    if exact is not None:
+        return Slate(drawn.action, *exact)
+    slots = None if learner.is_random else (1.0,) * len(drawn.pinned) + drawn.slots
+    draws = learner.settings.propensity_draws
+    return Slate(drawn.action, slots, count_inclusion(learner, id, request, drawn.action, draws), draws)
+
+
+def count_inclusion(
+    learner: ProblemState, id: str, request: SlateRequest, action: tuple[int, ...], draws: int
+) -> tuple[float, ...] | None:
+    """The share of fresh slates, and one more, that hold each arm of ``action``; None without draws."""
+    if not draws:
+        return None
+    held = dict.fromkeys(action, 1)
+    for n in range(draws):  # no id of a decision holds a slash: these streams are used by nothing else
+        for arm in draw_slate(learner, f"{id}/{n}", request).action:
+            if arm in held:
+                held[arm] += 1
+    return tuple(n / (draws + 1) for n in held.values())
+
+
+def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
+    """The slate for a decision, as full as the arms that are left allow."""
     size, pinned = _size(learner, request), tuple(request.pinned)
-    playable = _playable(learner, request)
+    playable = playable_arms(learner, request)
+    base = learner.problem.actions if request.slots is None else Slots(request.slots)
     if len(pinned) == size and isinstance(learner.problem.actions, Subsets) and request.slots is None:
-        return Slate(pinned, (1.0,) * size)
+        return Drawn(pinned, pinned, (), playable, base)
     actions = actions_of(learner, request)
     if actions is None:
         batch = learner.choose([id], playable)[0] if playable.any() else []
@@ -51,19 +105,13 @@ def choose_slate(learner: ProblemState, id: str, request: SlateRequest) -> Slate
     picks = [j for j in batch if j not in pinned][: size - len(pinned)]
     if not batch:
         raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
+    playable[request.pinned] = False
+    drawn = Drawn((*pinned, *picks), pinned, tuple(picks), playable, base, actions)
     share = learner.settings.explore
-    if share > 0.0:
-        playable[request.pinned] = False
-        base = learner.problem.actions if request.slots is None else Slots(request.slots)
-        picks, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
-        return Slate(pinned + tuple(picks), (1.0,) * len(pinned) + tuple(chances))
-    return certain(learner, (*pinned, *picks))
-
-
-def certain(learner: ProblemState, action: tuple[int, ...]) -> Slate:
-    """The slate of a policy that draws no slot at random, or draws in a way of its own."""
-    own = POLICIES[learner.settings.policy.name].random
-    return Slate(action, None if own else (1.0,) * len(action))
+    if share == 0.0:
+        return drawn
+    shown, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
+    return drawn._replace(action=(*pinned, *shown), slots=tuple(chances))
 
 
 def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
@@ -88,7 +136,7 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     return pinned
 
 
-def _playable(learner: ProblemState, request: SlateRequest) -> Bools:
+def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
     mask = ~learner.retired
     if request.eligible is not None:
         eligible = np.zeros(len(mask), bool)

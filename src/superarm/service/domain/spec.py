@@ -27,6 +27,7 @@ Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
 MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
+Draws = Annotated[int, Meta(ge=0, le=10_000)]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
@@ -69,7 +70,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``at_window_end`` says what becomes of feedback that did not come: a number counts as that value, ``"ignore"``
     counts nothing. ``late`` says what becomes of feedback that comes after. ``explore`` is the share of slots
-    drawn at random, with logged propensities.
+    drawn at random, with logged propensities. ``propensity_draws`` slates are drawn besides that of a decision, to
+    count how likely each of its arms was, where no formula tells it: Thompson sampling, for instance.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -79,6 +81,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     at_window_end: Share | Literal["ignore"] = "ignore"
     late: Late = "ignore"
     max_pending: MaxPending = 100_000
+    propensity_draws: Draws = 0
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -25,6 +25,7 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.policy_action is None else [names[j] for j in asked.policy_action],
         list(asked.slots) or None,
         None if asked.items is None else [learner.items.all[i] for i in asked.items],
+        None if asked.inclusion is None else list(asked.inclusion),
     )
 
 

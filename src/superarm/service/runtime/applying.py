@@ -49,6 +49,8 @@ class Applier:
     def restore(self) -> None:
         """Read the newest snapshot and the events after it."""
         self.ledger, self.position, self.since_snapshot = restore_ledger(self._store)
+        for learner in self.ledger.problems.values():
+            learner.seen = dict(self.position)
 
     def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
         """Called by the writer: apply what is in the log, then answer the requests."""
@@ -110,10 +112,11 @@ class Applier:
         for n, (written, seq) in enumerate(zip(batch, numbers, strict=True)):
             if seq > known:
                 self.position[worker] = seq
+                read = ReadEntry(worker, seq, written.entry)
                 if self._must_wait(written.entry):
-                    yield self._in_thread(written.entry)
+                    yield self._in_thread(read)
                 else:
-                    self._apply(written.entry)
+                    self._apply(read)
                 if self._condition.phase == "failed":
                     fail_all(batch[n:], overloaded(self._condition.reason))
                     return
@@ -131,13 +134,14 @@ class Applier:
         position does not describe it, and no snapshot may be taken.
         """
         known = dict(self.position)
-        for worker, seq, entry in reads:
+        for read in reads:
+            worker, seq, entry = read
             if seq > known.get(worker, 0) and self._condition.phase != "failed":
                 self.position[worker] = max(seq, self.position.get(worker, 0))
                 if self._must_wait(entry) or isinstance(entry.event, (Created, Changed)):
-                    yield self._in_thread(entry, compiling=True)
+                    yield self._in_thread(read, compiling=True)
                 else:
-                    self._apply(entry)
+                    self._apply(read)
                 if time.perf_counter() > self._slice_end:
                     yield self._pause
         on_done()
@@ -162,8 +166,9 @@ class Applier:
         record = self.ledger.record((entry.tenant, entry.stream))
         return None if record is None or record.step != entry.step - 1 else (entry.tenant, record.asked.problem)
 
-    def _in_thread(self, entry: LogEntry, *, compiling: bool = False) -> Callable[[], Awaitable[None]]:
+    def _in_thread(self, read: ReadEntry, *, compiling: bool = False) -> Callable[[], Awaitable[None]]:
         """Apply an event in a thread, while nobody else uses its problem."""
+        entry = read.entry
 
         def apply() -> None:
             if compiling:
@@ -178,19 +183,19 @@ class Applier:
                 except Exception:
                     self._fail(entry)
                 else:
-                    self._note(entry)
+                    self._note(read)
 
         return work
 
-    def _apply(self, entry: LogEntry) -> None:
+    def _apply(self, read: ReadEntry) -> None:
         if self._condition.phase == "failed":
             return
         try:
-            self.ledger.apply(entry)
+            self.ledger.apply(read.entry)
         except Exception:
-            self._fail(entry)
+            self._fail(read.entry)
         else:
-            self._note(entry)
+            self._note(read)
 
     def _fail(self, entry: LogEntry) -> None:
         """An event could not be applied: the state is no longer what the log says."""
@@ -198,12 +203,18 @@ class Applier:
         self._condition.enter("failed", f"an event of {entry.kind} {entry.stream!r} cannot be applied; restart")
         self.on_failed()
 
-    def _note(self, entry: LogEntry) -> None:
-        if entry.kind == "decision" and entry.step == 0:
-            key = (entry.tenant, entry.stream)
-            record = self.ledger.pending.get(key)
-            if record is not None:
+    def _note(self, read: ReadEntry) -> None:
+        """The state holds one more event."""
+        worker, seq, entry = read
+        key, problem = (entry.tenant, entry.stream), entry.stream
+        if entry.kind == "decision":
+            record = self.ledger.record(key)
+            if record is not None and entry.step == 0 and not record.closed:
                 self.deadlines.watch(key, record)
+            problem = entry.stream if record is None else record.asked.problem
+        learner = self.ledger.problems.get((entry.tenant, problem))
+        if learner is not None:
+            learner.seen[worker] = max(seq, learner.seen.get(worker, 0))
         self.since_snapshot += 1
 
     def _snapshot_if_due(self) -> Job:

@@ -10,11 +10,11 @@ from itertools import groupby
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import certain
+from superarm.service.domain.slate import plain_slate
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.gates import Gates
-from superarm.service.runtime.heavy import SLICE_SECONDS, is_heavy_problem
+from superarm.service.runtime.heavy import SLICE_SECONDS, chooses_slowly
 from superarm.service.runtime.planning import plan_decision
 from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
 from superarm.service.schemas import AskBody
@@ -104,7 +104,7 @@ class Batcher:
             together = list(group)
             if self._gates.is_closed(together[0].problem):
                 self._parked += together  # they are planned when the gate opens
-            elif is_heavy_problem(together[0].learner):
+            elif chooses_slowly(together[0].learner):
                 self._start_thread(together[:MAX_COMMIT_EVENTS], plain)
                 self._parked += together[MAX_COMMIT_EVENTS:]
             else:
@@ -168,7 +168,7 @@ class Batcher:
         )
         for n, ask in enumerate(asks[:allowed]):
             try:
-                slate = certain(learner, tuple(slates[n])) if slates and slates[n] else None
+                slate = plain_slate(learner, ask.id, tuple(slates[n])) if slates and slates[n] else None
                 asked = plan_decision(learner, ask.name, ask.id, ask.body, ask.digest, now_ms(), slate)
             except Exception as error:
                 planned.append((ask, error))

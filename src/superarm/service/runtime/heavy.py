@@ -55,6 +55,11 @@ def is_heavy_problem(learner: ProblemState) -> bool:
     return learner.problem.n_entries >= HEAVY_ENTRIES
 
 
+def chooses_slowly(learner: ProblemState) -> bool:
+    """Whether decisions are planned in a thread: in a large problem, or where slates are drawn to count chances."""
+    return is_heavy_problem(learner) or learner.settings.propensity_draws > 0
+
+
 def is_heavy_event(entry: LogEntry, ledger: Ledger) -> bool:
     """Whether applying an event may take long."""
     event: Any = entry.event

@@ -5,13 +5,14 @@ import numpy as np
 from superarm.actions import Slots
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, slot_table
-from superarm.service.domain.spec import MAX_ENTRIES
+from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, to_request
 from superarm.service.errors import invalid
 from superarm.service.schemas import AskBody
 from superarm.support import Sparse
+
+UNRESTRICTED = Restriction()
 
 
 def plan_decision(
@@ -22,12 +23,14 @@ def plan_decision(
     ``now`` is the time in wall-clock milliseconds, for people who read the log.
     """
     settings = learner.settings
-    request = None if slate is not None else slate_request(learner, body)
-    slate = choose_slate(learner, id, request) if request is not None else slate
-    assert slate is not None
+    names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
+    allowed, request = UNRESTRICTED, None
+    if slate is None:
+        allowed = restrict(learner, body)
+        request = to_request(allowed, learner.problem.n_arms, names)
+        slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
     action = slate.action if baseline is None else baseline
-    names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
     if baseline is not None and body.slots and len(baseline) != len(names):
         wrong = f"{len(baseline)} arms for {len(names)} slots"
         raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
@@ -50,6 +53,10 @@ def plan_decision(
         slots=assign_slots(names, table, action),
         widths=learner.widths(action),
         items=_items(learner, body),
+        allowed=allowed,
+        seen=dict(learner.seen),
+        inclusion=slate.inclusion if baseline is None else None,
+        draws=slate.draws if baseline is None and slate.inclusion is not None else 0,
     )
 
 
@@ -63,22 +70,34 @@ def _items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
 
 
-def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
+def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     """What a request allows, by numbers."""
-    size, table = body.k, None
+    size, slots = body.k, None
     if body.slots is not None:
         size, names = len(body.slots), [slot.id for slot in body.slots]
         if body.k not in (None, size) or len(set(names)) < size:
             raise invalid("slots", "a name appears twice, or k differs", "give each slot once, and no k")
         number = learner.arms.number
-        excluded = [[j for arm in slot.excluded if (j := number(arm)) is not None] for slot in body.slots]
-        table = slot_table(names, excluded, learner.problem.n_arms, MAX_ENTRIES)
+        excluded = [tuple(j for arm in slot.excluded if (j := number(arm)) is not None) for slot in body.slots]
+        slots = tuple(excluded) if any(excluded) else None
     if body.eligible is None and not body.excluded and not body.pinned:
-        return SlateRequest(None, [], [], size, table)
-    eligible = None if body.eligible is None else arm_numbers(learner.arms, body.eligible, "eligible")
-    pinned = arm_numbers(learner.arms, body.pinned, "pinned")
-    excluded_everywhere = arm_numbers(learner.arms, body.excluded, "excluded")
-    return SlateRequest(eligible, excluded_everywhere, pinned, size, table)
+        return UNRESTRICTED if size is None else Restriction(k=size, slots=slots)
+    left_out = arm_numbers(learner.arms, body.excluded, "excluded")
+    pinned = tuple(arm_numbers(learner.arms, body.pinned, "pinned"))
+    if body.eligible is None:
+        return Restriction(None, tuple(left_out), pinned, size, slots)
+    mask = np.zeros(learner.problem.n_arms, bool)
+    mask[arm_numbers(learner.arms, body.eligible, "eligible")] = True
+    mask[left_out] = False
+    few = 2 * mask.sum() <= len(mask)
+    kept = tuple(np.flatnonzero(mask if few else ~mask).tolist())
+    return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
+
+
+def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
+    """What a request allows, as the choice of a slate reads it."""
+    names = None if body.slots is None else [slot.id for slot in body.slots]
+    return to_request(restrict(learner, body), learner.problem.n_arms, names)
 
 
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:

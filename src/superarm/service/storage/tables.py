@@ -2,7 +2,8 @@
 
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
-if it is not known, or if the slate was chosen without chance, which ``deterministic`` says).
+if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
+of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy).
 
 A Parquet file also holds the problems, for ``superarm.offline``: JSON under the key ``superarm`` of its metadata.
 """
@@ -17,8 +18,10 @@ from msgspec import json
 from superarm.describe import describe
 from superarm.errors import InvalidArgument, MissingExtra
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
-from superarm.service.domain.ledger import Ledger
+from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.resampling import Inclusion
 from superarm.service.storage.base import Store, recall_decision
+from superarm.service.storage.replay import Replayed
 
 FIELDS = {
     "timestamp": "int64",
@@ -36,12 +39,17 @@ FIELDS = {
     "defaulted": "bool",
     "propensity_score": "double",
     "deterministic": "bool",
+    "inclusion": "double",
+    "inclusion_draws": "int64",
+    "target_inclusion": "double",
 }
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows(store: Store, tenant: str | None = None, problem: str | None = None) -> Iterator[dict[str, Any]]:
-    """The decisions of the log, entry by entry."""
+def rows(
+    store: Store, tenant: str | None = None, problem: str | None = None, replayed: dict[Key, Replayed] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The decisions of the log, entry by entry; ``replayed`` has what was computed of them afterwards."""
     names = Ledger()
     for read in store.tail({}, problems=True):
         names.apply(read.entry)
@@ -49,7 +57,7 @@ def rows(store: Store, tenant: str | None = None, problem: str | None = None) ->
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
             continue
-        yield from _entries(key[0], record, names)
+        yield from _entries(key[0], record, names, (replayed or {}).get(key))
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
@@ -78,13 +86,14 @@ def _decisions(store: Store) -> list[tuple[str, str]]:
     ]
 
 
-def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dict[str, Any]]:
+def _entries(tenant: str, record: DecisionRecord, names: Ledger, again: Replayed | None) -> Iterator[dict[str, Any]]:
     asked = record.asked
     learner = names.problems[tenant, asked.problem]
     state = record.state
     chances = asked.propensities if record.action == asked.action else None
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
+    inclusion, target = _inclusion(record, again)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
         items = range(asked.n_items) if own is None else own
@@ -108,7 +117,21 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger) -> Iterator[dic
                 "defaulted": defaulted,
                 "propensity_score": chances[place] if chances and place is not None else None,
                 "deterministic": certain,
+                "inclusion": inclusion.chances[place] if inclusion.chances and place is not None else None,
+                "inclusion_draws": inclusion.draws if inclusion.chances else None,
+                "target_inclusion": target[place] if target and place is not None else None,
             }
+
+
+def _inclusion(record: DecisionRecord, again: Replayed | None) -> tuple[Inclusion, tuple[float, ...] | None]:
+    """The inclusion of the arms of a slate as it was shown, by its own policy and by another one."""
+    asked = record.asked
+    if record.action != asked.action:
+        return Inclusion(None, 0), None
+    own = Inclusion(asked.inclusion, asked.draws)
+    if own.chances is None and again is not None and again.own is not None:
+        own = again.own
+    return own, None if again is None else again.target
 
 
 def _rows(record: DecisionRecord) -> Iterator[tuple[int | None, int, Any]]:

@@ -1,0 +1,115 @@
+"""Decisions chosen again, each from the state that it saw, to learn afterwards how likely its arms were.
+
+The state that a decision saw is that of the events up to its ``seen`` numbers, with the slates of its own worker's
+decisions that were on their way to the log. The choice is repeated with the decision's own random numbers; if it gives
+the logged slate, the state is the right one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from superarm.service.domain.decision import open_record
+from superarm.service.domain.events import Asked
+from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.resampling import Inclusion, Target, again, inclusion_by
+from superarm.service.domain.slate import to_request
+from superarm.service.errors import RequestError
+from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
+
+
+class Replayed(NamedTuple):
+    """A decision that was chosen again.
+
+    ``same`` tells whether that gave the logged slate; None if it was not tried, because the log of an earlier version
+    does not tell what the decision saw. ``own`` is the inclusion of its arms, ``target`` that by another policy.
+    """
+
+    key: Key
+    same: bool | None
+    own: Inclusion | None = None
+    target: tuple[float, ...] | None = None
+
+
+class _View:
+    """What one worker had seen of one problem: the log of the problem, applied step by step."""
+
+    def __init__(self, store: Store, reads: list[ReadEntry]) -> None:
+        self.ledger = Ledger(lambda key, step: recall_decision(store, key, step))
+        self._waiting: dict[str, list[tuple[int, ReadEntry]]] = defaultdict(list)  # by worker, the next one last
+        for rank, read in enumerate(reads):
+            self._waiting[read.worker].append((rank, read))
+        for waiting in self._waiting.values():
+            waiting.sort(key=lambda pair: -pair[1].seq)
+
+    def advance(self, seen: Position) -> None:
+        """Apply what is not applied yet up to the numbers in ``seen``, in the order in which the log is read."""
+        due = list[tuple[int, ReadEntry]]()
+        for worker, waiting in self._waiting.items():
+            while waiting and waiting[-1][1].seq <= seen.get(worker, 0):
+                due.append(waiting.pop())
+        for _, read in sorted(due, key=lambda pair: pair[0]):
+            self.ledger.apply(read.entry)
+
+
+def replay(
+    store: Store, tenant: str | None, problem: str | None, draws: int, target: Target | None = None
+) -> Iterator[Replayed]:
+    """All decisions of the log, chosen again; how likely ``target`` shows their arms is counted, too.
+
+    The events of the problems that are asked for are held in memory.
+    """
+    for (owner, name), reads in _by_problem(store).items():
+        if (tenant, problem) == (tenant and owner, problem and name):
+            for worker in sorted({read.worker for read in reads if isinstance(read.entry.event, Asked)}):
+                yield from _of_worker(store, reads, worker, draws, target)
+
+
+def _by_problem(store: Store) -> dict[Key, list[ReadEntry]]:
+    logs: dict[Key, list[ReadEntry]] = defaultdict(list)
+    problems: dict[Key, str] = {}
+    for read in store.tail({}):
+        entry = read.entry
+        key = (entry.tenant, entry.stream)
+        if isinstance(entry.event, Asked):
+            problems[key] = entry.event.problem
+        name = entry.stream if entry.kind == "problem" else problems[key]
+        logs[entry.tenant, name].append(read)
+    return logs
+
+
+def _of_worker(
+    store: Store, reads: list[ReadEntry], worker: str, draws: int, target: Target | None
+) -> Iterator[Replayed]:
+    view = _View(store, reads)
+    own = [read for read in reads if read.worker == worker and isinstance(read.entry.event, Asked)]
+    on_the_way = list[ReadEntry]()
+    for read in sorted(own, key=lambda read: read.seq):
+        asked: Asked = read.entry.event
+        key = (read.entry.tenant, asked.id)
+        if asked.seen is None or asked.allowed is None:
+            yield Replayed(key, None)
+            continue
+        view.advance(asked.seen)
+        applied = asked.seen.get(worker, 0)
+        on_the_way = [one for one in on_the_way if one.seq > applied]
+        state = view.ledger.problems[key[0], asked.problem]
+        state.reserved = {one.entry.event.t: open_record(one.entry.event).action for one in on_the_way}
+        state.claimed = asked.t - 1
+        yield _choose_again(state, key, asked, draws, target)
+        on_the_way.append(read)
+
+
+def _choose_again(state: ProblemState, key: Key, asked: Asked, draws: int, target: Target | None) -> Replayed:
+    assert asked.allowed is not None
+    request = to_request(asked.allowed, state.problem.n_arms)
+    shown = asked.action if asked.policy_action is None else asked.policy_action
+    try:
+        slate = again(state, asked.id, request, draws)
+    except RequestError:
+        return Replayed(key, False)
+    same = slate.action == shown and len(state.versions) == asked.version
+    own = Inclusion(slate.inclusion, slate.draws) if same and asked.policy_action is None else None
+    other = None if target is None else inclusion_by(state, target, asked.id, request, asked.action)
+    return Replayed(key, same, own, other)
