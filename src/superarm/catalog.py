@@ -29,8 +29,7 @@ from superarm.policies import (
 directional_kl_moss = directional_policy.directional_kl_moss
 directional_kl_ucb = directional_policy.directional_kl_ucb
 
-_DEFAULT = Default()
-_TOP = TopArms()
+_DEFAULT, _TOP = Default(), TopArms()
 
 
 def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
@@ -94,13 +93,9 @@ def joint_kl_moss(pooled: float = 100.0, own: float = 50.0, oracle: Oracle = _DE
     No regret bound is known. On adversarial instances it plays a wrong arm for good in a tenth of the runs and more,
     where :func:`directional_kl_moss` hardly ever does (``docs/champion.md``).
 
-    Parameters
-    ----------
-    pooled, own
-        How many pulls the cautious value 1 counts for in the estimate for all arms, and that in those of one arm.
+    ``pooled`` is how many pulls the cautious value 1 counts for in the estimate for all arms together, ``own`` how many
+    pulls that estimate counts for in the one of a single arm.
 
-    Examples
-    --------
     >>> joint_kl_moss().confidence
     KLMoss()
     """

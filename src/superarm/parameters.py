@@ -1,9 +1,13 @@
-"""Range checks for the parameters of components; each raises ``InvalidArgument``."""
+"""Parameters of components: their range checks, each of which raises ``InvalidArgument``, and having none."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from superarm.errors import InvalidArgument
+
+
+class NoParameters(NamedTuple):
+    """The fields of a component that has none; a subclass can state its properties as class attributes."""
 
 
 def positive(component: Any, *fields: str) -> None:

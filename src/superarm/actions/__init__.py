@@ -2,7 +2,8 @@
 
 ``base`` holds the family, its verbs and the defaults of its hooks, ``traits`` the optional properties; ``subsets``,
 ``partition``, ``laminar``, ``graphic``, ``trees``, ``paths``, ``matching``, ``knapsack``, ``slots``, ``explicit`` and
-``pinned`` hold one action set each. ``graph``, ``assignment``, ``enumeration`` and ``listed`` are shared by them.
+``pinned`` hold one action set each. ``weights``, ``graph``, ``assignment``, ``enumeration`` and ``listed``
+are shared by them.
 """
 
 from superarm._renamed import old_names

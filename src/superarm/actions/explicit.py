@@ -5,8 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Actions, all_eligible, heaviest, keep_if_eligible, total_weight
+from superarm.actions.base import Actions, all_eligible, heaviest, keep_if_eligible
 from superarm.actions.listed import Batches, best_batch, tabulate
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -49,6 +50,9 @@ class Explicit(_Table):
 
     __slots__ = ()
 
+    matroid = False
+    tractable = True
+
     def __new__(cls, actions: Iterable[Iterable[int]]) -> "Explicit":
         try:
             batches: list[NDArray[Any]] = [np.asarray(list(action)) for action in actions]
@@ -65,14 +69,6 @@ class Explicit(_Table):
         for batch in batches:
             distinct.setdefault(frozenset(batch.tolist()), batch)
         return super().__new__(cls, *tabulate(distinct.values()))
-
-    @property
-    def matroid(self) -> bool:
-        return False
-
-    @property
-    def tractable(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.table.shape[1]  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import heaviest, total_weight
+from superarm.actions.base import heaviest
 from superarm.actions.enumeration import sum_counts
 from superarm.actions.graph import (
     check_one_edge_per_arm,
@@ -16,6 +16,7 @@ from superarm.actions.graph import (
     reject_loops,
     stays_acyclic,
 )
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 
@@ -47,14 +48,12 @@ class GraphicMatroid(_ForestFields):
 
     __slots__ = ()
 
+    matroid = True
+
     def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]]) -> "GraphicMatroid":
         nodes = parse_n_nodes(n_nodes, "n_nodes", "GraphicMatroid")
         ends = reject_loops(parse_edges(edges, nodes, nodes, "GraphicMatroid"), "GraphicMatroid")
         return super().__new__(cls, nodes, ends, nodes - count_components(ends, nodes))
-
-    @property
-    def matroid(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import order_by_weight, total_weight
 from superarm.actions.enumeration import count_subsets, enumerate_maximal
+from superarm.actions.weights import order_by_weight, total_weight
 from superarm.arrays import Floats, Ints, floats
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -43,6 +43,9 @@ class Knapsack(_Costs):
 
     __slots__ = ()
 
+    matroid = False
+    budgeted = True
+
     def __new__(cls, costs: Any, budget: float) -> "Knapsack":
         prices = floats(costs, "costs", low=0.0, high=np.finfo(float).max)
         if prices.ndim != 1 or not prices.size or not prices.all():
@@ -56,14 +59,6 @@ class Knapsack(_Costs):
                 "budget", f"{budget} does not buy arm {unaffordable[0]}", "raise it, or drop the arm", "Knapsack"
             )
         return super().__new__(cls, prices, money, int((np.cumsum(np.sort(prices)) <= money).sum()))
-
-    @property
-    def matroid(self) -> bool:
-        return False
-
-    @property
-    def budgeted(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k

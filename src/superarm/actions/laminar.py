@@ -4,8 +4,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import heaviest, total_weight
+from superarm.actions.base import heaviest
 from superarm.actions.enumeration import count_subsets, enumerate_maximal
+from superarm.actions.weights import total_weight
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -37,6 +38,8 @@ class Laminar(_Families):
 
     __slots__ = ()
 
+    matroid = True
+
     def __new__(cls, families: Iterable[tuple[Iterable[int], int]]) -> "Laminar":
         listed = [(np.unique(np.asarray(list(arms), np.int64)), limit) for arms, limit in families]
         if not listed:
@@ -58,10 +61,6 @@ class Laminar(_Families):
                     )
         limits = np.array([limit for _, limit in listed], np.int64)
         return super().__new__(cls, member, limits, _rank(member, limits))
-
-    @property
-    def matroid(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k + n_arms - self.member.shape[1]  # type: ignore[no-any-return]

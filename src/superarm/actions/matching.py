@@ -6,9 +6,10 @@ import numpy as np
 
 from superarm._jit import component, interpreted
 from superarm.actions.assignment import solve_assignment
-from superarm.actions.base import fill, heaviest, total_weight
+from superarm.actions.base import fill, heaviest
 from superarm.actions.enumeration import enumerate_maximal, sum_counts
 from superarm.actions.graph import check_one_edge_per_arm, parse_edges, parse_n_nodes
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -43,6 +44,10 @@ class Matching(_Bipartite):
 
     __slots__ = ()
 
+    matroid = False
+    tractable = True
+    exchange = 2.0
+
     def __new__(cls, left: int, right: int, edges: Iterable[tuple[int, int]]) -> "Matching":
         n, m = parse_n_nodes(left, "left", "Matching"), parse_n_nodes(right, "right", "Matching")
         ends = parse_edges(edges, n, m, "Matching")
@@ -53,18 +58,6 @@ class Matching(_Bipartite):
 
         graph = csr_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(n, m))
         return super().__new__(cls, n, m, ends, int((maximum_bipartite_matching(graph) >= 0).sum()))
-
-    @property
-    def matroid(self) -> bool:
-        return False
-
-    @property
-    def tractable(self) -> bool:
-        return True
-
-    @property
-    def exchange(self) -> float:
-        return 2.0
 
     def capacity(self, n_arms: int) -> int:
         return self.k

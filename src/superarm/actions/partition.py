@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import heaviest, total_weight
+from superarm.actions.base import heaviest
 from superarm.actions.enumeration import sum_counts
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -40,6 +41,8 @@ class PartitionMatroid(_Groups):
 
     __slots__ = ()
 
+    matroid = True
+
     def __new__(cls, groups: Sequence[Hashable], limits: Sequence[int] | Mapping[Hashable, int]) -> "PartitionMatroid":
         named = dict(limits) if isinstance(limits, Mapping) else dict(enumerate(limits))
         members = [g.item() if isinstance(g, np.generic) else g for g in groups]
@@ -60,10 +63,6 @@ class PartitionMatroid(_Groups):
         group = np.array([number[g] for g in members], np.int64)
         caps = np.minimum(np.array(list(named.values()), np.int64), np.bincount(group, minlength=len(named)))
         return super().__new__(cls, group, caps, int(caps.sum()))
-
-    @property
-    def matroid(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k

@@ -4,9 +4,10 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import heaviest, keep_if_eligible, total_weight
+from superarm.actions.base import heaviest, keep_if_eligible
 from superarm.actions.enumeration import sum_counts
 from superarm.actions.graph import check_one_edge_per_arm, parse_edges, parse_n_nodes
+from superarm.actions.weights import total_weight
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -46,6 +47,9 @@ class Paths(_Network):
 
     __slots__ = ()
 
+    matroid = False
+    tractable = True
+
     def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]], source: int, target: int) -> "Paths":
         nodes = parse_n_nodes(n_nodes, "n_nodes", "Paths")
         ends = parse_edges(edges, nodes, nodes, "Paths")
@@ -67,14 +71,6 @@ class Paths(_Network):
             )
         k = _heaviest_to_nodes(ends, sweep, np.ones(len(ends)), all_edges, int(source), nodes)[int(target)]
         return super().__new__(cls, nodes, ends, int(source), int(target), sweep, int(k))
-
-    @property
-    def matroid(self) -> bool:
-        return False
-
-    @property
-    def tractable(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k

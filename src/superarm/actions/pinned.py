@@ -14,12 +14,12 @@ from superarm.actions.base import (
     ceiling,
     contains,
     cost,
-    exceed_total,
     greedy_heaviest,
     heaviest,
     joins,
     remnant,
 )
+from superarm.actions.weights import exceed_total
 from superarm.arrays import Floats, Ints, arms
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument

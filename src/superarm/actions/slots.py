@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import heaviest, total_weight
+from superarm.actions.base import heaviest
 from superarm.actions.enumeration import enumerate_maximal, sum_counts
+from superarm.actions.weights import total_weight
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -40,6 +41,8 @@ class Slots(_Allowed):
 
     __slots__ = ()
 
+    matroid = True
+
     def __new__(cls, allowed: Any) -> "Slots":
         table = _parse_allowed(allowed)
         for slot in np.flatnonzero(~table.any(axis=1)):
@@ -49,10 +52,6 @@ class Slots(_Allowed):
 
         k = int((maximum_bipartite_matching(csr_array(table.astype(np.int8))) >= 0).sum())
         return super().__new__(cls, table, k)
-
-    @property
-    def matroid(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.k

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from superarm._jit import component, for_kernels, interpreted
-from superarm.actions.base import greedy_heaviest, heaviest_arms
+from superarm.actions.base import greedy_heaviest
 from superarm.actions.enumeration import sum_counts
+from superarm.actions.weights import heaviest_arms
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import component, interpreted
-from superarm.actions.base import heaviest, keep_if_eligible, total_weight
+from superarm.actions.base import heaviest, keep_if_eligible
 from superarm.actions.graph import (
     check_one_edge_per_arm,
     connects,
@@ -16,6 +16,7 @@ from superarm.actions.graph import (
     reject_loops,
     stays_acyclic,
 )
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
@@ -48,6 +49,8 @@ class SpanningTrees(_TreeFields):
 
     __slots__ = ()
 
+    matroid = True
+
     def __new__(cls, n_nodes: int, edges: Iterable[tuple[int, int]]) -> "SpanningTrees":
         nodes = parse_n_nodes(n_nodes, "n_nodes", "SpanningTrees")
         ends = reject_loops(parse_edges(edges, nodes, nodes, "SpanningTrees"), "SpanningTrees")
@@ -56,10 +59,6 @@ class SpanningTrees(_TreeFields):
                 "edges", "the graph is not connected", "add edges, or take GraphicMatroid", "SpanningTrees"
             )
         return super().__new__(cls, nodes, ends)
-
-    @property
-    def matroid(self) -> bool:
-        return True
 
     def capacity(self, n_arms: int) -> int:
         return self.n_nodes - 1

@@ -46,20 +46,14 @@ class EnvironmentHooks(Protocol):
     not that of the problem at the means, or whose means change.
     """
 
-    @property
-    def partial(self) -> bool:
-        """Whether some entries of an answer may not be seen; False by default."""
-        ...
+    partial: bool
+    """Whether some entries of an answer may not be seen; False by default."""
 
-    @property
-    def free_samples(self) -> int:
-        """How often every arm is shown before the first round; 0 by default."""
-        ...
+    free_samples: int
+    """How often every arm is shown before the first round; 0 by default."""
 
-    @property
-    def has_own_reward(self) -> bool:
-        """Whether ``expected_reward`` differs from the problem's reward; by default, whether the method is defined."""
-        ...
+    has_own_reward: bool
+    """Whether ``expected_reward`` differs from the problem's reward; by default, whether the method is defined."""
 
     def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
         """Fill ``sheet`` for round ``t``; return how many arms were observed, or -1 if they are those of ``action``."""

@@ -12,9 +12,9 @@ that determines its numbers. The public names are loaded when they are first use
 - ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
 """
 
-import importlib
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from superarm._renamed import load_on_use, old_names
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -32,8 +32,6 @@ _HOMES = {
     "spec.experiment": "Experiment from_toml load",
     "spec.shipped": "load_shipped",
 }
-_NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
-_RENAMED = {"named": "load_shipped"}
 
 __all__ = [
     "Cluster",
@@ -48,13 +46,4 @@ __all__ = [
     "run",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that the command line starts without numba."""
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warnings.warn(f"experiments.{name} is now called experiments.{new}", DeprecationWarning, stacklevel=2)
-        name = new
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"superarm.experiments.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'superarm.experiments' has no attribute {name!r}")
+__getattr__ = old_names(__name__, {"named": "load_shipped"}, load_on_use(__name__, _HOMES))

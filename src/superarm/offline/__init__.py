@@ -14,8 +14,9 @@ names are loaded when they are first used.
   ``validation.py``: the estimators against that truth.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from superarm._renamed import load_on_use
 
 if TYPE_CHECKING:
     from superarm.offline.assumption import AssumptionTest
@@ -41,7 +42,6 @@ _HOMES = {
     "rows": "LogRows",
     "simulated": "simulate_log",
 }
-_NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "METHODS",
@@ -60,9 +60,4 @@ __all__ = [
     "simulate_log",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that the command line starts without numba."""
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"superarm.offline.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'superarm.offline' has no attribute {name!r}")
+__getattr__ = load_on_use(__name__, _HOMES)

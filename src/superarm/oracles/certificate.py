@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions import ceiling
-from superarm.actions.base import exceed_total
+from superarm.actions.weights import exceed_total
 from superarm.arrays import Floats, Ints, arms
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument

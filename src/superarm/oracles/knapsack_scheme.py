@@ -4,8 +4,8 @@ import numpy as np
 
 from superarm._jit import component, interpreted, kernel
 from superarm.actions import budget, capacity, cost, fill, pins
-from superarm.actions.base import order_by_weight
 from superarm.actions.traits import budgeted
+from superarm.actions.weights import order_by_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument

@@ -7,8 +7,8 @@ import numpy as np
 
 from superarm._jit import component, interpreted, kernel, verb
 from superarm.actions import Batches, Explicit, best_batch, capacity, heaviest, joins, list_batches, pins
-from superarm.actions.base import total_weight
 from superarm.actions.traits import exchange, uniform
+from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles import Guarantee

@@ -65,20 +65,14 @@ class Reward(Protocol):
 class RewardHooks(Protocol):
     """Methods that a reward may define beyond :class:`Reward`; ``traits`` and the verbs below have the defaults."""
 
-    @property
-    def monotone(self) -> bool:
-        """Whether no arm lowers the value; True by default."""
-        ...
+    monotone: bool
+    """Whether no arm lowers the value; True by default."""
 
-    @property
-    def gains_shrink(self) -> bool:
-        """Whether gains never grow as the batch grows even in rounded arithmetic; False by default."""
-        ...
+    gains_shrink: bool
+    """Whether gains never grow as the batch grows even in rounded arithmetic; False by default."""
 
-    @property
-    def linear_gain(self) -> bool:
-        """Whether gains are linear in the arm's parameters, ``derivative(weight, state, 0) * q``; False by default."""
-        ...
+    linear_gain: bool
+    """Whether gains are linear in the arm's parameters, ``derivative(weight, state, 0) * q``; False by default."""
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
         """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""

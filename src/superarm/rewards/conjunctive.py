@@ -1,12 +1,12 @@
 import math
-from typing import NamedTuple
 
 from superarm._jit import component, interpreted
+from superarm.parameters import NoParameters
 from superarm.rewards.base import Smoothness
 
 
 @component
-class Conjunctive(NamedTuple):
+class Conjunctive(NoParameters):
     r"""The probability that all arms of the batch work: the conjunctive cascade.
 
     .. math:: r_i(A; q) = \prod_{j \in A} q_{ij}
@@ -18,17 +18,11 @@ class Conjunctive(NamedTuple):
     batch size (``docs/theory``). The reward of combinatorial cascading bandits, [KvetonEtAl2015b]_.
     """
 
-    @property
-    def monotone(self) -> bool:
-        return False
+    __slots__ = ()
 
-    @property
-    def submodular(self) -> bool:
-        return False
-
-    @property
-    def modular(self) -> bool:
-        return False
+    monotone = False
+    submodular = False
+    modular = False
 
     def start(self, weight: float) -> float:
         return weight

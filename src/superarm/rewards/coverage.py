@@ -1,12 +1,12 @@
 import math
-from typing import NamedTuple
 
 from superarm._jit import component, interpreted
+from superarm.parameters import NoParameters
 from superarm.rewards.base import Smoothness
 
 
 @component
-class Coverage(NamedTuple):
+class Coverage(NoParameters):
     r"""Probabilistic maximum coverage (PMC): an item counts if at least one arm of the batch covers it.
 
     .. math:: r_i(A; q) = 1 - \prod_{j \in A}(1 - q_{ij})
@@ -17,25 +17,13 @@ class Coverage(NamedTuple):
     :math:`\gamma_g = 1/\sqrt e` is an upper bound of the exact value.
     """
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    __slots__ = ()
 
-    @property
-    def submodular(self) -> bool:
-        return True
-
-    @property
-    def modular(self) -> bool:
-        return False
-
-    @property
-    def gains_shrink(self) -> bool:
-        return True  # states never grow, and rounded products and sums of nonnegative floats are monotone
-
-    @property
-    def linear_gain(self) -> bool:
-        return True
+    monotone = True
+    submodular = True
+    modular = False
+    gains_shrink = True  # states never grow, and rounded products and sums of nonnegative floats are monotone
+    linear_gain = True
 
     def start(self, weight: float) -> float:
         return weight

@@ -3,12 +3,12 @@ from typing import NamedTuple
 
 from superarm._jit import component, interpreted
 from superarm.errors import InvalidArgument
-from superarm.parameters import positive
+from superarm.parameters import NoParameters, positive
 from superarm.rewards.base import Smoothness
 
 
 @component
-class Linear(NamedTuple):
+class Linear(NoParameters):
     r"""The sum of the arms' parameters: the classical semi-bandit.
 
     .. math:: r_i(A; q) = \sum_{j \in A} q_{ij}
@@ -17,21 +17,12 @@ class Linear(NamedTuple):
     (section Preliminaries, the linear case).
     """
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    __slots__ = ()
 
-    @property
-    def submodular(self) -> bool:
-        return True
-
-    @property
-    def modular(self) -> bool:
-        return True
-
-    @property
-    def linear_gain(self) -> bool:
-        return True
+    monotone = True
+    submodular = True
+    modular = True
+    linear_gain = True
 
     def start(self, weight: float) -> float:
         return 0.0
@@ -53,8 +44,13 @@ class Linear(NamedTuple):
         return Smoothness(1.0, math.sqrt(k) / 2.0, math.sqrt(k) / 2.0)
 
 
+class _ClipFields(NamedTuple):
+    slope: float
+    shift: float = 0.0
+
+
 @component
-class ClippedLinear(NamedTuple):
+class ClippedLinear(_ClipFields):
     r"""A sum of clipped linear functions: the two examples of the paper's introduction.
 
     .. math:: r_i(A; q) = \sum_{j \in A} \max\{0, \min\{1, slope\,(q_{ij} - shift)\}\}
@@ -73,8 +69,11 @@ class ClippedLinear(NamedTuple):
         The parameter from which on the function is positive.
     """
 
-    slope: float
-    shift: float = 0.0
+    __slots__ = ()
+
+    monotone = True
+    submodular = True
+    modular = True
 
     def _check(self) -> None:
         positive(self, "slope")
@@ -82,18 +81,6 @@ class ClippedLinear(NamedTuple):
             raise InvalidArgument(
                 "shift", f"{self.shift} is outside [0, 1)", "give a number in [0, 1)", "ClippedLinear"
             )
-
-    @property
-    def monotone(self) -> bool:
-        return True
-
-    @property
-    def submodular(self) -> bool:
-        return True
-
-    @property
-    def modular(self) -> bool:
-        return True
 
     def start(self, weight: float) -> float:
         return 0.0

@@ -9,8 +9,12 @@ from superarm.rewards.base import Smoothness, Terms, derivative, item_gain, join
 from superarm.rewards.coverage import Coverage
 
 
+class _SpreadFields(NamedTuple):
+    simulations: int = 200
+
+
 @component
-class Spread(NamedTuple):
+class Spread(_SpreadFields):
     r"""The expected weight of the nodes that seeds activate in the independent cascade model on a graph.
 
     .. math:: \sigma(S; q) = \sum_v w_v\, P\{v \text{ is reached from } S\}
@@ -28,23 +32,15 @@ class Spread(NamedTuple):
         How many cascades ``value`` averages over.
     """
 
-    simulations: int = 200
+    __slots__ = ()
+
+    monotone = True
+    submodular = False
+    modular = False
 
     def _check(self) -> None:
         if self.simulations < 1:
             raise InvalidArgument("simulations", f"{self.simulations}", "give at least 1", "Spread")
-
-    @property
-    def monotone(self) -> bool:
-        return True
-
-    @property
-    def submodular(self) -> bool:
-        return False
-
-    @property
-    def modular(self) -> bool:
-        return False
 
     def value(self, terms: Terms, q: Floats, action: Ints) -> float:
         return expected_spread(terms.support, q, terms.weights, action, self.simulations)

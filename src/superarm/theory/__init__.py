@@ -15,9 +15,7 @@ docstring and ``docs/theory`` say how the function differs.
 - ``report.py``, ``plots.py``: the bounds beside simulated regret.
 """
 
-import warnings
-from typing import Any
-
+from superarm._renamed import old_names
 from superarm.theory.bound import Bound, Setting, setting
 from superarm.theory.contextual import CONTEXT_CAVEAT, upper_bound_c2_ucb, upper_bound_vac2_ucb
 from superarm.theory.crossover import crossover
@@ -109,14 +107,5 @@ __all__ = [
     "upper_bound_wang_chen",
 ]
 
-
-_RENAMED = {"Certificate": SmoothnessCertificate}
-
-
-def __getattr__(name: str) -> Any:
-    """Old names, for one release: ``superarm`` has another ``Certificate``, that of an oracle's batch."""
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warnings.warn(f"theory.{name} is now called theory.{new.__name__}", DeprecationWarning, stacklevel=2)
-        return new
-    raise AttributeError(f"module 'superarm.theory' has no attribute {name!r}")
+__getattr__ = old_names(__name__, {"Certificate": "SmoothnessCertificate"})
+"""``superarm`` has another ``Certificate``, that of an oracle's batch."""

@@ -26,22 +26,23 @@ def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_workers(workers: int) -> None:
-    if not isinstance(workers, int) or workers < 1:
-        raise InvalidArgument("workers", f"{workers!r} is not a positive whole number", "give an int >= 1")
-
-
 @dataclass(frozen=True)
-class Threads:
-    """Threads of this process. Kernels release the interpreter's lock, so this uses all cores and copies nothing."""
+class _Pool:
+    """A number of workers on this machine, one per core by default."""
 
     workers: int = field(default_factory=_count_cores)
 
     def __post_init__(self) -> None:
-        _check_workers(self.workers)
+        if not isinstance(self.workers, int) or self.workers < 1:
+            raise InvalidArgument("workers", f"{self.workers!r} is not a positive whole number", "give an int >= 1")
 
     def lanes(self) -> int:
         return self.workers
+
+
+@dataclass(frozen=True)
+class Threads(_Pool):
+    """Threads of this process. Kernels release the interpreter's lock, so this uses all cores and copies nothing."""
 
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
         compile_all(tasks, progress)
@@ -56,16 +57,8 @@ class Threads:
 
 
 @dataclass(frozen=True)
-class Processes:
+class Processes(_Pool):
     """Processes of this machine; tasks whose process dies are played again by another one."""
-
-    workers: int = field(default_factory=_count_cores)
-
-    def __post_init__(self) -> None:
-        _check_workers(self.workers)
-
-    def lanes(self) -> int:
-        return self.workers
 
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
         compile_all(tasks, progress)
