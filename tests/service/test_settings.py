@@ -4,15 +4,18 @@ import asyncio
 from typing import Any
 
 import httpx
+import msgspec
 
 from superarm.service.application import application
 from superarm.service.domain.events import Changed
+from superarm.service.domain.spec import Settings
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
 from .running import Server
 
 PATH = "/v1/problems/p/settings"
+DEFAULTS = msgspec.to_builtins(Settings())
 SETTINGS = {
     "policy": {"name": "bc_ucb", "parameters": {"rho": 1.5}},
     "explore": 0.25,
@@ -99,7 +102,7 @@ def test_changes_made_at_once_are_all_kept_and_audited(tmp_path):
     now = asyncio.run(trial())
     changed = {"explore": 0.1, "late": "ignore", "max_pending": 7, "window_s": 5.0}
     assert now["version"] == 5
-    assert now["settings"] == {"mode": "online", **SETTINGS, **changed}
+    assert now["settings"] == {**DEFAULTS, **SETTINGS, **changed}
     store = Sqlite(tmp_path / "log.db")
     events = [read.entry.event for read in store.tail({})]
     store.close()
@@ -115,5 +118,5 @@ def test_the_client_changes_settings(tmp_path):
         assert agent.change_settings(explore=0.1) == 2
         assert agent.change_settings(explore=0.1) == 2
         now = httpx.get(f"{server.url}/v1/problems/p").json()["settings"]
-        assert now == {"mode": "online", **SETTINGS, "explore": 0.1}
+        assert now == {**DEFAULTS, **SETTINGS, "explore": 0.1}
         service.close()
