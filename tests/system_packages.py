@@ -49,6 +49,11 @@ def curl() -> str | None:
     return None
 
 
+def nginx() -> str | None:
+    """nginx, which Debian puts beside the programs of root."""
+    return shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
 def playwright_install() -> list[str]:
     """The command by which Playwright downloads its own Chromium; Ubuntu's package of it is a snap."""
     with_libraries = ["--with-deps"] if shutil.which("apt-get") else []
@@ -66,6 +71,8 @@ class Need(NamedTuple):
 NEEDS = {
     "chromium": Need("Chromium", chromium, ("chromium", "libatomic1")),
     "cc": Need("a C compiler", lambda: shutil.which("cc"), ("gcc", "libc6-dev")),
+    "openssl": Need("openssl", lambda: shutil.which("openssl"), ("openssl",)),
+    "nginx": Need("nginx", nginx, ("nginx-light",)),
     "curl": Need("curl 7.82 or newer", curl, ("curl",)),
 }
 

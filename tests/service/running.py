@@ -51,12 +51,13 @@ class Server:
         if wait:
             self.ready()
 
-    def ready(self, seconds: float = 60.0) -> None:
+    def ready(self, seconds: float = 60.0, **options: Any) -> None:
+        """Wait until it answers that it is ready; ``options`` are httpx's."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             assert self.process.poll() is None, self.log.read_text()[-4000:]
             try:
-                if httpx.get(f"{self.url}/health", timeout=1.0).status_code == 200:
+                if httpx.get(f"{self.url}/health", timeout=1.0, **options).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass

@@ -42,6 +42,11 @@ class ServiceApp:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
+            root = self.service.limits.root_path
+            if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
+                scope = {**scope, "path": scope["path"][len(root) :]}  # this proxy forwards the whole path
+                if not scope["path"]:
+                    return await _redirect_to_root(send, root)
             found = self._operations.find(scope["method"], scope["path"])
             if found is not None:
                 scope["path_params"] = found.parameters
@@ -87,7 +92,10 @@ def application(
 
 
 def _pages(service: Service) -> list[Route]:
-    openapi = msgspec.json.encode(document(OPERATIONS))
+    described = document(OPERATIONS)
+    if service.limits.root_path:
+        described["servers"] = [{"url": service.limits.root_path}]
+    openapi = msgspec.json.encode(described)
 
     def metrics(headers: Headers, client: str) -> tuple[int, bytes]:
         who = authenticate(service, headers, client)
@@ -150,6 +158,12 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))
         coordinator.applier.on_failed()
+
+
+async def _redirect_to_root(send: Any, root: str) -> None:
+    """The console's links are relative to its address, which therefore ends in a slash."""
+    await send({"type": "http.response.start", "status": 308, "headers": [(b"location", f"{root}/".encode())]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _no_route(request: Any, error: Any) -> Response:

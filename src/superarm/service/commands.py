@@ -8,9 +8,15 @@ from typing import Any
 import click
 
 from superarm.errors import SuperarmError
+from superarm.service.serve_command import serve
 
 _DB = click.option(
-    "--db", default="superarm.db", show_default=True, help="A SQLite file, or postgresql://user@host/database."
+    "--db",
+    envvar="SUPERARM_DB",
+    default="superarm.db",
+    show_default=True,
+    show_envvar=True,
+    help="A SQLite file, or postgresql://user@host/database.",
 )
 
 
@@ -32,52 +38,6 @@ def _open_for_reading(db: str) -> Iterator[Any]:
         yield store
     finally:
         store.close()
-
-
-@click.command()
-@_DB
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
-@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Processes; more need PostgreSQL.",
-)
-@click.option(
-    "--rate",
-    "per_second",
-    type=click.FloatRange(min=0.1),
-    default=None,
-    help="Requests per second and key; no limit by default.",
-)
-@click.option(
-    "--max-body",
-    "body_bytes",
-    type=click.IntRange(min=1024),
-    default=8 * 1024 * 1024,
-    show_default=True,
-    help="The largest request body, in bytes.",
-)
-@click.option(
-    "--snapshot-every",
-    type=click.IntRange(min=1),
-    default=50_000,
-    show_default=True,
-    help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
-)
-@click.option("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
-@click.option("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
-@_IMPORT
-def serve(
-    db: str, host: str, port: int, workers: int, compat: str | None, imports: tuple[str, ...], **limits: Any
-) -> None:
-    """Serve decisions over HTTP. Nothing that was acknowledged is lost."""
-    from superarm.service.http.service import ServiceLimits
-    from superarm.service.server import serve as run
-
-    run(db, host, port, workers, ServiceLimits(compat=compat or "", **limits), imports)
 
 
 @click.command()

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from superarm.errors import SuperarmError
 from superarm.service.application import ServiceApp, application
@@ -19,7 +19,9 @@ from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.base import Store
 from superarm.service.storage.sqlite import Sqlite
 
-SETTINGS = "SUPERARM_SERVE"
+log = logging.getLogger("superarm.server")
+
+SETTINGS = "SUPERARM_WORKER_SETTINGS"
 """The environment variable that holds the options of ``superarm serve`` for its worker processes, as JSON."""
 
 LAST_ANSWERS_SECONDS = 0.5
@@ -105,25 +107,60 @@ def import_components(modules: Sequence[str]) -> None:
             raise SuperarmError(f"--import {module}: {error}") from None
 
 
-def serve(db: str, host: str, port: int, workers: int, limits: ServiceLimits, imports: Sequence[str] = ()) -> None:
-    """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log."""
+class Listening(NamedTuple):
+    """Where the service listens, and with what certificate.
+
+    Parameters
+    ----------
+    host, port
+        The address.
+    workers
+        The number of processes.
+    forwarded_allow_ips
+        The proxies whose forwarded headers are believed, separated by commas; ``*`` for all.
+    ssl_certfile, ssl_keyfile, ssl_keyfile_password
+        The certificate and its private key; plain HTTP without them.
+    """
+
+    host: str
+    port: int
+    workers: int
+    forwarded_allow_ips: str
+    ssl_certfile: str | None
+    ssl_keyfile: str | None
+    ssl_keyfile_password: str | None
+
+
+def serve(
+    db: str,
+    listening: Listening,
+    limits: ServiceLimits,
+    imports: Sequence[str] = (),
+    configuration: dict[str, Any] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
+
+    ``configuration`` is what the first line of the log says of the settings.
+    """
     import uvicorn
 
     from superarm.service.protocol import TimedProtocol
 
-    if workers > 1 and "://" not in db:
+    if listening.workers > 1 and "://" not in db:
         raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
+    if listening.ssl_keyfile and not listening.ssl_certfile:
+        raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
     import_components(imports)  # a mistake is reported before any worker starts
-    _check_address(db, host)
+    _check_address(db, listening.host)
     os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict(), "imports": list(imports)})
     configure_logging()
+    if configuration is not None:
+        log.info("configuration", extra={"fields": {"settings": configuration}})
     try:
         uvicorn.run(
             "superarm.service.server:worker",
             factory=True,
-            host=host,
-            port=port,
-            workers=workers,
+            **listening._asdict(),
             access_log=False,
             log_config=None,
             http=TimedProtocol,
@@ -150,6 +187,7 @@ class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"at": self.formatTime(record), "level": record.levelname.lower(), "from": record.name}
         line["message"] = record.getMessage()
+        line.update(getattr(record, "fields", {}))
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)

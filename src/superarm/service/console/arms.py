@@ -66,7 +66,7 @@ def _finder(view: View) -> Html:
         tag("label", "Find ", field),
         tag("button", "Find"),
         method="get",
-        action="/#arms",
+        action="./#arms",
         class_="row",
     )
 

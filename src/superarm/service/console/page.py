@@ -32,9 +32,9 @@ def document(title: str, *body: Any, live: str | None = None) -> bytes:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
-        tag("link", rel="stylesheet", href="/console.css"),
+        tag("link", rel="stylesheet", href="console.css"),
         tag("link", rel="icon", href="data:,"),
-        tag("script", src="/console.js", type="module") if live else None,
+        tag("script", src="console.js", type="module") if live else None,
     )
     page = tag("html", head, tag("body", *body, data_stream=live), lang="en")
     return b"<!doctype html>" + page.encode()
@@ -54,7 +54,7 @@ def login(message: str = "") -> bytes:
         tag("p", message, class_="bad", role="alert") if message else None,
         tag("button", "Look"),
         method="post",
-        action="/login",
+        action="login",
         class_="login card",
     )
     return document("superarm: key", tag("main", form))
@@ -100,7 +100,7 @@ def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
         _feedback(learner, health),
         slates.inspector(view, learner, found),
     ]
-    live = view.address(to="").replace("/?", "/live?", 1)
+    live = view.address(to="").replace("./?", "live?", 1)
     return document(
         f"{view.problem} · superarm", _header(names, view.problem, keyed), tag("main", *sections), live=live
     )
@@ -113,12 +113,12 @@ def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
         tag("label", tag("span", "Problem", class_="quiet"), tag("select", options, name="problem", id="problem")),
         tag("button", "Show"),
         method="get",
-        action="/",
+        action="./",
     )
-    leave = tag("form", tag("button", "Forget key", class_="plain"), method="post", action="/logout")
+    leave = tag("form", tag("button", "Forget key", class_="plain"), method="post", action="logout")
     return tag(
         "header",
-        tag("a", "superarm", href="/", class_="brand"),
+        tag("a", "superarm", href="./", class_="brand"),
         choice if names else None,
         tag("span", "", id="pulse", class_="quiet", role="status"),
         leave if keyed else None,

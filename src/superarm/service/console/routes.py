@@ -43,6 +43,7 @@ class Console:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._path = f"Path={service.limits.root_path}/"
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 
     def routes(self) -> list[Route]:
@@ -153,10 +154,10 @@ class Console:
             return await _send(send, error.status, page.login(error.message))
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        return await _redirect(send, f"{COOKIE}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
+        return await _redirect(send, f"{COOKIE}={key}; {self._path}; HttpOnly; SameSite=Strict{secure}")
 
     async def _logout(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await _redirect(send, f"{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+        await _redirect(send, f"{COOKIE}=; {self._path}; HttpOnly; SameSite=Strict; Max-Age=0")
 
     def _file(self, name: str, media: bytes) -> Callable[..., Awaitable[None]]:
         async def serve(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
@@ -193,7 +194,7 @@ async def _send(send: Any, status: int, body: bytes, media: bytes = b"text/html;
 
 async def _redirect(send: Any, cookie: str) -> None:
     kind = [
-        (b"location", b"/"),
+        (b"location", b"./"),
         (b"set-cookie", cookie.encode("latin-1")),
         (b"content-length", b"0"),
         *_SECURITY_HEADERS,

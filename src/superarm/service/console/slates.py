@@ -62,7 +62,7 @@ def what_if(view: View, learner: ProblemState) -> Html:
         tag("label", "Add an arm ", tag("input", name="try", id="try", autocomplete="off")),
         tag("button", "Add"),
         method="get",
-        action="/#what-if",
+        action="./#what-if",
         class_="row",
     )
     known = [arm for arm in arms if arm is not None]
@@ -89,7 +89,7 @@ def inspector(view: View, learner: ProblemState, found: Any) -> Html:
         ),
         tag("button", "Look"),
         method="get",
-        action="/#inspector",
+        action="./#inspector",
         class_="row",
     )
     body = (

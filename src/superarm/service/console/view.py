@@ -27,7 +27,7 @@ class View(NamedTuple):
         }
         plain = [(k, v) for k, v in words.items() if v not in ("", 0, "value")]
         place: str = change.get("to", "")
-        return "/?" + urlencode([*plain, *(("try", arm) for arm in tried)]) + place
+        return "./?" + urlencode([*plain, *(("try", arm) for arm in tried)]) + place
 
 
 def section(id: str, title: str, *body: Any, note: str = "") -> Html:

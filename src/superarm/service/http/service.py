@@ -1,7 +1,9 @@
 """What all endpoints of one process share."""
 
+import re
 from typing import NamedTuple
 
+from superarm.errors import SuperarmError
 from superarm.service.errors import overloaded
 from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
 from superarm.service.http.bodies import Bodies
@@ -29,6 +31,8 @@ class ServiceLimits(NamedTuple):
         Whether features in Personalizer's calls are ignored instead of refused.
     snapshot_every
         The number of events between two snapshots.
+    root_path
+        The path under which a proxy publishes the service; empty for none.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -38,6 +42,18 @@ class ServiceLimits(NamedTuple):
     compat: str = ""
     ignore_features: bool = False
     snapshot_every: int = SNAPSHOT_EVERY
+    root_path: str = ""
+
+
+def check_root_path(path: str) -> str:
+    """The path without a slash at its end.
+
+    >>> check_root_path("/bandits/")
+    '/bandits'
+    """
+    if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*/?", path):
+        raise SuperarmError(f"--root-path {path!r}: give a path such as /bandits, of letters, digits and . _ ~ -")
+    return path.rstrip("/")
 
 
 class Service:

@@ -1,0 +1,120 @@
+"""``superarm serve``. Heavy imports are inside of the function, so that ``--help`` answers at once."""
+
+import contextlib
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from superarm.service.configuration import CONFIG, describe_settings, setting
+
+DEMO_SEED = 0
+
+FILE = click.Path(exists=True, dir_okay=False)
+
+
+@click.command()
+@CONFIG
+@setting(
+    "--db",
+    envvar="SUPERARM_DB",
+    default="superarm.db",
+    show_default=True,
+    help="A SQLite file, or postgresql://user@host/database.",
+)
+@setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
+@setting("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
+@setting(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes; more need PostgreSQL.",
+)
+@setting("--root-path", default="", help="The path under which a proxy publishes the service, such as /bandits.")
+@setting(
+    "--forwarded-allow-ips",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESSES",
+    help="Proxies whose X-Forwarded-For and -Proto are believed: addresses and networks, by commas; * for all.",
+)
+@setting("--ssl-certfile", type=FILE, help="Serve HTTPS with this certificate (PEM, with its chain).")
+@setting("--ssl-keyfile", type=FILE, help="The private key of the certificate, if it is not in the same file.")
+@setting("--ssl-keyfile-password", help="The password of the private key; better given by the environment.")
+@setting(
+    "--rate",
+    "per_second",
+    type=click.FloatRange(min=0.1),
+    default=None,
+    help="Requests per second and key; no limit by default.",
+)
+@setting(
+    "--max-body",
+    "body_bytes",
+    type=click.IntRange(min=1024),
+    default=8 * 1024 * 1024,
+    show_default=True,
+    help="The largest request body, in bytes.",
+)
+@setting(
+    "--snapshot-every",
+    type=click.IntRange(min=1),
+    default=50_000,
+    show_default=True,
+    help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
+)
+@setting("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
+@setting("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
+@setting(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="A Python module that adds policies or rewards of your own; may be given several times.",
+)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Let simulated readers of a magazine ask and click; in a temporary file, unless --db is given.",
+)
+@click.pass_context
+def serve(
+    context: click.Context, /, compat: str | None, imports: tuple[str, ...], root_path: str, demo: bool, **given: Any
+) -> None:
+    """Serve decisions over HTTP. Nothing that was acknowledged is lost.
+
+    Every option can be given by the environment and in a TOML file (--config), too; flags go before the environment,
+    and the environment before the file.
+    """
+    from superarm.service.http.service import ServiceLimits, check_root_path
+    from superarm.service.server import Listening
+    from superarm.service.server import serve as run
+
+    listening = Listening(**{name: given.pop(name) for name in Listening._fields})
+    root = check_root_path(root_path)
+    limits = ServiceLimits(compat=compat or "", root_path=root, **{k: v for k, v in given.items() if k != "db"})
+    with contextlib.ExitStack() as stack:
+        if demo:
+            given["db"] = context.params["db"] = stack.enter_context(_demo(context, given["db"], listening))
+        run(given["db"], listening, limits, imports, describe_settings(context))
+
+
+@contextlib.contextmanager
+def _demo(context: click.Context, db: str, listening: Any) -> Iterator[str]:
+    """Visitors of the service, and the database that it uses: a temporary one if none was given."""
+    from superarm.service.demo import visit_in_background
+
+    if listening.host not in ("127.0.0.1", "localhost") or listening.ssl_certfile or not listening.port:
+        raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
+    given = context.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
+    url = f"http://127.0.0.1:{listening.port}"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as an exception, so that the directory goes away
+    with tempfile.TemporaryDirectory(prefix="superarm-demo-") as directory:
+        click.echo(f"The console is at {url}/ as soon as the kernels are compiled; Ctrl-C ends the demo.", err=True)
+        with visit_in_background(url, DEMO_SEED):
+            yield db if given else str(Path(directory) / "demo.db")

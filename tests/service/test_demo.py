@@ -1,0 +1,46 @@
+"""``superarm serve --demo``: visitors come by themselves, and the console shows what they did."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+from superarm.service.demo import ARTICLES, PROBLEM, READERS, make_readership
+
+from .running import Server, invoke
+
+
+def test_the_demo_serves_visitors(tmp_path):
+    before = set(Path(tempfile.gettempdir()).glob("superarm-demo-*"))
+    with Server(str(tmp_path / "given.db"), "--demo") as server, httpx.Client(base_url=server.url) as http:
+        asked, limit = 0, time.monotonic() + 60
+        while asked < 20 and time.monotonic() < limit:
+            time.sleep(0.1)
+            found = http.get(f"/v1/problems/{PROBLEM}")
+            asked = found.json()["decisions"] if found.status_code == 200 else 0
+        page = http.get("/", params={"problem": PROBLEM}).text
+        arms = http.get(f"/v1/problems/{PROBLEM}/arms", params={"limit": 100}).json()["arms"]
+    assert asked >= 20
+    assert sorted(arm["arm"] for arm in arms) == sorted(headline for headline, *_ in ARTICLES)
+    assert sum(arm["pulls"] for arm in arms) > 0
+    assert "Is it learning" in page
+    assert set(Path(tempfile.gettempdir()).glob("superarm-demo-*")) <= before
+    done = invoke("verify", "--db", server.db)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_readers_like_what_the_headlines_say_they_like():
+    click = make_readership(0)
+    for row, (_, *liked_by) in zip(click, ARTICLES, strict=True):
+        by_interest = dict(zip(READERS, row, strict=True))
+        others = [chance for interest, chance in by_interest.items() if interest not in liked_by]
+        assert all(by_interest[interest] > max(others) for interest in liked_by if interest is not None)
+    assert (make_readership(0) == click).all()
+    assert (make_readership(1) != click).any()
+
+
+def test_the_demo_stays_on_loopback():
+    done = invoke("serve", "--demo", "--host", "0.0.0.0")
+    assert done.exit_code == 2
+    assert "127.0.0.1" in done.stderr
