@@ -66,6 +66,7 @@ def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_eve
         coordinator = await opened(store, every)
         await create(coordinator, "t", "p", SPEC, "", 10)
         await decide(coordinator, 1, 30)
+        await coordinator.applier.finish()
         await coordinator.writer.stop()  # and then it is gone, without a word
         return coordinator
 

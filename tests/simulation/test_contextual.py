@@ -28,14 +28,22 @@ GAMES = {
     "logistic_kl_ucb": (sa.logistic_kl_ucb(), sa.models.Logistic(shared=True, prior_mean=0.2), False, True),
     "logistic_ts": (sa.logistic_ts(), sa.models.Logistic(), True, False),
     "comb_lin_ts": (sa.comb_lin_ts(), sa.models.Linear(), False, True),
+    "one-hot features": (sa.logistic_kl_ucb(), sa.models.Logistic(intercept=False), False, False),
 }
+ONE_HOT = sa.Features(categorical={"country": COUNTRIES})
 
 
 def game(name):
     policy, model, replay, cascade = GAMES[name]
-    declared = sa.Context(FEATURES, arms=ARMS, model=model)
+    one_hot = name == "one-hot features"
+    declared = sa.Context(ONE_HOT, model=model) if one_hot else sa.Context(FEATURES, arms=ARMS, model=model)
     problem = sa.Problem(N_ARMS, N_ITEMS, sa.Coverage(), sa.Subsets(K), context=declared)
-    return sa.Instance(problem, context_table(problem, CONTEXTS, P, replay, cascade)), policy
+    return sa.Instance(problem, context_table(problem, contexts_of(name), P, replay, cascade)), policy
+
+
+def contexts_of(name):
+    """The contexts of a game; of several with one country, the encoded features are the same."""
+    return [{"country": each["country"]} for each in CONTEXTS] if name == "one-hot features" else CONTEXTS
 
 
 @pytest.mark.parametrize("name", sorted(GAMES))
@@ -51,7 +59,7 @@ def test_a_run_is_that_of_an_agent(name):
     missed, earned = 0.0, 0.0
     for t in range(1, horizon + 1):
         row = environment.pick_context(t, stream)
-        decision = agent.ask(context=CONTEXTS[row])
+        decision = agent.ask(context=contexts_of(name)[row])
         outcome, seen = np.zeros(K * N_ITEMS), np.ones(K * N_ITEMS, bool)
         draw(environment, instance.problem.support, decision.action, t, stream, outcome, seen)
         missed += (~seen).sum()

@@ -1,5 +1,6 @@
 import itertools
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -188,6 +189,16 @@ def test_intervals_enclose(a, wide, b, broad, s, t):
         cases += [(x / y, u / v), (1.0 / y, 1.0 / v)]
     for box, value in cases:
         assert box.low - 1e-15 <= value <= box.high + 1e-15
+
+
+def test_quotients_beyond_the_floats_are_enclosed():
+    tiny = Interval(5e-324, 1e-310)
+    for box in (1.0 / tiny, Interval(0.0, 1.0) / tiny, -1.0 / tiny):
+        assert not math.isnan(box.low)
+        assert not math.isnan(box.high)
+    assert (1.0 / tiny).low <= sys.float_info.max < (1.0 / tiny).high
+    assert (-1.0 / tiny).low < -sys.float_info.max <= (-1.0 / tiny).high
+    assert (Interval(0.0, 1.0) / tiny).low <= 0.0
 
 
 def test_intervals_refuse_what_they_cannot_do():

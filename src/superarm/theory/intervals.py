@@ -4,6 +4,7 @@ Every result is widened by a few units in the last place, so that rounding canno
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType, SimpleNamespace
@@ -37,7 +38,8 @@ class Interval:
 
     def __mul__(self, other: Any) -> "Interval":
         o = interval(other)
-        ends = [x * y for x in (self.low, self.high) for y in (o.low, o.high)]
+        # An infinite end stands for numbers beyond the floats, and 0 times any of them is 0.
+        ends = [x * y if x and y else 0.0 for x in (self.low, self.high) for y in (o.low, o.high)]
         return _widen(min(ends), max(ends))
 
     __rmul__ = __mul__
@@ -81,7 +83,12 @@ def interval(value: Any) -> Interval:
 def _widen(low: float, high: float) -> Interval:
     if math.isnan(low) or math.isnan(high):
         raise ArithmeticError("an undefined operation on intervals")
-    return Interval(low - _WIDEN * abs(low) - _TINY, high + _WIDEN * abs(high) + _TINY)
+    return Interval(-_step_up(-low), _step_up(high))
+
+
+def _step_up(x: float) -> float:
+    """A number above x; above an overflow to minus infinity, the least float."""
+    return x + _WIDEN * abs(x) + _TINY if x > -math.inf else -sys.float_info.max
 
 
 def _increasing(f: Callable[[float], float]) -> Callable[[Any], Interval]:

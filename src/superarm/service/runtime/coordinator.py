@@ -22,7 +22,7 @@ from superarm.service.runtime.following import RETRY_SECONDS, Follower
 from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
 from superarm.service.runtime.locks import StreamLock, StreamLocks
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write
-from superarm.service.storage.base import Position, Store, StoreUnavailable, recall_decision
+from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
@@ -94,11 +94,11 @@ class Coordinator:
             await asyncio.to_thread(self.store.close)
             return
         self.condition.enter("stopping", "the service is stopping")
-        await (
-            self.writer.stop()
-        )  # its reports were queued on this loop before it ended, so all of them have been handled
+        unsaved: list[SavedSnapshot] = []
+        self.applier.save = unsaved.append  # the writer takes no more jobs
+        await self.writer.stop()  # its reports were queued on this loop before it ended, so all have been handled
         await self.applier.finish()
-        if self.applier.since_snapshot and self.condition.phase != "failed":
+        if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed":
             try:
                 await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
             except Exception:
