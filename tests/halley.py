@@ -1,6 +1,7 @@
 """The KL bound as version 0.1.0 computed it, with the C library's logarithms, to the last bit.
 
-Stored trajectories were recorded with it. It agrees with ``superarm.indices.kl.upper_confidence`` up to the last places.
+Stored trajectories were recorded with it. It agrees with ``superarm.indices.kl.upper_confidence`` up to the last
+places.
 """
 
 import math

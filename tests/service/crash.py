@@ -34,6 +34,8 @@ from .database import Database, fresh
 from .running import Server
 
 SNAPSHOT_EVERY = (3, 24)
+LEAST_TOLD = 4
+"""Decisions with acknowledged feedback before each kill, so that every round has something to lose."""
 
 
 class Trial(NamedTuple):
@@ -100,9 +102,9 @@ async def attack(server: Server, book: Acknowledged, rng: random.Random, databas
 
 
 async def _progress(book: Acknowledged, loading: asyncio.Task, server: Server) -> None:
-    """Wait until a further decision was acknowledged: on a busy machine that may take a while."""
-    before, limit = len(book.asked), time.monotonic() + 60.0
-    while len(book.asked) == before and not loading.done():
+    """Wait until the feedback of a few further decisions was acknowledged: on a busy machine that may take a while."""
+    enough, limit = len(book.told) + LEAST_TOLD, time.monotonic() + 60.0
+    while len(book.told) < enough and not loading.done():
         assert time.monotonic() < limit, server.log.read_text()[-4000:]
         await asyncio.sleep(0.02)
 
