@@ -1,5 +1,6 @@
 """What ``import superarm`` gives: the same names, whatever was imported before."""
 
+import importlib
 import json
 import pkgutil
 import re
@@ -12,6 +13,8 @@ import pytest
 import superarm as sa
 
 PACKAGES = [found.name for found in pkgutil.iter_modules(sa.__path__) if found.ispkg]
+OLD_NAMES = json.loads((Path(__file__).parent / "fixtures/public_names_0_1_0.json").read_text())
+"""The names in ``__all__`` at 946dbf8, by package."""
 COMPONENTS = Path(__file__).parents[1] / "docs" / "components.md"
 
 _EACH_IN_A_FRESH_PROCESS = """
@@ -56,9 +59,19 @@ def test_documented_components_are_reachable(title, names):
     assert [name for name in names if not hasattr(package, name)] == []
 
 
-@pytest.mark.parametrize(
-    "name", ["Fading", "Kept", "Moment", "Optimistic", "Screened", "Sieve", "SparseSieve", "kept", "remembering"]
-)
-def test_old_names_of_policies_warn(name):
-    with pytest.warns(DeprecationWarning, match=f"superarm.policies.{name} is now called"):
-        assert callable(getattr(sa.policies, name))
+@pytest.mark.parametrize("package", OLD_NAMES)
+def test_public_names_of_version_0_1_0_are_found(package):
+    """Names that are no longer listed work for one more release, with a warning."""
+    module = importlib.import_module(package)
+    for name in OLD_NAMES[package].split():
+        if name in module.__all__:
+            assert hasattr(module, name)
+        else:
+            with pytest.warns(DeprecationWarning, match=f"{package}.{name} is now called"):
+                assert getattr(module, name) is not None
+
+
+def test_old_name_of_candidates():
+    problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
+    with pytest.warns(DeprecationWarning, match=r"Problem\.candidates"):
+        assert problem.ranks().eligible.tolist() == [True, True, True]

@@ -1,5 +1,6 @@
 """Problem: what is to be learnt, without the true parameters."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,6 +194,11 @@ class Problem(_Fields):
     def candidates(self) -> Candidates:
         """The candidates before the first round: no arm was pulled, all are eligible."""
         return Candidates(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
+
+    def ranks(self) -> Candidates:
+        """Deprecated: ``candidates``."""
+        warnings.warn("Problem.ranks is now called Problem.candidates", DeprecationWarning, stacklevel=2)
+        return self.candidates()
 
 
 def _parse_weights(weights: Any, n_items: int) -> Floats:

@@ -74,4 +74,6 @@ __all__ = [
     "value_of",
 ]
 
-__getattr__ = old_names(__name__, {"Ranks": "superarm.candidates:Candidates", "holds": "contains"})
+__getattr__ = old_names(
+    __name__, {"Ranks": "superarm.candidates:Candidates", "holds": "contains", "playable": "all_eligible"}
+)

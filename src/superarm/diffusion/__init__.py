@@ -4,6 +4,7 @@
 them on small graphs, and ``condense`` merges nodes that reach one another with probability 1.
 """
 
+from superarm._renamed import old_names
 from superarm.diffusion.condense import Condensed, condense
 from superarm.diffusion.exact import MAX_UNSURE_EDGES, exact_sets
 from superarm.diffusion.forward import SpreadTrace, diffuse, expected_spread
@@ -26,3 +27,5 @@ __all__ = [
     "sample_sets",
     "select",
 ]
+
+__getattr__ = old_names(__name__, {"MOST_EDGES": "MAX_UNSURE_EDGES", "Trace": "SpreadTrace"})

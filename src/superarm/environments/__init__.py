@@ -60,4 +60,12 @@ __all__ = [
     "respond",
 ]
 
-__getattr__ = old_names(__name__, {"Sheet": "AnswerBuffer", "earn": "expected_reward", "widest": "max_answer_entries"})
+__getattr__ = old_names(
+    __name__,
+    {
+        "Sheet": "AnswerBuffer",
+        "earn": "expected_reward",
+        "tells_worth": "has_own_reward",
+        "widest": "max_answer_entries",
+    },
+)
