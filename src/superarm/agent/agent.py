@@ -139,7 +139,7 @@ class Agent:
         contexts = learner.contexts
         encoded = None if contexts is None else contexts.encode(self.problem, context, pairs)
         mask = learner.playable(eligible)
-        actions = None if pinned is None else self._pinned(pinned)
+        actions = None if pinned is None else self._parse_pinned(pinned)
         seek(self._choosing, t, 0)
         action = learner.choose(t, mask, self._choosing, actions, context=encoded)
         if not len(action):
@@ -150,14 +150,14 @@ class Agent:
         made_for = contexts.hand_out(learner, action, t, encoded, context)
         return self._decisions.add(name, t, action, learner, made_for)
 
-    def _pinned(self, pinned: Sequence[int | str]) -> Actions:
+    def _parse_pinned(self, pinned: Sequence[int | str]) -> Actions:
         """The batches that hold the ``pinned`` arms."""
         actions = Pinned(self.problem.actions, self.learner.arms.numbers(pinned).tolist())
         actions.validate(self.problem.n_arms)
         return actions
 
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
-        """Why these arms: estimates, optimistic parameters and marginal gains by what is known now.
+        """Why these arms: estimates, optimistic parameters and marginal gains, from what is known now.
 
         A pending decision is explained as if it was not made yet, so that right after ``ask`` the explanation has the
         numbers by which it was chosen. With a linear model it names the ``most`` features with the largest effects.
@@ -189,7 +189,7 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
-        feedback, digests = self._observed(made, outcome, seen, arms)
+        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
         if name in self._decisions.told:
             if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
@@ -206,7 +206,7 @@ class Agent:
         if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._decisions.told[name]
-        feedback, digests = self._observed(made, outcome, seen, arms)
+        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
         if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
         apply_feedback(self.learner, made, feedback, self._rounding, -1.0)
@@ -218,7 +218,7 @@ class Agent:
         unpend(self.learner, self._decisions.find_pending(name), 1.0)
         del self._decisions.pending[name]
 
-    def _observed(
+    def _parse_feedback(
         self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
     ) -> tuple[Feedback, list[str]]:
         """Feedback about a decision, in arrays that kernels take, and its digests."""

@@ -107,7 +107,7 @@ def apply_feedback(learner: Learner, made: DecisionEntry, feedback: Feedback, st
 
 
 def unpend(learner: Learner, made: DecisionEntry, sign: float) -> None:
-    """A decision is pending no longer (``sign=-1.0``: it is again)."""
+    """Take a decision out of the pending ones; ``sign=-1.0`` puts it back."""
     if learner.contexts is None or made.context is None:
         learner.unpend(made.decision.action, sign)
     else:

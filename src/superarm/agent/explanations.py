@@ -32,13 +32,13 @@ class ExplainedArm:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a batch was chosen, by what is known now: ``arms`` are in the order in which they were picked."""
+    """Why a batch was chosen, from what is known now: ``arms`` are in the order in which they were picked."""
 
     decision: Decision
     arms: tuple[ExplainedArm, ...] = field(default=())
 
     def __str__(self) -> str:
-        lines = [f"decision {self.decision.id!r}, by what is known now:"]
+        lines = [f"decision {self.decision.id!r}, from what is known now:"]
         for arm in self.arms:
             means = f"mean {arm.estimate.mean():.4f}, optimistic {arm.optimistic.mean():.4f}"
             effects = ", ".join(f"{name} {effect:+.4f}" for name, effect in arm.features)

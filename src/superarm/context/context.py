@@ -110,12 +110,12 @@ class Context(_ContextFields):
 
     @interpreted
     def n_indicators(self, n_items: int) -> int:
-        """How many coordinates of an entry's features tell its item."""
+        """How many coordinates of an entry's features indicate its item."""
         return n_items if n_items > 1 and self.model.shared != ENTRIES else 0
 
     @interpreted
     def validate(self, n_arms: int, n_items: int) -> None:
-        """Refuse features of another number of arms, and features that are too many."""
+        """Refuse features for another number of arms, and too many coordinates."""
         if self.arms.size and len(self.arms) != n_arms:
             raise InvalidArgument("arms", f"{len(self.arms)} rows for {n_arms} arms", "give one row per arm", "Context")
         d = self.dimension(n_items)

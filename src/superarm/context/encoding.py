@@ -71,7 +71,7 @@ def _encode_number(key: str, ends: Any, frame: Frame, value: Any, name: str) -> 
         return [0.0]
     given = number(value, key, name)
     if ends is None:
-        return [frame.scaled(key, given)]
+        return [frame.scale_value(key, given)]
     low, high = ends
     return [(given - low) / (high - low) * 2.0 - 1.0]
 

@@ -10,13 +10,13 @@ from superarm.arrays import count
 from superarm.errors import InvalidArgument
 
 OTHER = "other"
-"""The level of a categorical feature that stands for every value that is not listed."""
+"""The level of a categorical feature that every value outside the list is counted as."""
 
 MAX_FEATURES = 1024
 """The most coordinates that a context may be encoded in."""
 
 Range = tuple[float, float] | None
-"""The smallest and the largest value that are told apart; None for a feature that is standardised while it runs."""
+"""The range of a numeric feature; None for a feature that is standardised by the values seen so far."""
 
 
 def _numeric(value: Any, name: str) -> tuple[tuple[str, Range], ...]:
@@ -56,7 +56,7 @@ def _levels(levels: Any, name: str) -> tuple[str, ...]:
     return found
 
 
-def _hashed(value: Any, name: str) -> tuple[tuple[str, int], ...]:
+def _parse_hashed(value: Any, name: str) -> tuple[tuple[str, int], ...]:
     """Hashed features, each with the number of its buckets."""
     return tuple((_name(key, name), count(size, f"{name}[{key!r}]", 2)) for key, size in _pairs(value, name))
 
@@ -88,7 +88,7 @@ class Features(NamedTuple):
         seen (:class:`superarm.context.Frame`). A missing value is 0, the centre.
     categorical
         Levels of each categorical feature: one coordinate per level, 1 for the level that is given. The level
-        ``"other"`` stands for all values that are not listed, and for a missing one; without it, a value that is not
+        ``"other"`` is used for all values that are not listed, and for a missing one; without it, a value that is not
         listed is an error, and all coordinates of a missing one are 0.
     hashed
         For features with an open set of values, such as search words: the number of buckets. A value is a string, or a
@@ -107,7 +107,7 @@ class Features(NamedTuple):
 
     numeric: Annotated[Any, _numeric] = ()
     categorical: Annotated[Any, _categorical] = ()
-    hashed: Annotated[Any, _hashed] = ()
+    hashed: Annotated[Any, _parse_hashed] = ()
     missing: Annotated[Any, names_tuple] = ()
     d: int = 0
 
@@ -174,7 +174,7 @@ class Features(NamedTuple):
 
 
 def unknown(name: Any, known: Sequence[str]) -> str:
-    """What is wrong with ``name``, which is none of ``known``; with the nearest of them.
+    """The message that ``name`` is unknown, with the most similar of the ``known`` names.
 
     >>> unknown("contry", ["age", "country"])
     "'contry' is unknown, did you mean 'country'?"

@@ -12,7 +12,7 @@ LAST_FRAME = 4
 """The number of the last frame: after FIRST_FRAME * 4**3 contexts the scale stays."""
 
 SCALES = 3.0
-"""How many standard deviations from the centre are told apart; values further away count as that far away."""
+"""Values more than this many standard deviations from the centre are clipped."""
 
 
 class Frame(NamedTuple):
@@ -21,14 +21,14 @@ class Frame(NamedTuple):
     ``scale`` is three standard deviations of what was seen. In frame 0, the first ``FIRST_FRAME`` contexts, nothing is
     known of the scale: every value is encoded as 0, as a missing one.
 
-    >>> Frame(1, {"age": (40.0, 60.0)}).scaled("age", 55.0)
+    >>> Frame(1, {"age": (40.0, 60.0)}).scale_value("age", 55.0)
     0.25
     """
 
     version: int = 0
     places: Mapping[str, tuple[float, float]] = {}
 
-    def scaled(self, feature: str, value: float) -> float:
+    def scale_value(self, feature: str, value: float) -> float:
         """``value`` of a standardised feature in this frame, clipped to [-1, 1]."""
         if feature not in self.places:
             return 0.0

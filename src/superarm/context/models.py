@@ -23,7 +23,7 @@ MAX_SEGMENTS = 4096
 ENTRIES, ARMS, ALL = "entries", "arms", "all"
 
 
-def _sharing(value: Any, name: str) -> str:
+def _parse_sharing(value: Any, name: str) -> str:
     """Which entries share a parameter vector: False is none, ``"arms"`` those of an arm, True all."""
     named = {False: ENTRIES, True: ALL}.get(value, value) if isinstance(value, bool) else value
     if named not in (ENTRIES, ARMS, ALL):
@@ -109,7 +109,7 @@ class LinearModel(NamedTuple):
         Whether there is a feature that is always 1.
     """
 
-    shared: Annotated[Any, _sharing] = False
+    shared: Annotated[Any, _parse_sharing] = False
     intercept: bool = True
 
     @interpreted
@@ -135,7 +135,7 @@ class LogisticModel(NamedTuple):
         of magnitude makes the first approximations good.
     """
 
-    shared: Annotated[Any, _sharing] = False
+    shared: Annotated[Any, _parse_sharing] = False
     intercept: bool = True
     prior_mean: float = 0.5
 

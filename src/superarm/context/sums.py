@@ -52,7 +52,7 @@ def triangle(d: int) -> int:
 
 
 def empty_context_tally(context: Context | None, support: Support) -> Tally | ContextTally:
-    """A tally of nothing, for a problem with that context or without one."""
+    """An empty tally, for a problem with or without a context."""
     tally = empty(support)
     if context is None:
         return tally

@@ -30,7 +30,7 @@ def _numbers(value: Any, name: str) -> Ints:
 class ContextTable(NamedTuple):
     """A table of contexts, each with its means; every round one of them comes, and outcomes are binary.
 
-    ``superarm.simulation.context_table`` makes one for a problem.
+    Use ``superarm.simulation.context_table`` to make one for a given problem.
 
     Parameters
     ----------

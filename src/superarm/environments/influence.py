@@ -55,7 +55,7 @@ class IndependentCascade(_Graph):
         w = np.ones(n) if weights is None else floats(weights, "weights", low=0.0, high=np.finfo(float).max)
         if w.shape != (n,) or not w.any():
             raise InvalidArgument("weights", f"shape {w.shape}", f"give {n}, not all 0", "IndependentCascade")
-        sets, worth = exact_sets(graph, chance, w) or _sampled(graph, chance, w, n_samples, seed)
+        sets, worth = exact_sets(graph, chance, w) or _sample_worth(graph, chance, w, n_samples, seed)
         held = by_node(sets, n)
         return super().__new__(cls, chance, held.start, held.nodes, worth)
 
@@ -91,6 +91,6 @@ class IndependentCascade(_Graph):
         return low, max(low, min(high, low + float(np.sort(table @ left)[-problem.k :].sum())))
 
 
-def _sampled(graph: Sparse, p: Floats, weights: Floats, samples: int, seed: int) -> tuple[Sets, Floats]:
+def _sample_worth(graph: Sparse, p: Floats, weights: Floats, samples: int, seed: int) -> tuple[Sets, Floats]:
     sets = sample_sets(Network(reverse(graph), p, weights), samples, new_stream(np.random.SeedSequence(seed)))
     return sets, np.full(samples, float(weights.sum()) / samples)

@@ -107,7 +107,7 @@ class Contexts:
         return np.asarray(action) + made.encoded.segment * learner.problem.n_arms
 
     def take_back(self, learner: "Learner", action: Ints, made: DecisionContext, sign: float = 1.0) -> None:
-        """A decision is pending no longer (``sign=-1.0``: it is again)."""
+        """Take a decision out of the pending ones; ``sign=-1.0`` puts it back."""
         learner.unpend(self._cells(learner, action, made), sign)
         self._count_pending(learner, action, made, -sign)
 
@@ -148,7 +148,7 @@ class Contexts:
         """Let the tally hold the sums of all frames, carried to the present one."""
         if self.design is not None:
             tally: Any = learner.tally
-            precision, response = self.frames.carried(self.design, (tally.precision, tally.response))
+            precision, response = self.frames.carry_sums(self.design, (tally.precision, tally.response))
             carried = tally._replace(precision=precision, response=response)
             learner.restore(carried, learner.pending, learner.asked, learner.state)
 
@@ -193,7 +193,7 @@ def _fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, ot
 
 
 def require_context(problem: "Problem", given: Any, pairs: Any) -> None:
-    """Refuse a context for a problem without one, and a missing one for a problem that needs it."""
+    """Refuse a context that the problem does not declare, and a missing one that it needs."""
     if problem.context is None and (given is not None or pairs is not None):
         raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
     if problem.context is not None and given is None and problem.context.features.size:

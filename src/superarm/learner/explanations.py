@@ -1,4 +1,4 @@
-"""Estimates and optimistic parameters of all entries, and the effects of features, by what a learner knows now."""
+"""Estimates and optimistic parameters of all entries, and the effects of features, as a learner estimates them now."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def feature_effects(
 
 
 def feature_names(context: Context, design: Design) -> list[str]:
-    """The names of the coordinates of an entry's features that do not tell its item.
+    """The names of the coordinates of an entry's features that do not indicate its item.
 
     >>> import superarm as sa
     >>> from superarm.context.design import make_design

@@ -64,7 +64,7 @@ class FrameSums:
             self.sums[version] = (np.zeros_like(shape[0]), np.zeros_like(shape[1]))
         return self.sums[version]
 
-    def carried(self, design: Design, shape: Sums) -> Sums:
+    def carry_sums(self, design: Design, shape: Sums) -> Sums:
         """The sums of all frames in the present one."""
         precision, response = np.zeros_like(shape[0]), np.zeros_like(shape[1])
         for version, (own_precision, own_response) in sorted(self.sums.items()):

@@ -89,15 +89,15 @@ def tally_with_items(tally: Any, before: Problem, after: Problem) -> Any:
     unseen = np.repeat(tally.pulls[:, None], more, axis=1)
     tally = allow_missing(tally)
 
-    def widened(values: Floats, new: Floats) -> Floats:
+    def widen(values: Floats, new: Floats) -> Floats:
         return np.concatenate([values.reshape(shape), new], axis=1).reshape(-1)
 
     nothing = np.zeros((len(tally.pulls), more))
     grown = Tally(
         tally.pulls,
-        widened(tally.total, nothing),
-        widened(tally.square, nothing),
-        widened(tally.missed, unseen),
+        widen(tally.total, nothing),
+        widen(tally.square, nothing),
+        widen(tally.missed, unseen),
         np.zeros_like(tally.joint),
     )
     return with_grown_sums(tally, grown, before, after)

@@ -26,13 +26,13 @@ def tally_from_plain(plain: dict[str, Any]) -> Tally:
     return made  # type: ignore[no-any-return]
 
 
-def kept_to_plain(held: PolicyState | None) -> dict[str, Any] | None:
+def policy_state_to_plain(held: PolicyState | None) -> dict[str, Any] | None:
     """What a policy keeps beside the tally, as plain data."""
     return None if held is None else {"newest": held.newest, "blocks": [tally_to_plain(block) for block in held.blocks]}
 
 
-def kept_from_plain(plain: dict[str, Any] | None) -> PolicyState | None:
-    """What ``kept_to_plain`` described."""
+def policy_state_from_plain(plain: dict[str, Any] | None) -> PolicyState | None:
+    """What ``policy_state_to_plain`` described."""
     return (
         None if plain is None else PolicyState(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]])
     )
@@ -44,7 +44,7 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
         "problem": describe(learner.problem),
         "policy": describe(learner.policy),
         "tally": tally_to_plain(learner.tally),
-        "kept": kept_to_plain(learner.state),
+        "kept": policy_state_to_plain(learner.state),
         "asked": learner.asked,
         "arms": list(learner.arms.all),
         "items": list(learner.items.all),
@@ -74,5 +74,7 @@ def learner_from_plain(plain: dict[str, Any]) -> Learner:
     if learner.contexts is not None:
         learner.contexts.from_plain(plain["contexts"])
     counts = np.zeros(len(learner.pending))
-    learner.restore(tally_from_plain(plain["tally"]), counts, plain["asked"], kept_from_plain(plain.get("kept")))
+    learner.restore(
+        tally_from_plain(plain["tally"]), counts, plain["asked"], policy_state_from_plain(plain.get("kept"))
+    )
     return learner

@@ -1,4 +1,4 @@
-"""Logs of past decisions: evaluate any slate or policy offline, learn from what is there, and say how sure it is.
+"""Logs of past decisions: evaluate any slate or policy offline, learn from what they hold, and report the uncertainty.
 
 A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown. The public
 names are loaded when they are first used.

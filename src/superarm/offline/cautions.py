@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FEW_OBSERVATIONS = 30
 """An arm with fewer observations is named in a warning."""
 FEW_EFFECTIVE = 100
-"""With a smaller effective sample size, an interval of the normal distribution is not to be trusted."""
+"""With a smaller effective sample size, normal intervals are not reliable."""
 REJECTED = 0.05
 """The level at which a warning says that the semi-bandit assumption is rejected."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from superarm.offline.log import Log
 
 MAX_LISTED_SLATES = 5_000
-"""Of at most so many slates, each is compared with the recommended one."""
+"""Up to this many slates, every slate is compared with the one to ship."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +78,7 @@ def recommend(log: "Log", k: int | None, delta: float, oracle: Any, eligible: An
     :math:`\alpha r(A; p) - r(\hat A; p) \le \alpha [r(A; p) - r(A; \underline p)]` (:func:`kl_clcb_bound`).
     """
     problem = log.problem if k is None else log.problem._replace(actions=_subsets(k, log.problem.n_arms))
-    means = EntryMeans(*(one[None, :] for one in _pooled(log)))
+    means = EntryMeans(*(one[None, :] for one in _pool_groups(log)))
     low, mean, high = (one[0] for one in entry_intervals(means, delta))
     fitted = (oracle or Default()).fit(problem)
     candidates = Candidates(log.tally.pulls, _eligible(log, eligible))
@@ -130,7 +130,7 @@ def _eligible(log: "Log", eligible: Any) -> Any:
     return mask
 
 
-def _pooled(log: "Log") -> tuple[Floats, Floats]:
+def _pool_groups(log: "Log") -> tuple[Floats, Floats]:
     """How often each entry was observed, and the sum of its outcomes, over all groups."""
     tally = log.tally
     spans = [np.arange(*log.problem.support.span(j)) for j in range(log.problem.n_arms)]

@@ -195,7 +195,7 @@ class Log:
             What is known besides: ``seen`` (in the shape of ``outcomes``); ``propensity`` (n, k), the probability of
             each slot's arm given the slots before it; ``position_propensity`` (n, k), that of the arm in the slot
             whatever the others hold; ``inclusion`` (n, k), that of the arm in any slot; ``groups`` (n,), labels;
-            ``arms`` and ``items``, names. A single number stands for all rounds and slots.
+            ``arms`` and ``items``, names. A single number is taken for all rounds and slots.
         """
         from superarm.offline.formats.columns import log_from_arrays
 
@@ -243,7 +243,7 @@ class Log:
         Parameters
         ----------
         target, baseline
-            A slate (arms by name or number); a dict from the name of a group to a slate; a policy, which stands for
+            A slate (arms by name or number); a dict from the name of a group to a slate; a policy, which means
             the slates that it would play next, having learnt from this log; or ``"logged"``, the slates of the log.
         method
             The name of an estimator, see :data:`superarm.offline.METHODS`; by default the one that suits the log.

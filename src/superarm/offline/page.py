@@ -34,7 +34,7 @@ def render_comparison(comparison: "LogComparison") -> str:
     context = {
         "log": log,
         "check": check,
-        "values": [(name, value, counted_as(value)) for name, value in found],
+        "values": [(name, value, describe_effective(value)) for name, value in found],
         "first": first,
         "sure": f"{100 * (1 - first.delta):g} %",
         "verdicts": {
@@ -53,7 +53,7 @@ def render_comparison(comparison: "LogComparison") -> str:
     return render_page("superarm.offline", "comparison.html", context, {})
 
 
-def counted_as(value: PolicyValue) -> str:
+def describe_effective(value: PolicyValue) -> str:
     """What ``effective`` counts."""
     return "observations of its rarest arm" if value.method in MODEL_BASED else "effective rounds"
 

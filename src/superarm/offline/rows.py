@@ -11,7 +11,7 @@ class LogRows(NamedTuple):
     Parameters
     ----------
     round, slot, arm
-        The round and the place in the slate, from 0 (-1 for an observed arm outside of it), and the arm, (n_rows,).
+        The round and the slot, from 0 (-1 for an observed arm outside of it), and the arm, (n_rows,).
     outcome, seen
         The outcome of each item and whether it was observed, (n_rows, n_items).
     prefix

@@ -76,7 +76,7 @@ def list_scenarios() -> list[Scenario]:
         ),
         Scenario(
             "contexts that the log lacks, 30 %",
-            lambda seed, n: _confounded(contexts, favourites, n, np.random.default_rng(seed)),
+            lambda seed, n: _log_without_contexts(contexts, favourites, n, np.random.default_rng(seed)),
             target,
             float(np.mean([PROBLEM.value(one, target) for one in contexts])),
         ),
@@ -89,7 +89,7 @@ def list_scenarios() -> list[Scenario]:
     ]
 
 
-def _confounded(contexts: Floats, favourites: Ints, n: int, rng: np.random.Generator) -> Log:
+def _log_without_contexts(contexts: Floats, favourites: Ints, n: int, rng: np.random.Generator) -> Log:
     """The logger knows the context of each round and shows its favourites; the log does not hold it."""
     context = rng.integers(0, N_CONTEXTS, n)
     return draw_log(PROBLEM, lambda slates: contexts[context[:, None], slates], favourites[context], 0.3, rng)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FALLBACK_LEVEL = 0.01
 """If the test of the semi-bandit assumption rejects it at this level, the default method does not rely on it."""
 MIN_EFFECTIVE = 100.0
-"""Importance weighting with a smaller effective sample size is not taken by default."""
+"""By default, importance weighting is not used if its effective sample size is smaller."""
 
 
 def evaluate(log: "Log", target: Any, baseline: Any, method: str | None, delta: float) -> PolicyValue:

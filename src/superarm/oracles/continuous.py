@@ -8,7 +8,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
-from superarm.oracles.gains import before
+from superarm.oracles.gains import wins_tie
 from superarm.problem import Problem
 from superarm.rewards import Coverage
 from superarm.streams import Stream
@@ -122,7 +122,7 @@ def _build_batch(problem: Problem, q: Floats, candidates: Candidates, share: Flo
             if taken[j] or contains(chosen, size, j):
                 continue
             g = _marginal_gain(problem, q, uncovered, j, share[j]) if share[j] < 1.0 else 0.0
-            if best < 0 or g > most or (g == most and before(candidates, j, best)):
+            if best < 0 or g > most or (g == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g
                 else:

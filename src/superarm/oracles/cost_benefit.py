@@ -9,7 +9,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles.base import Guarantee
 from superarm.oracles.budgets import check_budget
-from superarm.oracles.gains import batch_states, before
+from superarm.oracles.gains import batch_states, wins_tie
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm, value
 from superarm.streams import Stream
@@ -81,7 +81,7 @@ def find_best_arm(
         if taken[j] or not joins(problem.actions, candidates, chosen, size, j):
             continue
         g = gain(problem.reward, problem.terms, states, q, j)
-        if best < 0 or g > most or (g == most and before(candidates, j, best)):
+        if best < 0 or g > most or (g == most and wins_tie(candidates, j, best)):
             best, most = j, g
     return best, most
 
@@ -96,7 +96,7 @@ def find_densest_arm(
         if taken[j]:
             continue
         g = gain(problem.reward, problem.terms, states, q, j) / cost(problem.actions, j)
-        if best < 0 or g > most or (g == most and before(candidates, j, best)):
+        if best < 0 or g > most or (g == most and wins_tie(candidates, j, best)):
             if joins(problem.actions, candidates, chosen, size, j):
                 best, most = j, g
             else:

@@ -32,6 +32,6 @@ def batch_states(problem: Problem, q: Floats, action: Ints) -> Floats:
 
 
 @kernel
-def before(candidates: Candidates, a: int, b: int) -> bool:
+def wins_tie(candidates: Candidates, a: int, b: int) -> bool:
     """Whether arm ``a`` wins a tie against arm ``b``: it has fewer pulls, or as many and the lower number."""
     return candidates.counts[a] < candidates.counts[b] or (candidates.counts[a] == candidates.counts[b] and a < b)

@@ -8,7 +8,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
-from superarm.oracles.gains import batch_states, before
+from superarm.oracles.gains import batch_states, wins_tie
 from superarm.oracles.greedy import greedy_guarantee
 from superarm.parameters import positive
 from superarm.problem import Problem
@@ -85,7 +85,7 @@ class LazyGreedy(NamedTuple):
                 block = (
                     int(np.argmax(blocks)) if n < 0 else n
                 )  # promising blocks first, so that few other arms are evaluated
-                if blocks[block] > most or (blocks[block] == most and before(candidates, limits.lead[block], best)):
+                if blocks[block] > most or (blocks[block] == most and wins_tie(candidates, limits.lead[block], best)):
                     best, most = _search_block(problem, q, candidates, batch, limits, block, (best, most))
             if best < 0:
                 break
@@ -111,7 +111,7 @@ def _lead_arms(candidates: Candidates) -> Ints:
     """The arm of each block that wins ties against its others."""
     lead = np.arange(0, len(candidates.counts), _BLOCK_SIZE)
     for j in range(len(candidates.counts)):
-        if before(candidates, j, lead[j // _BLOCK_SIZE]):
+        if wins_tie(candidates, j, lead[j // _BLOCK_SIZE]):
             lead[j // _BLOCK_SIZE] = j
     return lead
 
@@ -125,10 +125,10 @@ def _search_block(
     arm, (best, most) = limits.arm, leader
     highest = -np.inf
     for j in range(block * _BLOCK_SIZE, min((block + 1) * _BLOCK_SIZE, problem.n_arms)):
-        if arm[j] > most or (arm[j] == most and before(candidates, j, best)):
+        if arm[j] > most or (arm[j] == most and wins_tie(candidates, j, best)):
             g = gain(problem.reward, problem.terms, batch.states, q, j)
             arm[j] = max(0.0, g) * limits.slack
-            if g > most or (g == most and before(candidates, j, best)):
+            if g > most or (g == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, batch.chosen, batch.size, j):
                     best, most = j, g
                 else:

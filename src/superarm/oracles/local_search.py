@@ -10,7 +10,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee, Oracle, maximize
-from superarm.oracles.gains import batch_states, before
+from superarm.oracles.gains import batch_states, wins_tie
 from superarm.oracles.greedy import Greedy, grow
 from superarm.problem import Problem
 from superarm.rewards import gain, value
@@ -97,7 +97,7 @@ def _exchange(problem: Problem, q: Floats, candidates: Candidates, action: Ints,
             if not candidates.eligible[j] or contains(action, len(action), j):
                 continue
             extra = gain(problem.reward, problem.terms, states, q, j) - lost
-            tied = extra == most and n == place and before(candidates, j, arm)
+            tied = extra == most and n == place and wins_tie(candidates, j, arm)
             if (extra > most or tied) and joins(problem.actions, candidates, rest, last, j):
                 place, arm, most = n, j, extra
     if place < 0 or most <= step * value(problem.reward, problem.terms, q, action):

@@ -10,7 +10,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.oracles.base import GREEDY, Guarantee
-from superarm.oracles.gains import before
+from superarm.oracles.gains import wins_tie
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 from superarm.streams import Stream, integer
@@ -63,7 +63,7 @@ class StochasticGreedy(NamedTuple):
                 other = n + integer(stream, left - n)
                 arms[n], arms[other] = arms[other], arms[n]
                 g = gain(problem.reward, problem.terms, states, q, arms[n])
-                if best < 0 or g > most or (g == most and before(candidates, arms[n], arms[best])):
+                if best < 0 or g > most or (g == most and wins_tie(candidates, arms[n], arms[best])):
                     best, most = n, g
             join_arm(problem.reward, problem.terms, states, q, arms[best])
             chosen[size] = arms[best]

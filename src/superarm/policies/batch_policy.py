@@ -8,7 +8,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.intake import Exact
 from superarm.oracles import Guarantee
-from superarm.oracles.gains import before
+from superarm.oracles.gains import wins_tie
 from superarm.policies import traits
 from superarm.policies.base import Round, first_batch
 from superarm.policies.batch_bonus import Bonus, bonus, extend, spare
@@ -94,7 +94,7 @@ def _grow(hope: Bonus, problem: Problem, current: Round, mean: Floats) -> Ints:
             h = gain(problem.reward, problem.terms, states, mean, j) + bonus(
                 hope, problem, current, mean, states, room, j
             )
-            if best < 0 or h > most or (h == most and before(candidates, j, best)):
+            if best < 0 or h > most or (h == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, h
                 else:

@@ -12,7 +12,7 @@ from superarm.indices.two_moments import two_moment_bound
 from superarm.intake import Exact
 from superarm.moments import Sample, update_sample, update_samples
 from superarm.oracles import Default, Greedy, Guarantee, LazyGreedy, Modular, Oracle
-from superarm.oracles.gains import before
+from superarm.oracles.gains import wins_tie
 from superarm.policies.base import MomentsAsked, Policy, Round, first_batch
 from superarm.policies.directions import Direction, SampleVariance, Triangle, largest, new_direction, turn, variance
 from superarm.policies.index_policy import IndexPolicy
@@ -163,7 +163,7 @@ def _grow(
             if j < 0 or taken[j] or roof[j] < most or (n >= 0 and j == first):
                 continue
             bound = _bound(policy, problem, current, memory, direction, stream, j)
-            if best < 0 or bound > most or (bound == most and before(candidates, j, best)):
+            if best < 0 or bound > most or (bound == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, bound
                 else:

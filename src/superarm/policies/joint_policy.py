@@ -43,8 +43,9 @@ class JointPolicy(NamedTuple):
     q exceeds p with high probability, since :math:`\eta_j` is an estimate; a dependence so rare that it has not shown
     yet is not guarded against, and items of weight 0 dilute the estimate. On instances where arms differ in their
     dependence, a fifth to a third of the runs played a wrong arm for the whole second half (``docs/champion.md``):
-    ``DirectionalPolicy`` takes its place. ``pooled`` and ``own`` are the pulls it takes to believe what all arms, and
-    one arm, have shown.
+    ``DirectionalPolicy`` takes its place. ``pooled`` is how many pulls the cautious
+    value 1 counts for in the estimate for all arms together, ``own`` how many pulls that estimate counts for in the one
+    of a single arm.
     """
 
     confidence: Index

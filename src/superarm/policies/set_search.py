@@ -13,7 +13,7 @@ from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles import Guarantee
 from superarm.oracles.base import GREEDY
-from superarm.oracles.gains import before
+from superarm.oracles.gains import wins_tie
 from superarm.problem import Problem
 
 
@@ -112,7 +112,7 @@ def _climb(problem: Problem, worth: Floats, spread: Floats, candidates: Candidat
             if taken[j]:
                 continue
             h = worth[j] + math.sqrt(wide + spread[j]) - math.sqrt(wide)
-            if best < 0 or h > most or (h == most and before(candidates, j, best)):
+            if best < 0 or h > most or (h == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, h
                 else:

@@ -53,12 +53,12 @@ def fit_tally(policy: Any, problem: Problem, tally: Tally) -> Tally:
 
 
 def empty_tally(policy: Any, problem: Problem) -> Tally:
-    """A tally of nothing, for ``policy`` made ready for ``problem``."""
+    """An empty tally, for ``policy`` made ready for ``problem``."""
     return fit_tally(policy, problem, empty(problem.support))
 
 
 def explains(policy: Any) -> bool:
-    """Whether ``policy`` chooses by parameters of entries, which it can tell."""
+    """Whether ``policy`` chooses by parameters of entries, and defines ``parameters``, which returns them."""
     return has_method(policy, "parameters")
 
 

@@ -115,7 +115,7 @@ def propensities(
 ) -> None:
     """Export to TARGET as `superarm export` does, with the chances of arms that were not stored.
 
-    Every decision is chosen again from the state that it saw. Chances that no formula tells are counted from draws.
+    Every decision is chosen again from the state that it saw. Chances without a known formula are counted from draws.
     """
     from superarm.service.domain.resampling import Target
     from superarm.service.domain.spec import PolicySpec, to_policy

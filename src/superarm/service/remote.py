@@ -87,7 +87,7 @@ class RemoteAgent:
         try:
             return _decision(self._call("GET", f"/v1/decisions/{quote(id, safe='')}"))
         except ServiceError as error:
-            raise _explained(error) from None
+            raise _translate_error(error) from None
 
     def tell(
         self,
@@ -132,7 +132,7 @@ class RemoteAgent:
         self._post(_id(decision), "activate", {"shown": []})
 
     def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
-        """The decision was shown, as it was given or as ``shown``."""
+        """Report that the decision was shown, as it was given or as ``shown``."""
         return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
 
     def add_arms(self, arms: Sequence[str], **more: Any) -> None:
@@ -189,14 +189,14 @@ class RemoteAgent:
         try:
             return self._call("POST", f"/v1/decisions/{quote(id, safe='')}/{verb}", body)
         except ServiceError as error:
-            raise _explained(error) from None
+            raise _translate_error(error) from None
 
 
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
 
-def _explained(error: ServiceError) -> Exception:
+def _translate_error(error: ServiceError) -> Exception:
     """The error that an ``Agent`` would raise."""
     kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
     return kinds[error.status](str(error)) if error.status in kinds else error

@@ -79,7 +79,8 @@ def theorems_on(instance: Instance) -> tuple[str, ...]:
 def _index_of(policy: Policy, instance: Instance) -> Index | None:
     """The index of a policy that plays as the theorems assume; None for any other policy.
 
-    In a cascade an arm that was never observed must be tried at the top of a list, or not for its own sake.
+    In cascades, a start that tries arms which were never observed must put them at the top of a list; a policy without
+    a start is covered as well.
     """
     if not isinstance(policy, IndexPolicy):
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from superarm.offline.log import Log
 
 LOGGED = "logged"
-"""The target that stands for the slates of the log."""
+"""The name of the target that is the slates of the log."""
 DRAWS = 256
 """A policy that draws slates at random is evaluated as the mixture of so many of them."""
 
@@ -39,9 +39,9 @@ def is_policy_target(target: Any) -> bool:
 
 
 def mix_slates(log: "Log", target: Any) -> SlateMixture:
-    """The mixture of slates that ``target`` stands for.
+    """The mixture of slates that ``target`` means.
 
-    A policy stands for the slates that it would play in the round after the log, having learnt from all of it.
+    For a policy, these are the slates that it would play in the round after the log, having learnt from all of it.
     """
     if isinstance(target, SlateMixture):
         return target

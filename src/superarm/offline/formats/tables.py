@@ -56,11 +56,11 @@ def log_from_columns(columns: Columns, stored: Any, **described: Any) -> Log:
     for what in ("arm", "outcome"):
         if table[what] is None:
             raise InvalidArgument("columns", f"no column {' or '.join(NAMES[what])}", f"found {', '.join(columns)}")
-    keep, key = _shown(table, given.name)
+    keep, key = _select_shown(table, given.name)
     table = {what: None if values is None else [values[n] for n in keep] for what, values in table.items()}
     if not keep:
         raise InvalidArgument("columns", "no row of a slate that was shown", "give at least one decision")
-    names = _Names(table, _stored(stored, key))
+    names = _Names(table, _find_described(stored, key))
     problem = names.problem(given, _sizes(table))
     return _log(table, names, problem)
 
@@ -69,7 +69,7 @@ def _find(columns: Columns, names: tuple[str, ...]) -> list[Any] | None:
     return next((columns[name] for name in names if name in columns), None)
 
 
-def _shown(table: dict[str, list[Any] | None], wanted: Any) -> tuple[list[int], tuple[str, str]]:
+def _select_shown(table: dict[str, list[Any] | None], wanted: Any) -> tuple[list[int], tuple[str, str]]:
     """The rows of decisions that were shown, of the one problem that is wanted, and its tenant and name."""
     n = len(table["arm"] or [])
     tenants, problems = (table[what] or [""] * n for what in ("tenant", "problem"))
@@ -83,7 +83,7 @@ def _shown(table: dict[str, list[Any] | None], wanted: Any) -> tuple[list[int], 
     return [i for i, (a, b, state) in enumerate(rows) if (str(a), str(b)) == key and state not in NOT_SHOWN], key
 
 
-def _stored(stored: Any, key: tuple[str, str]) -> dict[str, Any] | None:
+def _find_described(stored: Any, key: tuple[str, str]) -> dict[str, Any] | None:
     """The problem that the file describes under that tenant and name."""
     found = [one for one in stored or [] if (one["tenant"], one["name"]) == key]
     return found[0] if found else None

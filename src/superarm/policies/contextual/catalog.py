@@ -12,7 +12,7 @@ _TOP = TopArms()
 
 
 def c2_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
-    """C²-UCB: ridge regression with one ellipsoid around the estimate, blind to variances.
+    """C²-UCB: ridge regression with one ellipsoid around the estimate; it does not use variances.
 
     Implements [LiuEtAl2023]_ (Algorithm 1), after [QinChenZhu2014]_, for problems with a linear model.
 
@@ -88,7 +88,7 @@ def c3_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _TOP) -> Linea
 
 
 def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
-    r"""The heir of KL-UCB for logistic models: the largest probability whose likelihood is not too small.
+    r"""KL-UCB for logistic models: the largest probability whose likelihood is not too small.
 
     .. math:: q = \max\{\sigma(\phi^\top\theta) : L_t(\theta) - L_t(\hat\theta) \le \rho\log t + c\log^+\log t\}
 

@@ -1,4 +1,4 @@
-r"""The chances of the arms of a slate: exact where a formula is known, counted from draws where none is.
+r"""The chances of the arms of a slate: exact where a formula is known, otherwise counted from draws.
 
 Slot by slot, given the slots before (``propensities``), and of being in the slate at all (``inclusion``). With n arms
 that may fill K slots besides pinned arms:

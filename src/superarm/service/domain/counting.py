@@ -11,7 +11,7 @@ from superarm.support import Sparse
 from superarm.tally import Feedback, Tally
 
 MAX_UNCOUNTED_VALUES = 50_000
-"""How many values wait at most, and how many are counted by one call at most: that takes a few milliseconds."""
+"""The most values that wait to be counted, and the most that one call counts, in a few milliseconds."""
 
 
 def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
@@ -25,10 +25,10 @@ def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
     return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN)
 
 
-def batched_rows(rows: list[tuple[int, Row]], n_items: int) -> list[list[tuple[int, Row]]]:
+def batch_rows(rows: list[tuple[int, Row]], n_items: int) -> list[list[tuple[int, Row]]]:
     """The rows in parts, each with at most ``MAX_UNCOUNTED_VALUES`` values, or one row.
 
-    >>> [len(part) for part in batched_rows([(0, ())] * 7, 20_000)]
+    >>> [len(part) for part in batch_rows([(0, ())] * 7, 20_000)]
     [2, 2, 2, 1]
     """
     size = max(1, MAX_UNCOUNTED_VALUES // max(1, n_items))

@@ -81,7 +81,7 @@ def blank_row(record: DecisionRecord, size: int) -> Row:
 
 
 def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Unit]) -> Iterator[Unit]:
-    """The units one by one: ``ALL`` items are those of the decision, that the arm had when it was made."""
+    """The units one by one; ``ALL`` items are the items of the decision that the arm had when it was made."""
     items = record.asked.items
     for arm, item, value in units:
         if item == ALL:

@@ -14,7 +14,7 @@ from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import ProblemSpec, Settings
 
 ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
-"""The item that means all of them, the value that means: not observed, and the one that means: it may still come."""
+"""The item that means all items; the value of what was not observed, and that of what may still be observed."""
 
 Unit = tuple[int, int, float]
 """Arm, item (or ``ALL``), value (or ``UNSEEN``). In a sparse problem the item is its place among those of the arm."""

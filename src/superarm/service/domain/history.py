@@ -94,7 +94,7 @@ class History(Struct):
                 self.flush(problem)
 
     def _count_filled(self, before: DecisionRecord, after: DecisionRecord) -> None:
-        """The end of the window filled entries: of how many decisions, and of how many others were told."""
+        """Count a decision if the end of its window filled entries, and whether its other entries were told."""
         if after.closed == "expired" and after.fill is not None and after.active:
             self.filled += 1
             self.filled_in_part += any(row is not None for row in before.rows)

@@ -61,7 +61,7 @@ class MeanInterval(NamedTuple):
 
 
 def mean_interval(m: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
-    r"""The mean reward; None of nothing, an infinite interval of one.
+    r"""The mean reward; None without decisions, and an infinite interval with one.
 
     Of decisions about some items, the mean is that of a sample stratified by item,
 
@@ -91,6 +91,6 @@ def _mean(n: int, total: float, square: float) -> MeanInterval:
 
 
 def difference(a: RunningMoments, b: RunningMoments, needed: frozenset[int] = frozenset()) -> MeanInterval | None:
-    """How much more the mean of ``a`` is, with its 95 % interval (Welch's, for large numbers)."""
+    """The mean of ``a`` minus that of ``b``, with its 95 % interval (Welch's, for large numbers)."""
     x, y = mean_interval(a, needed), mean_interval(b, needed)
     return None if x is None or y is None else MeanInterval(x.value - y.value, math.hypot(x.reach, y.reach))

@@ -1,7 +1,7 @@
 """One problem of the service: the library's learner, with versions of settings, decisions by id, and a history.
 
-A decision's randomness is a function of the problem's key and the decision's id, so feedback may come in any order and
-be taken back exactly.
+The random numbers of a decision are a function of the problem's key and the decision's id, so that feedback can come in
+any order and be taken back exactly.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from superarm.policies import Forgetting, Policy, PolicyState, forgets
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
 from superarm.service.domain.components import POLICIES
-from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batched_rows, join_rows, past
+from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batch_rows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.history import History
@@ -31,7 +31,7 @@ from superarm.support import Sparse
 from superarm.tally import Tally
 
 MAX_UNCOUNTED_ROWS = 4_096
-"""How many rows of feedback wait at most until they are counted by one call."""
+"""After this many rows of feedback, all rows that wait are counted by one call."""
 
 
 class ProblemState:
@@ -111,7 +111,7 @@ class ProblemState:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What decides which kernels are compiled."""
+        """The types that determine which kernels are compiled."""
         problem, policy = self.problem, self.settings.policy
         inner = type(self.policy.policy) if isinstance(self.policy, Forgetting) else None
         parts = (problem.reward, problem.actions, problem.support, self.policy)
@@ -150,13 +150,13 @@ class ProblemState:
 
     @property
     def tally(self) -> Tally:
-        """The counters, with everything counted that is due."""
+        """The counters, after all feedback that waits has been counted."""
         self._flush()
         return self.learner.tally
 
     @property
     def state(self) -> PolicyState | None:
-        """What the policy keeps beside the counters; None for most policies."""
+        """What the policy keeps besides the counters; None for most policies."""
         self._flush()
         return self.learner.state
 
@@ -186,12 +186,12 @@ class ProblemState:
         return [j for action in self.reserved.values() for j in action]
 
     def reserve(self, t: int, action: tuple[int, ...]) -> None:
-        """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
+        """Count the pulls of a decision as pending for further decisions until it is in the log."""
         self.claimed = max(self.claimed, t)
         self.reserved[t] = action
 
     def release(self, t: int) -> None:
-        """The decision is in the log, or will never be."""
+        """Stop counting a reserved decision: it is in the log, or will never be."""
         del self.reserved[t]
 
     def stream(self, stream: str, id: str) -> Stream:
@@ -204,7 +204,7 @@ class ProblemState:
         return int.from_bytes(digest[:8], "little")
 
     def apply(self, event: Any) -> None:
-        """Take in one event of the problem's own."""
+        """Apply one event of the problem's stream."""
         self._flush()
         self.step += 1
         if isinstance(event, Changed):
@@ -236,7 +236,7 @@ class ProblemState:
         self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
 
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
-        """A decision went from ``before`` to ``after``: counters follow, exactly."""
+        """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         if before is None:
             self.learner.pend(after.action, after.asked.t)
             self.history.count_slots(after.asked.propensities, self.versions[after.asked.version - 1].explore)
@@ -275,13 +275,13 @@ class ProblemState:
         for sign, by_round in self._uncounted.items():
             self._uncounted[sign] = {}
             for t, rows in by_round.items():
-                for part in batched_rows(rows, self.problem.n_items):
+                for part in batch_rows(rows, self.problem.n_items):
                     self.learner.apply(join_rows(t, part), self.stream("coin", ""), sign)
 
     def restore(
         self, tally: Tally, pending: Floats, asked: int, history: History, state: PolicyState | None = None
     ) -> None:
-        """Take over counters from a snapshot, and what the policy kept beside them."""
+        """Restore the counters from a snapshot, and what the policy keeps besides them."""
         self.learner.restore(tally, pending, asked, state)
         self.history = history
 

@@ -16,7 +16,7 @@ class Inclusion(NamedTuple):
 
 
 def again(learner: ProblemState, id: str, request: SlateRequest, draws: int) -> Slate:
-    """The slate of a decision, chosen again, with inclusion counted from ``draws`` where no formula tells it."""
+    """The slate of a decision, chosen again, with inclusion counted from ``draws`` where no formula is known."""
     slate = choose_slate(learner, id, request)
     known = slate.inclusion is not None and not slate.draws
     if known or (slate.propensities is not None and all(chance == 1.0 for chance in slate.propensities)):

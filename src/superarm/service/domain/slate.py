@@ -1,4 +1,7 @@
-"""Which slate: the policy's, within what the caller allows, with an exploration share and its chances."""
+"""Choosing the slate of a decision: by the policy, within what the caller allows, with some slots explored at random.
+
+The probabilities of the arms (chances) are computed with the slate.
+"""
 
 from typing import Any, NamedTuple
 
@@ -18,9 +21,9 @@ from superarm.streams import Stream, integer, seek, uniform
 
 
 class SlateRequest(NamedTuple):
-    """What the caller allows: arm numbers; ``pinned`` arms come first, ``k`` shortens the slate.
+    """What the caller of a decision allows, by numbers of arms; ``pinned`` arms come first, ``k`` shortens the slate.
 
-    ``slots`` (n_slots, n_arms) tells which arms each slot may hold; None if any slot may hold any arm.
+    ``slots`` (n_slots, n_arms) says which arms each slot may hold; None if any slot may hold any arm.
     """
 
     eligible: list[int] | None
@@ -115,10 +118,10 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
 
 
 def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
-    """The action set of a request; None if it is the problem's own, of whose slates ``k`` cuts the tail.
+    """The action set of a request; None if it is that of the problem, whose slates are then cut to ``k`` arms.
 
-    A prefix of greedy picks is what greedy would pick for a smaller slate, so cutting loses nothing where the oracle is
-    greedy; other policies are asked for the smaller slate.
+    The first ``k`` arms that greedy picks are what it would pick for a slate of ``k``, so nothing is lost by cutting if
+    the oracle is greedy. Other policies are asked for a slate of ``k``.
     """
     base: Actions = learner.problem.actions
     greedy = learner.problem.reward.submodular and not POLICIES[learner.settings.policy.name].whole_batches
@@ -137,6 +140,7 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
 
 
 def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
+    """Which arms may be in the slate of a request, pinned ones included."""
     mask = ~learner.retired
     if request.eligible is not None:
         eligible = np.zeros(len(mask), bool)
@@ -167,13 +171,13 @@ def _size(learner: ProblemState, request: SlateRequest) -> int:
 def explore(
     actions: Actions, before: list[int], picks: list[int], free: Bools, share: float, stream: Stream
 ) -> tuple[list[int], list[float]]:
-    r"""Slot by slot: with chance ``share`` any arm that may still join the slate, each alike; else the policy's next.
+    r"""Fill each slot by a random arm with probability ``share``, and by the policy's next pick otherwise.
 
     .. math:: P(arm\ in\ slot\ s \mid slots\ before) = \frac{share}{n_s} + (1 - share)\,[arm = next\ of\ the\ policy]
 
-    where :math:`n_s` of the ``free`` arms may join those ``before`` and the slots so far. The product over slots is the
-    propensity of the ordered slate. The action set is a matroid: after an arm that was drawn, the policy goes on with
-    its own picks without the last one that no longer fits.
+    The random arm is drawn uniformly from the :math:`n_s` of the ``free`` arms that may join the arms ``before`` and
+    the slots so far. The product over slots is the propensity of the ordered slate. The action set is a matroid: after
+    a random arm, one of the policy's picks no longer fits, and the last such pick is dropped.
     """
     slate, queue, chances = list(before), list(picks), list[float]()
     left = [int(j) for j in np.flatnonzero(free)]

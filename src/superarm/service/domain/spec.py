@@ -1,4 +1,4 @@
-"""What a problem is, as its owner writes it down, and the library's problem and policy made from it."""
+"""The description of a problem, as its owner sends it, and the library's problem and policy made from it."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -34,7 +34,7 @@ MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
 
 
 def check_new_names(names: Iterable[str], argument: str) -> None:
-    """Refuse names that a path or a reader would lose: blank ones, "." and "..", and those that end in a line break.
+    """Refuse names that a URL path or a reader would lose: blank ones, ".", "..", and those with a final line break.
 
     Logs of earlier versions hold such names, so ``Name``, by which logs are read, allows them.
     """
@@ -46,10 +46,10 @@ def check_new_names(names: Iterable[str], argument: str) -> None:
 
 
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy of the catalogue by its name, with its numbers.
+    """A policy of the catalogue by its name, with its parameters.
 
-    ``window`` lets it see the last so many rounds alone, ``half_life`` lets every so many rounds count half as much as
-    the next: for environments that change.
+    For environments that change: with ``window`` it uses the last ``window`` rounds only; with ``half_life`` the weight
+    of a round halves every ``half_life`` rounds.
     """
 
     name: PolicyName = "kl_ucb"
@@ -59,19 +59,19 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a slate is worth, by name, with its numbers."""
+    """The reward (what a slate is worth) by its name, with its parameters."""
 
     name: RewardName = "coverage"
     parameters: dict[str, float] = field(default_factory=dict)
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What may change while counters stay: each change is a new version, audited and reversible.
+    """The settings, which can be changed while the counters are kept; each change is a new version in the log.
 
-    ``at_window_end`` says what becomes of feedback that did not come: a number counts as that value, ``"ignore"``
-    counts nothing. ``late`` says what becomes of feedback that comes after. ``explore`` is the share of slots
-    drawn at random, with logged propensities. ``propensity_draws`` slates are drawn besides that of a decision, to
-    count how likely each of its arms was, where no formula tells it: Thompson sampling, for instance.
+    ``at_window_end`` says what happens to entries without feedback: with a number they count as that value, with
+    ``"ignore"`` not at all. ``late`` says what happens to feedback after the end of the window. ``explore`` is the
+    share of slots drawn at random, with logged propensities. Where no formula is known, as for Thompson sampling,
+    ``propensity_draws`` further slates are drawn with a decision, to count how likely each of its arms was.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -85,7 +85,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Arms, items, what a slate is worth, which slates may be shown, and the settings.
+    """The description of a problem: arms, items, reward, which slates may be shown, and the settings.
 
     ``k`` (any k arms) and ``batches`` (a list) are the short forms of two ``actions``. ``support`` names, for every
     arm, the items that it can touch; without it every arm may touch every item. ``triggered`` says that showing a slate
@@ -106,7 +106,7 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 BLOCKS = 16
-"""A window moves by a sixteenth of it at a time: exactly, in memory for sixteen tallies."""
+"""A sliding window is kept in this many blocks, each with a tally, and moves by one block at a time."""
 
 
 def to_problem(spec: ProblemSpec) -> Problem:
@@ -183,11 +183,11 @@ def to_policy(spec: PolicySpec) -> Policy:
 
 
 def check_settings(settings: Settings, problem: Problem) -> None:
-    """Refuse settings that the problem cannot honour."""
+    """Refuse settings that do not fit the problem."""
     policy = to_policy(settings.policy)
     policy.fit(problem)
     if forgets(policy) and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS
         raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")
     if settings.explore > 0.0 and not problem.actions.matroid:
-        raise InvalidArgument("settings.explore", "the action set is no matroid", "take a matroid: k, slots, …")
+        raise InvalidArgument("settings.explore", "the action set is not a matroid", "take a matroid: k, slots, …")

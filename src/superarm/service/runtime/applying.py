@@ -198,13 +198,13 @@ class Applier:
             self._note(read)
 
     def _fail(self, entry: LogEntry) -> None:
-        """An event could not be applied: the state is no longer what the log says."""
+        """Enter the phase ``failed``: an event could not be applied, so the state no longer follows from the log."""
         log.exception("step %s of %s %r cannot be applied", entry.step, entry.kind, entry.stream)
         self._condition.enter("failed", f"an event of {entry.kind} {entry.stream!r} cannot be applied; restart")
         self.on_failed()
 
     def _note(self, read: ReadEntry) -> None:
-        """The state holds one more event."""
+        """Note that one more event is in the state."""
         worker, seq, entry = read
         key, problem = (entry.tenant, entry.stream), entry.stream
         if entry.kind == "decision":

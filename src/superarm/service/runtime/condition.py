@@ -41,7 +41,7 @@ class Condition:
         return fault in self._faults
 
     def enter(self, phase: Phase, reason: str = "") -> None:
-        """Go over to a phase; a process that has failed stays so."""
+        """Enter a phase; a process that has failed stays failed."""
         if self.phase == "failed" or (self.phase, self._reason) == (phase, reason):
             return
         self.phase, self._reason = phase, reason
@@ -57,12 +57,12 @@ class Condition:
         log.info("%s", message)
 
     def report(self, fault: Fault, reason: str) -> None:
-        """Something is wrong with the database."""
+        """Record that the log cannot be written, or read, and why."""
         if fault not in self._faults:
             log.error("not ready: %s", reason)
         self._faults[fault] = reason
 
     def clear(self, fault: Fault) -> None:
-        """It is right again."""
+        """Record that the log can be written, or read, again."""
         if self._faults.pop(fault, None) is not None:
             log.info("the log can be %s again", "written" if fault == "write" else "read")

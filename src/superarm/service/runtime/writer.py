@@ -14,7 +14,7 @@ from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
 
 MAX_BATCH_EVENTS = 128
-"""Events in one commit at most: those of one commit are applied in one turn of the event loop."""
+"""The most events in one commit: the events of a commit are applied in one turn of the event loop."""
 
 STALLED_SECONDS = 10.0
 """A commit that takes longer has stalled: the process is not ready until it ends."""

@@ -41,7 +41,7 @@ class HighWaterMark:
             return None
 
     def advance(self, position: int, crc: int) -> None:
-        """An event was committed."""
+        """Note that an event was committed."""
         self._newest = Mark(position, crc)
         if time.monotonic() - self._written >= MARK_SECONDS:
             self.write()
