@@ -23,11 +23,12 @@ def test_the_glossary_speaks_of_what_exists():
 
 
 def test_no_class_name_is_defined_twice():
+    """Private classes included."""
     names = Counter(
         node.name
         for path in PACKAGE.rglob("*.py")
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef)
     )
     assert [name for name, n in names.items() if n > 1] == []
 

@@ -10,7 +10,7 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.domain.chances import Drawn, exact_chances
-from superarm.service.domain.resampling import Target
+from superarm.service.domain.resampling import TargetPolicy
 from superarm.service.domain.slate import ANY_SLATE, SlateRequest, choose_slate, draw_slate
 from superarm.service.storage.base import recall_decision
 from superarm.service.storage.replay import replay
@@ -123,7 +123,7 @@ def test_every_decision_can_be_chosen_again_from_what_it_saw(policy, explore):
             await busy_history(http, policy, explore)
 
     asyncio.run(scenario())
-    found = list(replay(store, None, None, 8, Target(sa.uniform(), 64)))
+    found = list(replay(store, None, None, 8, TargetPolicy(sa.uniform(), 64)))
     assert len(found) == 24
     for one in found:
         asked = recall_decision(store, one.key).asked

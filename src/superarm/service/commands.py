@@ -117,7 +117,7 @@ def propensities(
 
     Every decision is chosen again from the state that it saw. Chances without a known formula are counted from draws.
     """
-    from superarm.service.domain.resampling import Target
+    from superarm.service.domain.resampling import TargetPolicy
     from superarm.service.domain.spec import PolicySpec, to_policy
     from superarm.service.server import import_components
     from superarm.service.storage.replay import replay
@@ -125,7 +125,7 @@ def propensities(
     from superarm.service.storage.tables import export as write
 
     import_components(imports)
-    other = None if policy is None else Target(to_policy(PolicySpec(policy)), draws if _is_random(policy) else 1)
+    other = None if policy is None else TargetPolicy(to_policy(PolicySpec(policy)), draws if _is_random(policy) else 1)
     with _open_for_reading(db) as store, store.read_transaction():
         found = {one.key: one for one in replay(store, tenant, problem, draws, other)}
         n = write(rows(store, tenant, problem, found), target, describe_problems(store, tenant, problem))

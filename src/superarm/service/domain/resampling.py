@@ -24,7 +24,7 @@ def again(learner: ProblemState, id: str, request: SlateRequest, draws: int) -> 
     return slate._replace(inclusion=count_inclusion(learner, id, request, slate.action, draws), draws=draws)
 
 
-class Target(NamedTuple):
+class TargetPolicy(NamedTuple):
     """Another policy, and how many of its slates are drawn for each decision."""
 
     policy: Policy
@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
 
 def inclusion_by(
-    learner: ProblemState, target: Target, id: str, request: SlateRequest, action: tuple[int, ...]
+    learner: ProblemState, target: TargetPolicy, id: str, request: SlateRequest, action: tuple[int, ...]
 ) -> tuple[float, ...]:
     """The share of the slates of another policy, in the state of a decision, that hold each arm of ``action``."""
     playable, actions = playable_arms(learner, request), actions_of(learner, request)

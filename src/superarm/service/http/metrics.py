@@ -43,7 +43,7 @@ class Metrics:
     def text(self, tenant: str | None = None) -> bytes:
         """All metrics in Prometheus' text format, or only what concerns one tenant."""
         registry = CollectorRegistry()
-        registry.register(_View(self, tenant))
+        registry.register(_Collector(self, tenant))
         return generate_latest(registry)
 
     def requests(self, tenant: str | None) -> Iterator[Metric]:
@@ -85,7 +85,7 @@ class Metrics:
             yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", closed)
 
 
-class _View:
+class _Collector:
     """A collector for Prometheus: all metrics, or those of one tenant."""
 
     def __init__(self, metrics: Metrics, tenant: str | None) -> None:

@@ -13,7 +13,7 @@ from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.resampling import Inclusion, Target, again, inclusion_by
+from superarm.service.domain.resampling import Inclusion, TargetPolicy, again, inclusion_by
 from superarm.service.domain.slate import to_request
 from superarm.service.errors import RequestError
 from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
@@ -32,7 +32,7 @@ class Replayed(NamedTuple):
     target: tuple[float, ...] | None = None
 
 
-class _View:
+class _ReplayedState:
     """What one worker had seen of one problem: the log of the problem, applied step by step."""
 
     def __init__(self, store: Store, reads: list[ReadEntry]) -> None:
@@ -54,7 +54,7 @@ class _View:
 
 
 def replay(
-    store: Store, tenant: str | None, problem: str | None, draws: int, target: Target | None = None
+    store: Store, tenant: str | None, problem: str | None, draws: int, target: TargetPolicy | None = None
 ) -> Iterator[Replayed]:
     """All decisions of the log, chosen again; how likely ``target`` shows their arms is counted, too.
 
@@ -80,9 +80,9 @@ def _by_problem(store: Store) -> dict[Key, list[ReadEntry]]:
 
 
 def _of_worker(
-    store: Store, reads: list[ReadEntry], worker: str, draws: int, target: Target | None
+    store: Store, reads: list[ReadEntry], worker: str, draws: int, target: TargetPolicy | None
 ) -> Iterator[Replayed]:
-    view = _View(store, reads)
+    view = _ReplayedState(store, reads)
     own = [read for read in reads if read.worker == worker and isinstance(read.entry.event, Asked)]
     on_the_way = list[ReadEntry]()
     for read in sorted(own, key=lambda read: read.seq):
@@ -101,7 +101,7 @@ def _of_worker(
         on_the_way.append(read)
 
 
-def _choose_again(state: ProblemState, key: Key, asked: Asked, draws: int, target: Target | None) -> Replayed:
+def _choose_again(state: ProblemState, key: Key, asked: Asked, draws: int, target: TargetPolicy | None) -> Replayed:
     assert asked.allowed is not None
     request = to_request(asked.allowed, state.problem.n_arms)
     shown = asked.action if asked.policy_action is None else asked.policy_action
