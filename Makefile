@@ -2,17 +2,19 @@
 # make test               set up and run every check: style, types, layers, tests as plain Python and compiled
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
+# make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine docs docs-serve bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -59,6 +61,18 @@ test-numba-oldest:
 
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py
+
+# The documentation site; a warning is an error.
+docs: $(DOCS_READY)
+	NUMBA_DISABLE_JIT=1 $(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
+	@echo 'The site is in out/docs/index.html'
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory out/docs 8080
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
