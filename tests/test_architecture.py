@@ -38,3 +38,10 @@ def test_the_rooms_of_the_table_exist(line):
     source = PAGE.parent.parent / "src" / "superarm"
     for room in re.findall(r"`(\w+)`", line.split("|")[1]):
         assert (source / room).is_dir() or (source / f"{room}.py").is_file(), room
+
+
+def test_every_room_is_on_the_page():
+    source = PAGE.parent.parent / "src" / "superarm"
+    rooms = {path.stem for path in source.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    named = set(re.findall(r"`(\w+)`", PAGE.read_text()))
+    assert rooms - {"__init__", "__main__"} - named == set()

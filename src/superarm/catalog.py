@@ -22,12 +22,12 @@ from superarm.policies import (
     Policy,
     SetBonus,
     Uniform,
-    directional_policy,
+    directional_catalog,
     traits,
 )
 
-directional_kl_moss = directional_policy.directional_kl_moss
-directional_kl_ucb = directional_policy.directional_kl_ucb
+directional_kl_moss = directional_catalog.directional_kl_moss
+directional_kl_ucb = directional_catalog.directional_kl_ucb
 
 _DEFAULT, _TOP = Default(), TopArms()
 

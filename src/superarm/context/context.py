@@ -10,7 +10,7 @@ from superarm.arrays import Floats, count
 from superarm.context.encoding import encode, is_missing, to_grid
 from superarm.context.features import Features
 from superarm.context.frames import Frame
-from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Segments, is_model
+from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Segments, is_model, sharing
 from superarm.errors import InvalidArgument
 
 
@@ -119,7 +119,7 @@ class Context(_ContextFields):
         if self.arms.size and len(self.arms) != n_arms:
             raise InvalidArgument("arms", f"{len(self.arms)} rows for {n_arms} arms", "give one row per arm", "Context")
         d = self.dimension(n_items)
-        most = MAX_UNSHARED if getattr(self.model, "shared", ALL) != ALL else MAX_SHARED
+        most = MAX_UNSHARED if sharing(self.model) != ALL else MAX_SHARED
         if d > most:
             kind = "every entry or arm has its own" if most == MAX_UNSHARED else "all entries share"
             raise InvalidArgument(

@@ -161,6 +161,11 @@ def _check_regression(model: Any, features: Features, n_arm_features: int) -> No
         raise InvalidArgument("intercept", wrong, "leave it True, or give the feature a range", type(model).__name__)
 
 
+def sharing(model: Model) -> str:
+    """Which entries share a parameter vector; ``ALL`` for segments, which have no parameter vectors."""
+    return str(getattr(model, "shared", ALL))
+
+
 def is_model(value: Any) -> bool:
     """Whether ``value`` is a model, rather than a class of models or something else."""
     return has_method(value, "validate")

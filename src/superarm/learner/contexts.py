@@ -70,7 +70,7 @@ class Contexts:
         """A context as users give it, in the present frame."""
         return self.context.encode(given, self.frames.frame, problem.n_arms, pairs)
 
-    def moment(
+    def current_round(
         self, learner: "Learner", eligible: "Bools", context: EncodedContext, t: int | None = None
     ) -> ContextRound:
         """What the policy sees when it chooses for ``context``: decision ``t`` of its segment, by default the next."""

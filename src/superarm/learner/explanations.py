@@ -22,9 +22,9 @@ def entry_estimates(learner: Learner, t: int, context: DecisionContext | None, s
         wrong = f"{type(learner.policy).__name__} chooses batches by other things than parameters of entries"
         raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
     if learner.contexts is None or context is None:
-        current = learner.moment(t, learner.playable())
+        current = learner.current_round(t, learner.playable())
     else:
-        current = learner.contexts.moment(learner, learner.playable(), context.encoded, context.t)
+        current = learner.contexts.current_round(learner, learner.playable(), context.encoded, context.t)
     memory = prepare(policy, learner.problem, learner.tally)
     hooks: Any = policy
     estimate, optimistic = hooks.parameters(learner.problem, current, memory, stream)

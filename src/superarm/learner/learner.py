@@ -137,7 +137,7 @@ class Learner:
         ``reserved`` are the arms of batches that are as good as pending: they count as such. ``context`` is that of the
         decision, if the problem has one. Nothing is changed: ``pend`` says that the batch was handed out.
         """
-        current = self.moment(t, eligible, context, reserved)
+        current = self.current_round(t, eligible, context, reserved)
         own = self.fitted, self.problem, self._memory_at(t)
         fitted, task, memory = own if actions is None else self._with_actions(actions)
         action = choose(fitted, task, current, memory, stream)
@@ -150,17 +150,17 @@ class Learner:
 
         ``reserved`` as in ``choose``. Nothing is changed.
         """
-        current = self.moment(t, eligible, reserved=reserved)
+        current = self.current_round(t, eligible, reserved=reserved)
         memory = self._memory_at(t + len(keys) - 1)
         batches = choose_each(self.fitted, self.problem, current, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
-    def moment(
+    def current_round(
         self, t: int, eligible: Bools, context: EncodedContext | None = None, reserved: Sequence[int] = ()
     ) -> Any:
         """What the policy sees when it chooses for round ``t``: a ``Round``, or a ``ContextRound``."""
         if self.contexts is not None and context is not None:
-            return self.contexts.moment(self, eligible, context)
+            return self.contexts.current_round(self, eligible, context)
         counts = self.tally.pulls + self.pending
         if reserved:
             np.add.at(counts, np.array(reserved, np.int64), 1.0)

@@ -25,6 +25,6 @@ def choose_by(
     """
     task = learner.problem if actions is None else learner.problem._replace(actions=actions)
     fitted = policy.fit(task)
-    current = learner.moment(t, eligible, reserved=reserved)
+    current = learner.current_round(t, eligible, reserved=reserved)
     memory = prepare(fitted, task, current.tally)
     return [[int(j) for j in choose(fitted, task, current, memory, stream)] for stream in streams]

@@ -1,10 +1,21 @@
-"""Which batch next: policies."""
+"""Policies: rules that choose the next batch from what was observed so far.
+
+- ``base.py``, ``traits.py``: the family, its verbs and its optional properties.
+- ``index_policy.py``, ``start.py``, ``scoring.py``: policies that score every entry by an index; ``joint_policy.py``,
+  ``dependence.py``: the same with estimated dependence between items.
+- ``directional_policy.py``, ``directions.py``, ``directional_catalog.py``: one bound per arm, on what it would add.
+- ``batch_policy.py``, ``batch_bonus.py``, ``set_bonus.py``, ``set_search.py``: one bonus per batch.
+- ``epsilon_greedy.py``, ``one_gaussian.py``, ``uniform.py``: random exploration.
+- ``forgetting.py``, ``policy_state.py``: windows and discounts, and what such policies keep besides the tally.
+- ``contextual/``: policies for decisions with a context; ``fast/``: the same decisions with less work.
+"""
 
 from superarm._renamed import old_names
 from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
-from superarm.policies.directional_policy import DirectionalPolicy, directional_kl_moss, directional_kl_ucb
+from superarm.policies.directional_catalog import directional_kl_moss, directional_kl_ucb
+from superarm.policies.directional_policy import DirectionalPolicy
 from superarm.policies.directions import Covariance, Triangle
 from superarm.policies.epsilon_greedy import EpsilonGreedy
 from superarm.policies.forgetting import Forgetting, blocks_without_moments

@@ -163,19 +163,7 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
                 cells.append(
                     tag("rect", word, x=x, y=y, width=size - 1, height=size - 1, class_="cell", fill_opacity=depth)
                 )
-    for i, item in enumerate(items):
-        x = left + i * size + size // 2 + 4
-        cells.append(
-            tag(
-                "text",
-                _short(item, 10),
-                tag("title", item),
-                x=x,
-                y=top - 6,
-                transform=f"rotate(-60 {x} {top - 6})",
-                class_="label",
-            )
-        )
+    cells += [_rotated_label(item, left + i * size + size // 2 + 4, top - 6) for i, item in enumerate(items)]
     width, height = left + len(items) * size + 40, top + len(arms) * size + 4
     words = f"Estimated means of {len(arms)} arms for {len(items)} items; the largest is {top_value:.3g}"
     return tag(
@@ -189,6 +177,11 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
         aria_label=words,
         class_="heat",
     )
+
+
+def _rotated_label(name: str, x: int, y: int) -> Html:
+    text = _short(name, 10)
+    return tag("text", text, tag("title", name), x=x, y=y, transform=f"rotate(-60 {x} {y})", class_="label")
 
 
 def _short(name: str, most: int = 20) -> str:

@@ -32,15 +32,12 @@ def feedback(
         return Told(now, units, amend)
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
-    fresh, given, is_late = bool(rows), dict[tuple[int, int], float](), False
     known_rows = dict(zip(record.action, record.rows, strict=True)) | dict(record.others)
     widths = widths_of(record, others)
-    for arm, _, _ in units:
-        if arm not in widths:
-            raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
-        fresh |= (
-            widths[arm] == 0 and known_rows.get(arm) is None
-        )  # an arm without items: that it was played is all there is
+    _check_arms(units, widths)
+    # Of an arm without items, that it was played is all there is to tell.
+    empty = any(widths[arm] == 0 and known_rows.get(arm) is None for arm, _, _ in units)
+    fresh, given, is_late = empty or bool(rows), dict[tuple[int, int], float](), False
     for arm, item, value in expand_units(record, widths, units):
         if given.setdefault((arm, item), value) != value:
             raise invalid("feedback", "the same entry appears twice, with different values", "give each entry once")
@@ -57,6 +54,13 @@ def feedback(
             raise _contradiction(record, arm, item)
         fresh = True
     return Told(now, units, amend, is_late, learn or not is_late, others, rows) if fresh else None
+
+
+def _check_arms(units: list[Unit], widths: dict[int, int]) -> None:
+    """Refuse feedback on arms that cannot be reported."""
+    for arm, _, _ in units:
+        if arm not in widths:
+            raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
 
 
 def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) -> bool:
