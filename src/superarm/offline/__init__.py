@@ -8,7 +8,8 @@ names are loaded when they are first used.
 - ``value.py``, ``result.py``: the value of a target, with an interval and its difference from a baseline;
   ``cautions.py``: warnings.
 - ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
-- ``learning.py``: the slate to ship, by pessimism, and its guarantee.
+- ``learning.py``: the slate to ship, by pessimism, and its guarantee; ``convergence.py``: whether the best slate is
+  known; ``mean_sequences.py``: intervals for means of rewards that hold at all times.
 - ``comparison.py``, ``page.py``: several targets side by side, as text and as a page; ``commands.py``: commands.
 - ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
   ``validation.py``: the estimators against that truth.
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from superarm.offline.assumption import AssumptionTest
     from superarm.offline.check import LogCheck
     from superarm.offline.comparison import LogComparison
+    from superarm.offline.convergence import Convergence, certify_convergence
     from superarm.offline.estimators.methods import METHODS
     from superarm.offline.inclusion import explored_inclusion, explored_positions
     from superarm.offline.learning import Recommendation, clcb_bound, kl_clcb_bound
@@ -34,6 +36,7 @@ _HOMES = {
     "assumption": "AssumptionTest",
     "check": "LogCheck",
     "comparison": "LogComparison",
+    "convergence": "Convergence certify_convergence",
     "estimators.methods": "METHODS",
     "inclusion": "explored_inclusion explored_positions",
     "learning": "Recommendation clcb_bound kl_clcb_bound",
@@ -46,6 +49,7 @@ _HOMES = {
 __all__ = [
     "METHODS",
     "AssumptionTest",
+    "Convergence",
     "Log",
     "LogCheck",
     "LogComparison",
@@ -53,6 +57,7 @@ __all__ = [
     "PolicyValue",
     "Recommendation",
     "ValueInterval",
+    "certify_convergence",
     "clcb_bound",
     "explored_inclusion",
     "explored_positions",

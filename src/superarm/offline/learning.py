@@ -11,13 +11,12 @@ from superarm.arrays import Floats, Ints, count
 from superarm.candidates import Candidates
 from superarm.errors import InvalidArgument
 from superarm.offline.cautions import warn_of_assumption, warn_of_outcomes
-from superarm.offline.estimators.entries import EntryMeans, entry_intervals
+from superarm.offline.estimators.entries import entry_intervals, pooled_means
 from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
 from superarm.oracles import Default, certify, maximize
 from superarm.problem import Problem
 from superarm.rewards.traits import additive
 from superarm.streams import new_stream
-from superarm.tally import seen_count
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -78,8 +77,7 @@ def recommend(log: "Log", k: int | None, delta: float, oracle: Any, eligible: An
     :math:`\alpha r(A; p) - r(\hat A; p) \le \alpha [r(A; p) - r(A; \underline p)]` (:func:`kl_clcb_bound`).
     """
     problem = log.problem if k is None else log.problem._replace(actions=_subsets(k, log.problem.n_arms))
-    means = EntryMeans(*(one[None, :] for one in _pool_groups(log)))
-    low, mean, high = (one[0] for one in entry_intervals(means, delta))
+    low, mean, high = (one[0] for one in entry_intervals(pooled_means(log.problem, log.tally), delta))
     fitted = (oracle or Default()).fit(problem)
     candidates = Candidates(log.tally.pulls, _eligible(log, eligible))
     slate = maximize(fitted, problem, low, candidates, new_stream(np.random.SeedSequence(0)))
@@ -93,13 +91,13 @@ def recommend(log: "Log", k: int | None, delta: float, oracle: Any, eligible: An
         values[0],
         values[2],
         fitted.guarantee(problem).alpha,
-        _shortfall(problem, low, high, slate, candidates),
+        bound_shortfall(problem, low, high, slate, candidates),
         delta,
         tuple(warn_of_outcomes(log) + warn_of_assumption(log)),
     )
 
 
-def _shortfall(problem: Problem, low: Floats, high: Floats, slate: Ints, candidates: Candidates) -> float:
+def bound_shortfall(problem: Problem, low: Floats, high: Floats, slate: Ints, candidates: Candidates) -> float:
     """How much more any slate may be worth: over all of them if they are few, else from an upper bound of the best."""
     if not additive(problem.reward):
         return math.inf
@@ -128,17 +126,6 @@ def _eligible(log: "Log", eligible: Any) -> Any:
         mask[:] = False
         mask[log.numbers(eligible)] = True
     return mask
-
-
-def _pool_groups(log: "Log") -> tuple[Floats, Floats]:
-    """How often each entry was observed, and the sum of its outcomes, over all groups."""
-    tally = log.tally
-    spans = [np.arange(*log.problem.support.span(j)) for j in range(log.problem.n_arms)]
-    counts = np.zeros(log.problem.n_entries)
-    for j, entries in enumerate(spans):
-        for e in entries:
-            counts[e] = seen_count(tally, j, int(e))
-    return counts, tally.total
 
 
 def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05, alpha: float = 1.0) -> float:

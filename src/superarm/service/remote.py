@@ -21,7 +21,8 @@ class RemoteDecision(Decision):
 
     ``propensities`` are the chances of the arms, slot by slot; None where the policy itself is random. ``slots`` are
     the names of the slots that the arms are in, ``policy_arms`` the policy's slate where the answer is a baseline.
-    ``state`` is the decision's state when it was asked for.
+    ``state`` is the decision's state when it was asked for. ``inclusion`` is the chance of each arm to be in the slate;
+    ``group`` is "policy" or "control" where the two are compared.
     """
 
     propensities: tuple[float, ...] | None = None
@@ -29,13 +30,17 @@ class RemoteDecision(Decision):
     policy_arms: tuple[str, ...] | None = None
     version: int = 1
     state: str = "open"
+    inclusion: tuple[float, ...] | None = None
+    group: str = ""
 
 
 def _decision(reply: Any) -> RemoteDecision:
     action = np.array(reply["action"], np.int64)
     action.flags.writeable = False
-    more: Any = {name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms") if name in reply}
-    told = {"version": reply["version"], "state": reply["state"]}
+    more: Any = {
+        name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms", "inclusion") if name in reply
+    }
+    told = {"version": reply["version"], "state": reply["state"], "group": reply.get("group", "")}
     return RemoteDecision(reply["id"], reply["t"], action, tuple(reply["arms"]), **more, **told)
 
 
@@ -75,7 +80,7 @@ class RemoteAgent:
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
 
-        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``.
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``.
         """
         body = {"id": id or secrets.token_urlsafe(15), **more}
         if eligible is not None:
@@ -174,6 +179,15 @@ class RemoteAgent:
     def change_policy(self, name: str, **parameters: float) -> int:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""
         return self.change_settings(policy={"name": name, "parameters": parameters})
+
+    def lift(self, delta: float = 0.05) -> dict[str, Any]:
+        """The reward with the policy against that of the control share, with intervals that hold at all times."""
+        return dict(self._call("GET", f"{self._path}/lift?delta={delta!r}"))
+
+    def certificate(self, epsilon: float | None = None, delta: float = 0.05) -> dict[str, Any]:
+        """Whether the slate that is best by the means is best up to ``epsilon`` (5 % of its value by default)."""
+        given = "" if epsilon is None else f"&epsilon={epsilon!r}"
+        return dict(self._call("GET", f"{self._path}/certificate?delta={delta!r}{given}"))
 
     def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """What is known of each arm: pulls, pending, means and variances."""

@@ -10,7 +10,9 @@ from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ITEMS,
     MAX_K,
+    ControlSlate,
     Draws,
+    Guardrail,
     Late,
     MaxPending,
     Mode,
@@ -43,7 +45,8 @@ class SlotBody(Body, frozen=True):
 class AskBody(Body, frozen=True):
     """Ask for a decision; every field may be left out.
 
-    ``items`` are those that the decision is about: only they are awaited, and feedback on them completes it.
+    ``items`` are those that the decision is about: only they are awaited, and feedback on them completes it. ``unit``
+    is whom the slate is for, a visitor for instance: its decisions are all of the policy or all of the control.
     """
 
     id: Name | None = None
@@ -55,6 +58,7 @@ class AskBody(Body, frozen=True):
     baseline: Annotated[list[Name], Meta(min_length=1, max_length=MAX_K)] | None = None
     deferred: bool = False
     items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
+    unit: Name | None = None
 
 
 class AskManyBody(Body, frozen=True):
@@ -156,6 +160,9 @@ class SettingsBody(Body, frozen=True):
     late: Late | UnsetType = UNSET
     max_pending: MaxPending | UnsetType = UNSET
     propensity_draws: Draws | UnsetType = UNSET
+    control: Share | UnsetType = UNSET
+    control_slate: ControlSlate | UnsetType = UNSET
+    guardrail: Guardrail | UnsetType | None = UNSET
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
@@ -174,6 +181,8 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     slots: list[str] | None = None
     items: list[str] | None = None
     inclusion: list[float] | None = None
+    group: str = ""
+    fallback: bool = False
 
 
 class DecisionsReply(Struct, frozen=True):
@@ -227,6 +236,58 @@ class ArmsReply(Struct, frozen=True):
 
     arms: list[ArmRow]
     total: int
+
+
+class IntervalReply(Struct, frozen=True):
+    """An estimate with the ends of its interval, which holds at all times: it may be looked at every day."""
+
+    value: float
+    low: float
+    high: float
+
+
+class GroupReply(Struct, frozen=True):
+    """The finished decisions of a group, and their mean reward; null before the first."""
+
+    decisions: int
+    mean: IntervalReply | None
+
+
+class LiftReply(Struct, frozen=True):
+    """The reward with the policy against that of the control share, over decisions after round ``since``.
+
+    All intervals hold together, at all times, with probability 1 - ``delta``. ``left_out`` decisions finished without a
+    known reward. ``verdict`` is better, worse or open. ``fallback`` says that the guardrail shows the control slate.
+    """
+
+    share: float
+    delta: float
+    since: int
+    policy: GroupReply
+    control: GroupReply
+    difference: IntervalReply | None
+    relative: IntervalReply | None
+    verdict: str
+    left_out: int
+    fallback: bool
+
+
+class CertificateReply(Struct, frozen=True):
+    """Whether the slate that is best by the means is best up to ``epsilon``, with probability 1 - ``delta``.
+
+    At all times: it may be looked at every day. ``shortfall`` bounds how much more any slate may be worth. If that is
+    too much, ``decisions`` are expected to be needed besides, if arms go on to be shown in the present proportions;
+    null if that is not known, and ``reason`` says why.
+    """
+
+    arms: list[str]
+    certified: bool
+    value: IntervalReply
+    shortfall: float | None
+    epsilon: float
+    delta: float
+    decisions: int | None
+    reason: str
 
 
 class NamesReply(Struct, frozen=True):

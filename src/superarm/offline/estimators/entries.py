@@ -19,6 +19,9 @@ from scipy.special import betaln, xlogy
 from superarm._jit import kernel
 from superarm.arrays import Bools, Floats
 from superarm.indices.kl import upper_confidence
+from superarm.problem import Problem
+from superarm.support import Sparse
+from superarm.tally import Tally
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -53,6 +56,14 @@ def entry_means(log: "Log", rounds: Bools | None = None) -> EntryMeans:
     count = np.bincount(place, minlength=size).astype(float)
     total = np.bincount(place, log.rows.outcome[used], size).astype(float)
     return EntryMeans(count.reshape(shape), total.reshape(shape))
+
+
+def pooled_means(problem: Problem, tally: Tally) -> EntryMeans:
+    """The means of all entries of a tally, as one group."""
+    support = problem.support
+    widths = np.diff(support.start) if isinstance(support, Sparse) else support.n_items
+    seen = np.repeat(tally.pulls, widths) - (tally.missed if tally.missed.size else 0.0)
+    return EntryMeans(seen[None, :], np.asarray(tally.total)[None, :])
 
 
 def threshold(count: Floats, total: Floats, delta: float) -> Floats:

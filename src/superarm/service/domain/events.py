@@ -62,6 +62,18 @@ class Itemed(Event, frozen=True):
     by: str = ""
 
 
+class Guarded(Event, frozen=True):
+    """The guardrail changed over, before round ``t``: to the control slate (``fallback``), or back to the policy.
+
+    ``earned`` is what the policy's decisions are surely worth so far, ``needed`` what was asked of them.
+    """
+
+    fallback: bool
+    t: int
+    earned: float
+    needed: float
+
+
 class Warmed(Event, frozen=True):
     """Outcomes without a decision: one row per arm, one value per item, ``UNSEEN`` where nothing was seen.
 
@@ -97,6 +109,9 @@ class Asked(Event, frozen=True):
     of each worker that the state held (None in logs of earlier versions): what a replay needs to choose again.
     ``inclusion`` is the chance of each arm of the slate to be in it, in any slot; ``draws`` says how many draws it was
     counted from, 0 if it is exact.
+
+    ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of whom it was
+    for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
     """
 
     problem: str
@@ -118,6 +133,9 @@ class Asked(Event, frozen=True):
     seen: dict[str, int] | None = None
     inclusion: tuple[float, ...] | None = None
     draws: int = 0
+    group: str = ""
+    unit: str = ""
+    fallback: bool = False
 
 
 class Told(Event, frozen=True):
@@ -149,7 +167,7 @@ class Expired(Event, frozen=True):
     fill: float | None = None
 
 
-AnyEvent = Created | Changed | Armed | Itemed | Warmed | Asked | Told | Activated | Expired
+AnyEvent = Created | Changed | Guarded | Armed | Itemed | Warmed | Asked | Told | Activated | Expired
 
 _encoder = json.Encoder()
 _decoder = json.Decoder(AnyEvent)

@@ -16,6 +16,7 @@ from superarm.rewards import Spread, Terms
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
 from superarm.service.domain.intervals import gains_each, row_terms
+from superarm.service.domain.lift import LiftSums
 from superarm.service.domain.moments import RunningMoments, join_moments
 from superarm.support import Dense, Sparse
 
@@ -63,9 +64,12 @@ class History(Struct):
     last: LastSlate | None = None
     filled: int = 0
     filled_in_part: int = 0
+    lift: LiftSums = field(default_factory=LiftSums)
 
-    def count_slots(self, chances: tuple[float, ...] | None, share: float) -> None:
+    def count_decision(self, asked: Asked, share: float) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
+        self.lift.count(asked)
+        chances = None if asked.group == "control" else asked.propensities
         if chances is not None:
             self.slots += len(chances)
             if share > 0.0:
@@ -89,6 +93,7 @@ class History(Struct):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
+                self.lift.leave_out(after.asked)
             values = len(self.waiting) * len(after.action) * problem.n_items
             if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
                 self.flush(problem)
@@ -116,7 +121,8 @@ class History(Struct):
         gains, nothing = gains_each(problem.reward, terms, q, sizes)
         values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
         for record, value in zip(waiting, values.tolist(), strict=True):
-            self._add(record, value)
+            self._moments(record).add(value)
+            self.lift.add(record.asked, value, problem)
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
@@ -132,9 +138,7 @@ class History(Struct):
                 values[record.asked.id][item] = value
         for record in records:
             self._moments(record).add_items(values[record.asked.id])
-
-    def _add(self, record: DecisionRecord, value: float) -> None:
-        self._moments(record).add(value)
+            self.lift.leave_out(record.asked)
 
     def _moments(self, record: DecisionRecord) -> RunningMoments:
         """Where a decision counts: in its stretch, as the policy's or the baseline's."""

@@ -15,15 +15,15 @@ from superarm import learner as library
 from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.intake import Exact
-from superarm.learner.growth import support_with_arms
 from superarm.learner.names import Names
 from superarm.policies import Forgetting, Policy, PolicyState, forgets
 from superarm.problem import Problem
-from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
+from superarm.service.domain.action_sets import SlotsSpec
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batch_rows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Guarded, Itemed, Warmed
+from superarm.service.domain.growth import enlarge
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
 from superarm.streams import Stream
@@ -50,6 +50,7 @@ class ProblemState:
         self.claimed = 0
         self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
         self.history = History()
+        self.guarded = False  # whether the guardrail lets the control slate be shown
         self._max_uncounted = max_uncounted_rows
         self._n_uncounted = 0
         # By sign and round. Added first, then taken back: policies cannot read counts that are negative in between.
@@ -216,18 +217,24 @@ class ProblemState:
                 self.learner.grow_items(event.add, event.weights)
             if event.retire:
                 self.learner.retire_items(event.retire)
+            self.history.lift.restart(self.t - 1)
+        elif isinstance(event, Guarded):
+            self.guarded = event.fallback
         elif isinstance(event, Warmed):
             self._warm(event)
 
     def _grow(self, event: Armed) -> None:
         if event.add:
-            self.learner.grow_arms(event.add, *enlarge(self, event.add, event.actions, event.support))
+            self.learner.grow_arms(event.add, *enlarge(self.learner, event.add, event.actions, event.support))
             self.actions = event.actions or self.actions
         self.learner.retire_arms(event.retire)
 
     def _change(self, event: Changed) -> None:
         if event.settings.policy != self.settings.policy:
             self.learner.change_policy(to_policy(event.settings.policy), event.t)
+        if event.settings.control_slate != self.settings.control_slate:
+            self.history.lift.restart(event.t)
+        self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
         self._policies.append(self.learner.version)
 
@@ -239,7 +246,7 @@ class ProblemState:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         if before is None:
             self.learner.pend(after.action, after.asked.t)
-            self.history.count_slots(after.asked.propensities, self.versions[after.asked.version - 1].explore)
+            self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
             return
         self.history.follow(before, after, self.problem)
         self.learner.unpend(pending_arms(before))
@@ -284,12 +291,3 @@ class ProblemState:
         """Restore the counters from a snapshot, and what the policy keeps besides them."""
         self.learner.restore(tally, pending, asked, state)
         self.history = history
-
-
-def enlarge(
-    learner: ProblemState, add: list[str], actions: ActionSpec | None, support: list[list[int]] | None
-) -> tuple[Actions | None, Sparse | None]:
-    """The action set and the support of a problem with more arms; None where they stay what they are."""
-    names = Names([*learner.arms.all, *add], "arms")
-    more = None if support is None else support_with_arms(learner.problem.support, support)
-    return None if actions is None else to_actions(actions, names), more

@@ -28,6 +28,8 @@ Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
 MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
+ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
+Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
@@ -72,6 +74,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ``"ignore"`` not at all. ``late`` says what happens to feedback after the end of the window. ``explore`` is the
     share of slots drawn at random, with logged propensities. Where no formula is known, as for Thompson sampling,
     ``propensity_draws`` further slates are drawn with a decision, to count how likely each of its arms was.
+
+    ``control`` is the share of decisions that get ``control_slate``: the caller's baseline, a slate drawn uniformly, or
+    one by the names of its arms. With ``guardrail``, a share, the policy is shown only while what it has surely earned
+    is at least 1 - guardrail of what the control slate would have.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -82,6 +88,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     late: Late = "ignore"
     max_pending: MaxPending = 100_000
     propensity_draws: Draws = 0
+    control: Share = 0.0
+    control_slate: ControlSlate = "baseline"
+    guardrail: Guardrail | None = None
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -180,6 +189,20 @@ def to_policy(spec: PolicySpec) -> Policy:
     if spec.window is not UNSET:
         return catalog.sliding_window(policy, spec.window, min(BLOCKS, spec.window))
     return policy if spec.half_life is UNSET else catalog.discounted(policy, spec.half_life)
+
+
+def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
+    """Refuse a control slate that cannot be shown, and a guardrail without anything to compare with."""
+    if settings.guardrail is not None and settings.control == 0.0:
+        raise InvalidArgument("settings.guardrail", "given without control", "give a share of control, such as 0.05")
+    if settings.control_slate == "uniform" and not problem.actions.matroid:
+        raise InvalidArgument(
+            "settings.control_slate", "the action set is no matroid", 'give the names of a slate, or "baseline"'
+        )
+    if isinstance(settings.control_slate, list):
+        slate = arms.numbers(settings.control_slate)
+        if len(set(slate.tolist())) < len(slate) or not problem.actions.includes(slate):
+            raise InvalidArgument("settings.control_slate", "outside the action set", f"a slate of {problem.actions}")
 
 
 def check_settings(settings: Settings, problem: Problem) -> None:

@@ -19,6 +19,12 @@ def _from_settings(learner: ProblemState) -> list[str]:
         found.append("late has no effect: window_s is null, so no feedback is late")
     if settings.explore > 0.0 and settings.mode != "online":
         found.append(f"explore has no effect: mode {settings.mode} answers with the baseline")
+    if settings.control > 0.0 and settings.mode != "online":
+        found.append(f"control has no effect: mode {settings.mode} answers with the baseline")
+    if isinstance(settings.control_slate, list):
+        gone = [arm for arm in settings.control_slate if learner.retired[learner.arms.numbers([arm])[0]]]
+        if gone and settings.control > 0.0:
+            found.append(f"control has no effect: {gone[0]!r} of control_slate is retired")
     if settings.at_window_end != "ignore" and settings.window_s is not None and learner.problem.n_items > 1:
         found.append(
             f"at_window_end counts every entry that is not told within the window as {settings.at_window_end:g}: "

@@ -17,6 +17,7 @@ from superarm.service.http.decoding import BodyDecoder
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
+from superarm.service.runtime.certifying import certify_problem
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.heavy import Slices, gather_in_slices
 
@@ -116,6 +117,21 @@ async def get_versions(call: Call) -> Answer:
     return 200, schemas.VersionsReply(list(learner.versions))
 
 
+async def get_lift(call: Call) -> Answer:
+    await call.coordinator.follower.refresh()
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    delta = parse_number(call.query, "delta", 0.05, 1.0)
+    return 200, views.lift(learner, delta)
+
+
+async def get_certificate(call: Call) -> Answer:
+    await call.coordinator.follower.refresh()
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
+    delta = parse_number(call.query, "delta", 0.05, 1.0)
+    return 200, views.certificate(learner, await certify_problem(learner, epsilon, delta))
+
+
 async def restore_version(call: Call) -> Answer:
     version = parse_integer(call.path, "version", 0, 10**9)
     await admin.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
@@ -207,6 +223,18 @@ def parse_integer(values: dict[str, str], name: str, default: int, largest: int)
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= largest):
         raise invalid(name, f"{text[:40]!r}", f"give a whole number from 0 to {largest}")
     return int(text)
+
+
+def parse_number(values: dict[str, str], name: str, default: float, below: float) -> float:
+    """A positive number from the query."""
+    text = values.get(name, str(default))
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 < number < below and text != str(default):
+        raise invalid(name, f"{text[:40]!r}", f"give a number above 0 and below {below:g}")
+    return number
 
 
 def parse_name(name: str, field: str) -> str:

@@ -77,12 +77,34 @@ class Metrics:
         ready = coordinator.ready
         pending = sum(n for key, n in coordinator.ledger.n_pending.items() if tenant in (None, key[0])) if ready else 0
         yield GaugeMetricFamily("superarm_open_decisions", "Decisions that await feedback", pending)
+        if ready:
+            yield from _control(coordinator.ledger.problems, tenant)
         if tenant is None:
             queue, closed = (coordinator.writer.depth, len(coordinator.ledger.closed)) if ready else (0, 0)
             ok = coordinator.condition.status == "ok"
             yield GaugeMetricFamily("superarm_ready", "1 while decisions can be made and written", float(ok))
             yield GaugeMetricFamily("superarm_queue_events", "Events that wait for a commit", queue)
             yield GaugeMetricFamily("superarm_remembered_decisions", "Closed decisions in memory", closed)
+
+
+def _control(problems: dict[tuple[str, str], Any], tenant: str | None) -> Iterator[Metric]:
+    """Decisions of the comparison with the control share by what they showed, and where the guardrail fell back."""
+    shown = GaugeMetricFamily(
+        "superarm_compared_decisions", "Decisions compared with the control share", labels=["problem", "shown"]
+    )
+    fallback = GaugeMetricFamily(
+        "superarm_guardrail_fallback", "1 while the guardrail shows the control slate", labels=["problem"]
+    )
+    for (owner, name), learner in list(problems.items()):
+        if tenant in (None, owner) and learner.settings.control > 0.0:
+            sums = learner.history.lift
+            label = name if tenant is not None else f"{owner}/{name}"
+            shown.add_metric([label, "policy"], sums.shown_policy)
+            shown.add_metric([label, "control"], sums.shown_control)
+            if learner.settings.guardrail is not None:
+                fallback.add_metric([label], float(learner.guarded))
+    yield shown
+    yield fallback
 
 
 class _Collector:

@@ -1,12 +1,25 @@
 """Turn the state into replies."""
 
+import math
+
 import numpy as np
 from msgspec import UNSET
 
+from superarm.offline.convergence import Convergence
+from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
-from superarm.service.schemas import ArmRow, DecisionReply, ProblemReply
+from superarm.service.schemas import (
+    ArmRow,
+    CertificateReply,
+    DecisionReply,
+    GroupReply,
+    IntervalReply,
+    LiftReply,
+    ProblemReply,
+)
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
@@ -26,6 +39,8 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         list(asked.slots) or None,
         None if asked.items is None else [learner.items.all[i] for i in asked.items],
         None if asked.inclusion is None else list(asked.inclusion),
+        asked.group,
+        asked.fallback,
     )
 
 
@@ -44,6 +59,55 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.problem.weights.tolist(),
         list_warnings(learner),
     )
+
+
+def lift(learner: ProblemState, delta: float) -> LiftReply:
+    """The reply that compares the policy with the control share."""
+    learner.history.flush(learner.problem)
+    sums = learner.history.lift
+    found = measure_lift(sums, delta)
+    policy, control = (
+        GroupReply(one.n, IntervalReply(*bound_mean(one, sums.scale, 0.5 * delta)) if one.n else None)
+        for one in (sums.policy, sums.control)
+    )
+    return LiftReply(
+        learner.settings.control,
+        delta,
+        sums.since,
+        policy,
+        control,
+        None if found is None else IntervalReply(*found.difference),
+        None if found is None or found.relative is None else IntervalReply(*found.relative),
+        "open" if found is None else found.verdict,
+        sums.left_out,
+        learner.guarded,
+    )
+
+
+def certificate(learner: ProblemState, found: Convergence | str) -> CertificateReply:
+    """The reply on whether the best slate is known."""
+    if isinstance(found, str):
+        return CertificateReply([], False, IntervalReply(0.0, 0.0, 0.0), None, 0.0, 0.0, None, found)
+    more, reason = needed_decisions(learner, found)
+    return CertificateReply(
+        [learner.arms.all[j] for j in found.slate],
+        found.certified,
+        IntervalReply(found.value, found.low, found.high),
+        found.shortfall if math.isfinite(found.shortfall) else None,
+        found.epsilon,
+        found.delta,
+        more,
+        reason,
+    )
+
+
+def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | None, str]:
+    """How many more decisions are expected to be needed for the certificate; None, and why, if that is not known."""
+    if found.certified:
+        return 0, ""
+    if math.isinf(found.growth):
+        return None, "more observations in the present proportions would not do: another slate is as good, or nearly"
+    return math.ceil((found.growth - 1.0) * max(learner.asked, learner.learner.rounds, 1)), ""
 
 
 def arm(learner: ProblemState, arm: int) -> ArmRow:

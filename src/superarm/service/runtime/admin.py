@@ -16,7 +16,8 @@ from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.counting import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
-from superarm.service.domain.problem import ProblemState, enlarge
+from superarm.service.domain.growth import enlarge
+from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
@@ -24,6 +25,7 @@ from superarm.service.domain.spec import (
     PolicySpec,
     ProblemSpec,
     Settings,
+    check_control,
     check_new_names,
     check_settings,
     to_problem,
@@ -68,7 +70,9 @@ def _check(spec: ProblemSpec) -> None:
     check_new_names(spec.arms, "arms")
     check_new_names(spec.items, "items")
     try:
-        check_settings(spec.settings, to_problem(spec))
+        problem = to_problem(spec)
+        check_settings(spec.settings, problem)
+        check_control(spec.settings, problem, Names(spec.arms, "arms"))
     except InvalidArgument as error:
         argument = f"settings.{error.argument}" if error.argument.startswith("policy.") else error.argument
         raise invalid(argument, error.wrong, error.remedy) from None
@@ -83,6 +87,7 @@ async def change_settings(
         settings = change(learner.settings)
         try:
             check_settings(settings, learner.problem)
+            check_control(settings, learner.problem, learner.arms)
         except InvalidArgument as error:
             raise invalid(error.argument, error.wrong, error.remedy) from None
         if settings == learner.settings:
@@ -161,7 +166,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             return Armed(now_ms(), [], retire, by)
         support = _new_support(learner, add, body)
         try:
-            with_arms(learner.problem, len(add), *enlarge(learner, add, body.actions, support))
+            with_arms(learner.problem, len(add), *enlarge(learner.learner, add, body.actions, support))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None

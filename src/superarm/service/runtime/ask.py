@@ -18,6 +18,7 @@ from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
+from superarm.service.runtime.guarding import note_guard
 from superarm.service.runtime.planning import slate_request
 from superarm.service.schemas import AskBody
 
@@ -52,7 +53,10 @@ async def _decide(
     if not await ask.done:
         raise StepTaken
     record = coordinator.ledger.record((tenant, id))
-    return record if record is not None else await coordinator.record((tenant, id))
+    record = record if record is not None else await coordinator.record((tenant, id))
+    if record.asked.group and record.asked.fallback != learner.guarded:
+        await note_guard(coordinator, tenant, name)
+    return record
 
 
 _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()

@@ -46,7 +46,7 @@ class QueuedAsk:
         body, settings = self.body, self.learner.settings
         asks_nothing = body.eligible is None and body.k is None and body.slots is None
         asks_nothing = asks_nothing and not body.excluded and not body.pinned
-        return asks_nothing and settings.explore == 0.0 and settings.mode == "online"
+        return asks_nothing and settings.explore == 0.0 and settings.control == 0.0 and settings.mode == "online"
 
 
 class Batcher:

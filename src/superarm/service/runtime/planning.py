@@ -5,6 +5,7 @@ import numpy as np
 from superarm.actions import Slots
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
+from superarm.service.domain.control import assign_group, digest_unit
 from superarm.service.domain.events import Asked, Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, to_request
@@ -30,11 +31,12 @@ def plan_decision(
         request = to_request(allowed, learner.problem.n_arms, names)
         slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
-    action = slate.action if baseline is None else baseline
+    group = assign_group(learner, id, body.unit, slate, request, baseline)
+    shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
     if baseline is not None and body.slots and len(baseline) != len(names):
         wrong = f"{len(baseline)} arms for {len(names)} slots"
         raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
-    table = None if baseline is not None or request is None else request.slots
+    table = None if shown.action == baseline or request is None else request.slots
     table = learner.problem.actions.allowed if isinstance(learner.problem.actions, Slots) else table
     return Asked(
         at=now,
@@ -42,21 +44,24 @@ def plan_decision(
         id=id,
         body=digest,
         t=learner.t,
-        action=action,
+        action=shown.action,
         n_items=learner.problem.n_items,
         version=len(learner.versions),
         window_ms=None if settings.window_s is None else int(settings.window_s * 1000),
         deferred=body.deferred,
         learns=settings.mode != "logging_only",
-        propensities=slate.propensities if baseline is None else None,
-        policy_action=None if baseline is None else slate.action,
-        slots=assign_slots(names, table, action),
-        widths=learner.widths(action),
+        propensities=shown.propensities,
+        policy_action=None if shown is slate else slate.action,
+        slots=assign_slots(names, table, shown.action),
+        widths=learner.widths(shown.action),
         items=_items(learner, body),
         allowed=allowed,
         seen=dict(learner.seen),
-        inclusion=slate.inclusion if baseline is None else None,
-        draws=slate.draws if baseline is None and slate.inclusion is not None else 0,
+        inclusion=shown.inclusion,
+        draws=shown.draws if shown.inclusion is not None else 0,
+        group=group.name,
+        unit=digest_unit(learner, body.unit),
+        fallback=group.fallback,
     )
 
 
@@ -101,10 +106,14 @@ def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
 
 
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
-    if learner.settings.mode == "online":
+    """The caller's slate where it may be shown: by the mode, or as the control slate; else None."""
+    settings = learner.settings
+    controlled = settings.control > 0.0 and settings.control_slate == "baseline"
+    if settings.mode == "online" and not controlled:
         return None
     if body.baseline is None:
-        raise invalid("baseline", "missing", f"mode {learner.settings.mode} answers with it; give the slate you show")
+        who = "the control share" if settings.mode == "online" else f"mode {settings.mode}"
+        raise invalid("baseline", "missing", f"{who} answers with it; give the slate you show")
     slate = tuple(arm_numbers(learner.arms, body.baseline, "baseline"))
     if not learner.problem.actions.includes(np.array(slate, np.int64)):
         raise invalid("baseline", "outside the action set", f"give a slate of {learner.problem.actions}")

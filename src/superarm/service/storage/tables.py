@@ -3,7 +3,9 @@
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
 if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
-of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy).
+of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy),
+``comparison`` ("policy" or "control" where a control share is compared) and ``unit``
+(a digest of whom the decision was for).
 
 A Parquet file also holds the problems, for ``superarm.offline``: JSON under the key ``superarm`` of its metadata.
 """
@@ -42,6 +44,9 @@ FIELDS = {
     "inclusion": "double",
     "inclusion_draws": "int64",
     "target_inclusion": "double",
+    "comparison": "string",
+    "unit": "string",
+    "fallback": "bool",
 }
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -120,6 +125,9 @@ def _entries(tenant: str, record: DecisionRecord, names: Ledger, again: Replayed
                 "inclusion": inclusion.chances[place] if inclusion.chances and place is not None else None,
                 "inclusion_draws": inclusion.draws if inclusion.chances else None,
                 "target_inclusion": target[place] if target and place is not None else None,
+                "comparison": asked.group or None,
+                "unit": asked.unit or None,
+                "fallback": asked.fallback,
             }
 
 

@@ -1,0 +1,206 @@
+"""The control share, its comparison with the policy, and the guardrail."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.service.application import application
+from superarm.service.domain.control import is_control
+from superarm.service.domain.events import Asked, Guarded
+from superarm.service.domain.ledger import fold
+from superarm.service.domain.lift import LiftSums, check_guard, largest_reward, measure_lift
+from superarm.service.storage.replay import replay
+from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
+
+from .inprocess import serving
+from .memory_store import MemoryStore
+from .running import Server, invoke
+from .test_slates import make
+
+WORTH = {"a": 0.8, "b": 0.7, "c": 0.2, "d": 0.1, "e": 0.1}
+
+
+def run(scenario, store=None):
+    """The result of a scenario on a service in this process."""
+    store = store or MemoryStore()
+
+    async def trial():
+        async with serving(application(store)) as http:
+            return await scenario(http)
+
+    return asyncio.run(trial()), store
+
+
+async def play(http, n, rng, units=0, **more):
+    """``n`` decisions with feedback; what was answered."""
+    answers = []
+    for t in range(n):
+        body = {"baseline": ["d", "e"], **more} | ({"unit": f"u{t % units}"} if units else {})
+        reply = await http.post("/v1/problems/p/decisions", json=body)
+        assert reply.status_code == 201, reply.text
+        decision = reply.json()
+        rows = [[float(rng.random() < WORTH[arm])] for arm in decision["arms"]]
+        (await http.post(f"/v1/decisions/{decision['id']}/feedback", json={"outcome": rows})).raise_for_status()
+        answers.append(decision)
+    return answers
+
+
+async def create(http, **settings):
+    spec = {"arms": list(WORTH), "k": 2, "reward": {"name": "linear"}, "seed": 1, "settings": settings}
+    reply = await http.put("/v1/problems/p", json=spec)
+    assert reply.status_code == 201, reply.text
+
+
+def test_a_share_of_units_gets_the_baseline_and_keeps_it():
+    async def scenario(http):
+        await create(http, control=0.3)
+        refused = await http.post("/v1/problems/p/decisions", json={})
+        assert (refused.status_code, "baseline" in refused.text) == (422, True)
+        return await play(http, 200, np.random.default_rng(0), units=50)
+
+    answers, store = run(scenario)
+    groups = {}
+    for t, decision in enumerate(answers):
+        groups.setdefault(f"u{t % 50}", set()).add(decision["group"])
+        assert (decision["arms"] == ["d", "e"]) == (decision["group"] == "control") or decision["group"] == "policy"
+        assert ("policy_arms" in decision) == (decision["group"] == "control")
+    assert all(len(names) == 1 for names in groups.values())
+    n_control = sum(names == {"control"} for names in groups.values())
+    assert 5 <= n_control <= 27  # of 50 with chance 0.3: outside with probability below 2e-4
+    asked = [read.entry.event for read in store.tail({}) if isinstance(read.entry.event, Asked)]
+    assert len({event.unit for event in asked}) == 50
+    assert not any("u1" in event.unit for event in asked)
+    assert all(one.same for one in replay(store, None, None, 1))
+
+
+def test_a_larger_share_keeps_the_units_that_it_had():
+    learner = make()
+    for low, high in ((0.05, 0.2), (0.2, 0.6)):
+        in_low, in_high = set(), set()
+        for share, found in ((low, in_low), (high, in_high)):
+            learner.versions[-1] = type(learner.settings)(control=share)
+            found |= {n for n in range(400) if is_control(learner, "d", str(n))}
+        assert in_low < in_high
+        assert abs(len(in_high) / 400 - high) < 0.12  # more than four standard errors
+
+
+def test_the_lift_finds_the_better_policy_and_is_what_a_replay_gives():
+    async def scenario(http):
+        await create(http, control=0.3)
+        await play(http, 400, np.random.default_rng(1))
+        lift = (await http.get("/v1/problems/p/lift")).json()
+        metrics = (await http.get("/metrics")).text
+        refused = await http.get("/v1/problems/p/lift?delta=2")
+        return lift, metrics, refused.status_code
+
+    (lift, metrics, status), store = run(scenario)
+    assert (lift["verdict"], status) == ("better", 422)
+    assert lift["difference"]["low"] < 1.5 - 0.2 < lift["difference"]["high"] + 0.2
+    assert lift["policy"]["decisions"] + lift["control"]["decisions"] == 400
+    assert f'superarm_compared_decisions{{problem="default/p",shown="policy"}} {lift["policy"]["decisions"]}' in metrics
+    ledger = fold(read.entry for read in store.tail({}))
+    (learner,) = ledger.problems.values()
+    learner.history.flush(learner.problem)
+    assert measure_lift(learner.history.lift).difference.value == pytest.approx(lift["difference"]["value"])
+    (saved,) = [decode_snapshot(take_snapshot(ledger, {"": 1}))]
+    assert saved.histories[0].lift == learner.history.lift
+
+
+def test_a_fixed_slate_and_a_uniform_one_as_control():
+    async def scenario(http):
+        await create(http, control=0.5, control_slate=["c", "a"])
+        rng = np.random.default_rng(2)
+        fixed = await play(http, 20, rng)
+        restricted = await play(http, 10, rng, excluded=["c"])
+        (await http.patch("/v1/problems/p/settings", json={"control_slate": "uniform"})).raise_for_status()
+        uniform = await play(http, 30, rng, excluded=["e"])
+        lift = (await http.get("/v1/problems/p/lift")).json()
+        bad = [
+            await http.patch("/v1/problems/p/settings", json=body)
+            for body in ({"control_slate": ["a", "z"]}, {"control_slate": ["a", "a"]}, {"guardrail": 0.1, "control": 0})
+        ]
+        return fixed, restricted, uniform, lift, [reply.status_code for reply in bad]
+
+    (fixed, restricted, uniform, lift, bad), _ = run(scenario)
+    assert {tuple(one["arms"]) for one in fixed if one["group"] == "control"} == {("c", "a")}
+    assert {one.get("group", "") for one in restricted} == {""}
+    drawn = [one for one in uniform if one["group"] == "control"]
+    assert {one["inclusion"][0] for one in drawn} == {0.5}
+    assert {tuple(one["propensities"]) for one in drawn} == {(1 / 4, 1 / 3)}
+    assert not any("e" in one["arms"] for one in drawn)
+    assert (lift["since"], lift["policy"]["decisions"] + lift["control"]["decisions"]) == (30, 30)
+    assert bad == [422, 422, 422]
+
+
+def test_the_guardrail_falls_back_and_comes_back():
+    """A policy that earns less than the baseline loses its budget; the event, the metric and the flag say so."""
+
+    async def scenario(http):
+        await create(http, control=0.2, guardrail=0.3, policy={"name": "uniform"})
+        rng = np.random.default_rng(3)
+        answers = await play(http, 150, rng, baseline=["a", "b"])
+        metrics = (await http.get("/metrics")).text
+        return answers, metrics, (await http.get("/v1/problems/p/lift")).json()
+
+    (answers, metrics, lift), store = run(scenario)
+    events = [read.entry.event for read in store.tail({}) if isinstance(read.entry.event, Guarded)]
+    assert events[0].fallback
+    assert events[0].earned < events[0].needed
+    assert [event.fallback for event in events] == [n % 2 == 0 for n in range(len(events))]
+    assert sum(one.get("fallback", False) for one in answers) > 75
+    assert all(one["arms"] == ["a", "b"] for one in answers if one.get("fallback"))
+    assert f'superarm_guardrail_fallback{{problem="default/p"}} {float(lift["fallback"])}' in metrics
+    ledger = fold(read.entry for read in store.tail({}))
+    (learner,) = ledger.problems.values()
+    assert learner.guarded == lift["fallback"]
+    assert all(one.same for one in replay(store, None, None, 1))
+
+
+def test_the_guardrail_lets_a_proven_policy_play():
+    sums = LiftSums(scale=2.0)
+    rng = np.random.default_rng(0)
+    for n in range(4000):
+        sums.shown_policy, sums.shown_control = n + 1, (n + 1) // 4
+        sums.policy.add(rng.choice([1.0, 2.0]), 2.0)
+        if n % 4 == 0:
+            sums.control.add(rng.choice([0.0, 1.0]), 2.0)
+    assert check_guard(sums, 0.1, 50).holds
+    worse = LiftSums(policy=sums.control, control=sums.policy, scale=2.0, shown_policy=4000, shown_control=1000)
+    assert not check_guard(worse, 0.1, 1).holds
+    assert check_guard(LiftSums(shown_control=9), 0.1, 1).holds
+    assert not check_guard(LiftSums(shown_control=8), 0.1, 1).holds
+
+
+@pytest.mark.parametrize(
+    ("reward", "most"), [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.Conjunctive(), 3.0)]
+)
+def test_no_slate_is_worth_more_than_the_largest_reward(reward, most):
+    problem = sa.Problem(4, 2, reward, sa.Subsets(2), [2.0, 1.0])
+    value = problem.value(np.ones(8), np.array([0, 3]))
+    assert largest_reward(problem) == pytest.approx(most if most is not None else value)
+    assert largest_reward(problem) >= value - 1e-12
+
+
+def test_the_client_and_the_export_tell_the_groups(tmp_path):
+    with Server(str(tmp_path / "log.db")) as server:
+        service = sa.connect(server.url)
+        settings = {"control": 0.5, "control_slate": ["a", "b"]}
+        agent = service.create("ads", ["a", "b", "c"], ["x"], 2, settings=settings)
+        groups = []
+        for n in range(12):
+            decision = agent.ask(id=f"d{n}", unit=f"u{n}")
+            groups.append(decision.group)
+            agent.tell(decision, [[n % 2], [0]])
+        assert agent.lift()["share"] == 0.5
+        certificate = agent.certificate(epsilon=0.2)
+        assert (certificate["certified"], len(certificate["arms"]), certificate["decisions"] > 0) == (False, 2, True)
+        service.close()
+    done = invoke("export", "--db", str(tmp_path / "log.db"), str(tmp_path / "log.parquet"))
+    assert done.exit_code == 0, done.stderr
+    from pyarrow import parquet
+
+    table = parquet.read_table(tmp_path / "log.parquet").to_pydict()
+    assert table["comparison"][::2] == groups
+    assert len(set(table["unit"])) == 12
