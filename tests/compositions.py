@@ -55,6 +55,8 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
         "kl_moss": sa.kl_moss,
         "joint_kl_moss": lambda oracle: sa.joint_kl_moss(oracle=oracle),
         "angle_ts": sa.angle_ts,
+        "gaussian_cts": lambda oracle: sa.gaussian_cts(oracle=oracle),
+        "shared_cts": lambda oracle: sa.shared_cts(oracle=oracle),
         "cts": sa.cts,
         "follow_the_leader": sa.follow_the_leader,
         "cucb_t": lambda oracle: sa.cucb_t(oracle=oracle),

@@ -59,10 +59,12 @@ if TYPE_CHECKING:
         escb,
         escb_delta,
         follow_the_leader,
+        gaussian_cts,
         joint_kl_moss,
         kl_moss,
         kl_ucb,
         least_played,
+        shared_cts,
         sliding_window,
         ts_cascade,
         ucb_v,
@@ -122,8 +124,8 @@ _HOMES = {
     "superarm.agent": "Agent Decision",
     "superarm.catalog": (
         "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t directional_kl_moss "
-        "directional_kl_ucb discounted epsilon_greedy escb escb_delta follow_the_leader joint_kl_moss kl_moss kl_ucb "
-        "least_played sliding_window ts_cascade ucb_v uniform"
+        "directional_kl_ucb discounted epsilon_greedy escb escb_delta follow_the_leader gaussian_cts joint_kl_moss "
+        "kl_moss kl_ucb least_played shared_cts sliding_window ts_cascade ucb_v uniform"
     ),
     "superarm.arrays": "Probabilities",
     "superarm.context": "Context Features",

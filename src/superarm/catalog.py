@@ -6,7 +6,18 @@ The argument ``oracle`` is the algorithm that finds a batch for the scores; by d
 import numpy as np
 
 from superarm.arrays import count
-from superarm.indices import KL, UCB1, UCBV, AnglePosterior, Bernstein, BetaPosterior, Hoeffding, KLMoss, Mean
+from superarm.indices import (
+    KL,
+    UCB1,
+    UCBV,
+    AnglePosterior,
+    Bernstein,
+    BetaPosterior,
+    GaussianSample,
+    Hoeffding,
+    KLMoss,
+    Mean,
+)
 from superarm.intake import Coin
 from superarm.oracles import Default, Oracle, TopArms
 from superarm.policies import (
@@ -21,6 +32,7 @@ from superarm.policies import (
     OneGaussian,
     Policy,
     SetBonus,
+    SharedDraw,
     Uniform,
     directional_catalog,
     traits,
@@ -116,6 +128,32 @@ def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     No regret bound is known.
     """
     return IndexPolicy(AnglePosterior(), oracle)
+
+
+def gaussian_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""Thompson sampling with Gaussian samples :math:`\hat p + scale\,Z/\sqrt{N + 1}`, one for each entry.
+
+    After [AgrawalGoyal2012]_ and [WangChen2018]_, for rewards of any shape. No regret bound is known here.
+
+    ``scale`` is the standard deviation after no pull.
+
+    >>> gaussian_cts().confidence
+    GaussianSample(scale=0.5)
+    """
+    return IndexPolicy(GaussianSample(scale), oracle)
+
+
+def shared_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> SharedDraw:
+    r"""Thompson sampling with one Gaussian number :math:`Z_t` per round: :math:`\hat p + scale\,Z_t/\sqrt{N + 1}`.
+
+    After CTS3, [JinEtAl2026]_, which has ``scale=1`` and a theorem for exact oracles, also with dependent outcomes.
+
+    ``scale`` is the standard deviation after no pull.
+
+    >>> shared_cts().confidence
+    GaussianSample(scale=0.5)
+    """
+    return SharedDraw(GaussianSample(scale), oracle)
 
 
 def escb(c: float = 4.0) -> SetBonus:

@@ -4,7 +4,8 @@ from superarm.errors import InvalidSpec
 from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
-SHIPPED = [*APPLICATIONS, "cascades", "champions", "changing", "context", "items", "paper", "quickstart"]
+CONTEST = ["champions", "champions-long", "champions-million", "champions-wide"]
+SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", "context", "items", "paper", "quickstart"]
 
 
 def test_the_shipped_experiments():

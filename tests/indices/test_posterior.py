@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from superarm.indices import AnglePosterior, BetaPosterior
+from superarm.indices import AnglePosterior, BetaPosterior, GaussianSample
 from superarm.streams import new_stream, seek
 
 N = 4000
@@ -36,7 +36,17 @@ def test_angle_posterior(hits, pulls):
     assert stats.kstest(inside, stats.truncnorm(low, high, centre, width).cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("index", [BetaPosterior(), AnglePosterior()])
+@pytest.mark.parametrize(("hits", "pulls"), [(0, 1), (7, 20), (390, 400)])
+def test_gaussian_sample(hits, pulls):
+    mean, width = hits / pulls, 0.3 / np.sqrt(pulls + 1.0)
+    q = sampled(GaussianSample(0.3), mean, pulls)
+    for end, tail in ((0.0, stats.norm.cdf(-mean / width)), (1.0, stats.norm.sf((1.0 - mean) / width))):
+        assert stats.binomtest(int((q == end).sum()), N, tail).pvalue > 1e-6
+    law = stats.truncnorm(-mean / width, (1.0 - mean) / width, mean, width)
+    assert stats.kstest(q[(q > 0.0) & (q < 1.0)], law.cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("index", [BetaPosterior(), AnglePosterior(), GaussianSample()])
 def test_samples_shrink_to_the_mean(index):
     assert index.level(17.0, 5, 0.1) == 17.0
     wide, narrow = (sampled(index, 0.4, pulls) for pulls in (10, 10_000))

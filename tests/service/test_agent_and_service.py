@@ -122,6 +122,8 @@ POLICIES = {
         ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.directional_kl_ucb()),
         ("cts", {"name": "cts"}, sa.cts()),
         ("angle_ts", {"name": "angle_ts"}, sa.angle_ts()),
+        ("gaussian_cts", {"name": "gaussian_cts"}, sa.gaussian_cts()),
+        ("shared_cts", {"name": "shared_cts", "parameters": {"scale": 1.0}}, sa.shared_cts(1.0)),
         ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.epsilon_greedy(0.5)),
         ("uniform", {"name": "uniform"}, sa.uniform()),
         ("follow_the_leader", {"name": "follow_the_leader"}, sa.follow_the_leader()),

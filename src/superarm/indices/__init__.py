@@ -9,8 +9,8 @@ from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
 from superarm.indices.mean import Mean
-from superarm.indices.posterior import AnglePosterior, BetaPosterior
-from superarm.indices.traits import monotone, unclipped
+from superarm.indices.posterior import AnglePosterior, BetaPosterior, GaussianSample
+from superarm.indices.traits import inverts, monotone, unclipped
 from superarm.indices.ucb1 import UCB1
 from superarm.indices.ucb_v import UCBV
 
@@ -21,11 +21,13 @@ __all__ = [
     "AnglePosterior",
     "Bernstein",
     "BetaPosterior",
+    "GaussianSample",
     "Hoeffding",
     "Index",
     "IndexHooks",
     "KLMoss",
     "Mean",
+    "inverts",
     "level",
     "monotone",
     "score",

@@ -44,6 +44,11 @@ class IndexHooks(Protocol):
         ...
 
     @property
+    def inverts(self) -> bool:
+        """Whether a score is an increasing function of one number of the stream: then entries can share that number."""
+        ...
+
+    @property
     def caveat(self) -> str:
         """What it assumes that may not hold, in a sentence for reports; empty if nothing."""
         ...

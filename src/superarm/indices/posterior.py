@@ -2,6 +2,7 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
+from superarm.parameters import positive
 from superarm.streams import Stream, beta, normal
 
 
@@ -40,6 +41,10 @@ class AnglePosterior(NamedTuple):
     def caveat(self) -> str:
         return "It samples every entry independently, as if arms and items were."
 
+    @property
+    def inverts(self) -> bool:
+        return True
+
     def level(self, pulls: float, t: int, share: float) -> float:
         return pulls
 
@@ -48,3 +53,38 @@ class AnglePosterior(NamedTuple):
         root = math.sqrt(level) if level > 0.0 else 1.0  # at level 0 nothing was seen; the score is not used
         angle = min(0.5 * math.pi, max(0.0, centre + 0.5 * normal(stream) / root))
         return math.sin(angle) ** 2
+
+
+@component
+class GaussianSample(NamedTuple):
+    r"""A Gaussian sample around the empirical mean, clipped to [0, 1].
+
+    .. math:: q = \min\Bigl\{1, \max\Bigl\{0, mean + \frac{scale\,Z}{\sqrt{N + 1}}\Bigr\}\Bigr\}, \qquad Z \sim N(0, 1)
+
+    Thompson sampling after [AgrawalGoyal2012]_ with a Gaussian in place of the Beta law. Here the level of an arm is
+    its number of pulls.
+
+    Parameters
+    ----------
+    scale
+        The standard deviation after no pull. 1/2 is that of a sub-Gaussian bound of outcomes in [0, 1].
+    """
+
+    scale: float = 0.5
+
+    def _check(self) -> None:
+        positive(self, "scale")
+
+    @property
+    def caveat(self) -> str:
+        return "It samples every entry independently, as if arms and items were."
+
+    @property
+    def inverts(self) -> bool:
+        return True
+
+    def level(self, pulls: float, t: int, share: float) -> float:
+        return pulls
+
+    def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
+        return min(1.0, max(0.0, mean + self.scale * normal(stream) / math.sqrt(level + 1.0)))

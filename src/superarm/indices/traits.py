@@ -13,6 +13,11 @@ def unclipped(index: Index) -> bool:
     return bool(getattr(index, "unclipped", False))
 
 
+def inverts(index: Index) -> bool:
+    """Whether a sampled score is an increasing function of one number of the stream; False by default."""
+    return bool(getattr(index, "inverts", False))
+
+
 def caveat(index: Index) -> str:
     """What the index assumes that may not hold; empty by default."""
     return str(getattr(index, "caveat", ""))

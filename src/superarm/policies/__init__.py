@@ -25,6 +25,7 @@ from superarm.policies.one_gaussian import OneGaussian
 from superarm.policies.policy_state import PolicyState, block_age, forget_alike, forgets, restore_memory, save_state
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
+from superarm.policies.shared_draw import SharedDraw
 from superarm.policies.start import NoStart, Start, TryEveryArm
 from superarm.policies.uniform import Uniform
 
@@ -46,6 +47,7 @@ __all__ = [
     "PolicyState",
     "Round",
     "SetBonus",
+    "SharedDraw",
     "Start",
     "Triangle",
     "TryEveryArm",

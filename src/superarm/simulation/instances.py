@@ -96,12 +96,14 @@ def dependent_coverage(
     dependence
         ``independent``; ``comonotone`` (one number per arm and round decides all items); ``half`` (every second arm is
         comonotone); ``blocks`` (of three items); ``opposed`` (two comonotone halves that move against each other);
-        ``shock`` (one round in 500 is comonotone for the arm); ``rare`` (most of each mean is constant, the rest comes
-        from outcomes of 1 with probability 0.02, for all items at once).
+        ``shock`` (one round in 1,000 is comonotone for the arm); ``rare`` (most of each mean is constant, the rest
+        comes from outcomes of 1 with probability 0.02, for all items at once); ``leading`` (the first sixth of the
+        items is comonotone, the others are independent).
     high
         The largest parameter.
     weights
-        ``equal``; ``zipf``; ``heavy`` (a sixth of the items weigh 1, the others 0.05).
+        ``equal``; ``zipf``; ``heavy`` (the first sixth of the items weigh 1, the others 0.05); ``retired`` (the first
+        sixth weigh 1, the others 0).
     seed
         The seed of the parameters.
 
@@ -119,11 +121,13 @@ def dependent_coverage(
         "opposed": np.where(items % 2, -1, 1),
         "shock": np.zeros(n_items),
         "rare": np.ones(n_items),
+        "leading": items < max(1, n_items // 6),
     }
     loads = {
         "equal": np.ones(n_items),
         "zipf": 1.0 / (1.0 + items),
         "heavy": np.where(items < max(1, n_items // 6), 1.0, 0.05),
+        "retired": np.where(items < max(1, n_items // 6), 1.0, 0.0),
     }
     for name, value, known in (("dependence", dependence, patterns), ("weights", weights, loads)):
         if value not in known:
@@ -132,7 +136,7 @@ def dependent_coverage(
     if dependence == "half":
         block[1::2] = 0
     rare = np.minimum(mean, 0.02) if dependence == "rare" else mean
-    shock = np.full(n_arms, 0.002 if dependence == "shock" else 0.0)
+    shock = np.full(n_arms, 0.001 if dependence == "shock" else 0.0)
     problem = Problem(n_arms, n_items, Coverage(), Subsets(k), loads[weights])
     return Instance(problem, Blocks(rare, block, shock, (mean - rare) / (1.0 - rare)))
 

@@ -10,12 +10,15 @@ import numpy as np
 
 from superarm.arrays import Floats
 from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
+from superarm.experiments.analysis.ratios import compare_over_instances
 from superarm.experiments.analysis.statistics import (
     Estimate,
     estimate_growth,
     estimate_mean,
     paired_difference,
+    share_with_interval,
 )
+from superarm.experiments.analysis.tails import count_locked
 from superarm.experiments.spec.claim_kinds import BOUNDS, as_list
 from superarm.statistics import mean_and_standard_error
 
@@ -56,6 +59,8 @@ def judge_claims(study: "Study") -> list[Judgement]:
         "growth": _judge_growth,
         "bound": _judge_bound,
         "reported": _judge_reported,
+        "geometric": _judge_geometric,
+        "locked": _judge_locked,
     }
     return [judgement for claim in study.experiment.claims for judgement in judges[claim["kind"]](study, claim)]
 
@@ -196,6 +201,40 @@ def _judge_reported(study: "Study", claim: Claim) -> list[Judgement]:
             measure = f"R({policy}) − {claim['regret']:g}, ± {REPORTED_ERRORS:g} combined standard errors"
             holds = None if math.isnan(room) else abs(difference) <= room
             judgements.append(Judgement(text, instance, holds, measure, estimate))
+    return judgements
+
+
+def _judge_geometric(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether the geometric mean of regret ratios over all instances of the claim is below a limit."""
+    judgements = []
+    for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
+        instances = _instances(study, claim, policy, than)
+        found = compare_over_instances(study, policy, than, instances)
+        text = claim.get("text") or f"{policy} has less than {claim['below']:g} times the regret of {than} on average"
+        measure = f"geometric mean of R({policy}) / R({than}) over instances"
+        estimate = None if found is None else found.mean
+        holds = None if estimate is None else _is_on_side(estimate, below=float(claim["below"]))
+        judgements.append(Judgement(text, f"{len(instances)} instances", holds, measure, estimate))
+    return judgements
+
+
+def _judge_locked(study: "Study", claim: Claim) -> list[Judgement]:
+    """Whether at most a share of the runs is locked, where batches have one arm: the interval is Clopper and Pearson's.
+
+    It holds if the observed share is at most the limit, and fails if the whole interval is above it.
+    """
+    judgements, limit = [], float(claim["share"])
+    for policy in _labels(study, claim["policy"]):
+        for instance in _instances(study, claim, policy):
+            record = study.records[instance, policy]
+            locked = count_locked(record, study.instance(instance))
+            text = claim.get("text") or f"at most {100.0 * limit:g} % of the runs of {policy} are locked"
+            if locked is None:
+                judgements.append(Judgement(text, instance, None, "batches have several arms here", None))
+                continue
+            estimate = share_with_interval(locked, len(record.regret))
+            holds = True if estimate.value <= limit else False if estimate.low > limit else None
+            judgements.append(Judgement(text, instance, holds, f"share of locked runs of {policy}", estimate))
     return judgements
 
 

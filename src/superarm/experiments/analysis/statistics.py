@@ -83,6 +83,16 @@ def estimate_growth(rounds: Ints, values: Floats) -> Estimate:
     return estimate_mean((values[:, -1] - values[:, start]) / math.log(rounds[-1] / rounds[start]))
 
 
+def share_with_interval(count: int, n: int) -> Estimate:
+    """A share with the exact interval of Clopper and Pearson.
+
+    >>> share_with_interval(0, 200).high < 0.019
+    True
+    """
+    interval = stats.binomtest(count, n).proportion_ci(LEVEL)
+    return Estimate(count / n, float(interval.low), float(interval.high))
+
+
 def adjust_holm(p: list[float]) -> list[float]:
     """Holm's adjusted p-values: the chance of even one false alarm among all of them stays below the level.
 

@@ -101,6 +101,13 @@ class Study:
         return summarise_final_regret(self)
 
     @functools.cached_property
+    def tails(self) -> list[dict[str, Any]]:
+        """Quantiles, maximum, locked runs, and regret against the optimum: one row per instance and policy."""
+        from superarm.experiments.analysis.tails import summarise_tails
+
+        return summarise_tails(self)
+
+    @functools.cached_property
     def rankings(self) -> "dict[str, list[RankedPolicy]]":
         """The policies of every instance that has results, least regret first."""
         from superarm.experiments.analysis.summary import rank_policies

@@ -5,14 +5,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.arrays import Floats
+from superarm.environments.traits import changes, has_contexts, has_own_reward
 from superarm.experiments.store import CellResults
+from superarm.oracles import Default, solve
+from superarm.oracles.certificate import upper_bound
 from superarm.oracles.gains import gains
 from superarm.rewards import initial_states
 from superarm.simulation.instances import Instance
+from superarm.simulation.regret import Bracket, optimum
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
 
+MAX_ENUMERATED_BATCHES = 20_000
+"""Up to so many batches r_max is found by enumeration, which takes seconds at most."""
 LOCKED = 0.9
 """A run is locked if its regret per round in the second half exceeds this share of the gap to the second best arm."""
 
@@ -20,12 +26,19 @@ LOCKED = 0.9
 def summarise_tails(study: "Study") -> list[dict[str, Any]]:
     """One row per instance and policy: quantiles and maximum of the regret at the horizon, and the locked runs.
 
+    ``earlier`` is the mean regret at a tenth of the horizon. ``optimal_low`` and ``optimal_high`` are the mean regret
+    against r_max, which is known exactly or to lie in a bracket; targets differ by a
+    constant per round.
     ``locked`` is None where batches have more than one arm: there a slow policy cannot be told from a locked one.
     """
     rows = []
+    best = {label: bracket_optimum(study.instance(label)) for label in study.started_instances}
     for (instance, policy), record in study.records.items():
         final = record.regret[:, -1]
         median, high, highest = (float(q) for q in np.quantile(final, [0.5, 0.9, 0.99]))
+        tenth = int(np.searchsorted(record.rounds, record.rounds[-1] / 10.0))
+        given, bracket = float(record.metadata["target"]["value"]), best[instance]
+        against = [float(final.mean() + record.rounds[-1] * (end - given)) for end in bracket or ()]
         rows.append(
             {
                 "instance": instance,
@@ -36,10 +49,28 @@ def summarise_tails(study: "Study") -> list[dict[str, Any]]:
                 "q99": highest,
                 "largest": float(final.max()),
                 "locked": count_locked(record, study.instance(instance)),
+                "earlier": float(record.regret[:, tenth].mean()),
+                "optimal_low": against[0] if against else None,
+                "optimal_high": against[1] if against else None,
                 "replications": len(final),
             }
         )
     return rows
+
+
+def bracket_optimum(instance: Instance) -> Bracket | None:
+    """The value of the best batch: exact for up to ``MAX_ENUMERATED_BATCHES`` batches, otherwise with a certificate.
+
+    None where rounds have means or rewards of their own.
+    """
+    environment, problem = instance.environment, instance.problem
+    if changes(environment, 2) is not None or has_contexts(environment) or has_own_reward(environment):
+        return None
+    if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+        return optimum(problem, instance.p)
+    action = solve(problem, instance.p, Default())
+    low = float(problem.value(instance.p, action))
+    return Bracket(low, max(low, upper_bound(problem, instance.p, action)))
 
 
 def count_locked(record: CellResults, instance: Instance) -> int | None:

@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.summary import mean_ranks
-from superarm.experiments.analysis.tails import summarise_tails
 from superarm.experiments.report import sections
 from superarm.experiments.report.figures import data_uri, inline_svg, write_figure
 from superarm.experiments.report.plots import plot_curves, plot_run_times, plot_sweeps
@@ -70,7 +70,8 @@ def _context(study: "Study") -> dict[str, Any]:
         "curves": sections.draw_curve_panels(study),
         "rankings": study.rankings,
         "overall": mean_ranks(study),
-        "tails": summarise_tails(study),
+        "tails": study.tails,
+        "ratios": summarise_ratios(study),
         "sweeps": sections.draw_sweep_panels(study),
         "heat_maps": sections.draw_heat_maps(study),
         "bounds": sections.draw_bounds(study),

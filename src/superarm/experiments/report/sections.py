@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from superarm.describe import build, describe
 from superarm.errors import InvalidArgument
 from superarm.experiments.analysis.bounds import bound_curves, rebuild_policy
+from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.statistics import Estimate
-from superarm.experiments.analysis.tails import summarise_tails
 from superarm.experiments.report.figures import inline_svg
 from superarm.experiments.report.heat_maps import plot_coverage, plot_pulls
 from superarm.experiments.report.plots import plot_bounds, plot_curves, plot_sweeps
@@ -165,9 +165,13 @@ def make_tables(study: "Study") -> list[ExportedTable]:
             ranks,
         ),
     ]
-    tails = summarise_tails(study)
-    caption = "Quantiles and maximum of the regret at the horizon, and locked runs"
+    tails = study.tails
+    caption = "Quantiles and maximum of the regret at the horizon, locked runs, and regret against the optimum"
     tables.append(ExportedTable("tails", caption, tuple(tails[0]), [tuple(row.values()) for row in tails]))
+    ratios = summarise_ratios(study)
+    if ratios:
+        caption = "Geometric means of regret ratios over instances, with 95 % intervals over instances"
+        tables.append(ExportedTable("ratios", caption, tuple(ratios[0]), [tuple(row.values()) for row in ratios]))
     slopes = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.sweep_lines]
     if slopes:
         head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")

@@ -16,6 +16,8 @@ _REQUIRED_KEYS = {
     "growth": ("policy",),
     "bound": ("policy", "bound"),
     "reported": ("policy", "regret", "error"),
+    "geometric": ("policy", "than", "below"),
+    "locked": ("policy", "share"),
 }
 _OPTIONAL_KEYS = {
     "less": ("factor",),
@@ -25,6 +27,8 @@ _OPTIONAL_KEYS = {
     "growth": ("above", "below"),
     "bound": (),
     "reported": (),
+    "geometric": (),
+    "locked": (),
 }
 BOUNDS = {name: LABELS[name] for name in (*REPORTED, "lower_bound", "lower_bound_independent")}
 """The bounds that a claim can name and that the report shows, with their labels."""

@@ -29,7 +29,7 @@ class PolicyEntry(NamedTuple):
 
 _PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
 _CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
-_RANDOM = ("cts", "angle_ts", "epsilon_greedy", "uniform", "ts_cascade")
+_RANDOM = ("cts", "angle_ts", "gaussian_cts", "shared_cts", "epsilon_greedy", "uniform", "ts_cascade")
 _BATCHES = ("escb", "escb_delta", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {

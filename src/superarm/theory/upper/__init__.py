@@ -13,7 +13,7 @@ One function per theorem: ``upper_bound_…`` of an instance; most are also avai
 
 from superarm.theory.upper.bc_ucb import sharp, sharp_gap_free, upper_bound_sharp, upper_bound_sharp_gap_free
 from superarm.theory.upper.cascade import upper_bound_cascade, upper_bound_cascade_kl
-from superarm.theory.upper.directional import upper_bound_directional
+from superarm.theory.upper.directional import upper_bound_directional, upper_bound_directional_greedy
 from superarm.theory.upper.kl_ucb import (
     kl,
     kl_default,
@@ -55,6 +55,7 @@ __all__ = [
     "upper_bound_cascade",
     "upper_bound_cascade_kl",
     "upper_bound_directional",
+    "upper_bound_directional_greedy",
     "upper_bound_gap_free",
     "upper_bound_kl",
     "upper_bound_kl_default",
