@@ -140,7 +140,10 @@ FEEDBACK: dict[str, dict[str, Callable[[Any], Any]]] = {
         "Copula": lambda p: world.Copula(p, 0.2, 0.3, 0.4),
         "Blocks": lambda p: world.Blocks(p, np.where(p < 0.4, 1, -1), p[:, 0] / 9.0, p[:, ::-1] / 3.0),
     },
-    "recorded": {"Replay": lambda p: world.Replay(np.random.default_rng(0).random((4, *p.shape)))},
+    "recorded": {
+        "Replay": lambda p: world.Replay(np.random.default_rng(0).random((4, *p.shape))),
+        "Cohorts": lambda p: world.Cohorts(np.repeat(p.T, 2, axis=0), np.arange(p.shape[1] + 1) * 2),
+    },
     "of a part": {
         "Cascade": world.Cascade,
         "ConjunctiveCascade": world.ConjunctiveCascade,
@@ -154,7 +157,7 @@ FEEDBACK: dict[str, dict[str, Callable[[Any], Any]]] = {
         "Swinging": lambda p: world.Swinging(p, p[..., ::-1].copy(), 20, 3),
     },
 }
-ONLY_DENSE, ONLY_SPARSE = ("Replay", "Blocks"), ("IndependentCascade",)
+ONLY_DENSE, ONLY_SPARSE = ("Replay", "Cohorts", "Blocks"), ("IndependentCascade",)
 SUPPORTS = {"dense": {"dense": None}, "sparse": {"sparse": None}}
 KINDS: tuple[dict[str, dict[str, Any]], ...] = (POLICIES, REWARDS, ACTIONS, ORACLES, FEEDBACK, SUPPORTS)
 PARTS: list[dict[str, Any]] = [dict(itertools.chain(*(k.items() for k in kinds.values()))) for kinds in KINDS]

@@ -60,6 +60,9 @@ EXAMPLES = {
     "superarm.environments.context_table:ContextTable": environments.ContextTable(
         np.ones((2, 1)), [0, 0], [P.reshape(-1), P[::-1].reshape(-1)], [1.0, 1.0]
     ),
+    "superarm.environments.cohorts:Cohorts": environments.Cohorts(
+        [[0, 1], [1, 0.5], [0, 0], [1, 1], [0.2, 0]], [0, 2, 3, 5]
+    ),
     "superarm.environments.correlated:CommonShock": environments.CommonShock(P, 0.5),
     "superarm.environments.blocks:Blocks": environments.Blocks(P, [[1, 1, -1], [0, 2, 2]], [0.0, 0.1], 0.5 * P),
     "superarm.environments.correlated:Comonotone": environments.Comonotone(P),

@@ -50,6 +50,16 @@ def test_movielens_by_hand(ratings):
     assert p["Grumpier Old Men, The (1995)"] == [0.0, 1.0]
     assert p["Heat (1995)"] == [1.0, 0.0]
     assert films.shares.tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert films.first.tolist() == [0, 2, 3]  # users 2 and 3, then user 1
+    by_title = dict(zip(films.films, films.liked.T.tolist(), strict=True))
+    assert by_title == {
+        "Grumpier Old Men, The (1995)": [0, 0, 1],
+        "Heat (1995)": [1, 1, 0],
+        "Toy Story (1995)": [1, 0, 1],
+    }
+    instance = data.movielens_users(str(ratings), n_films=3, k=1)
+    assert np.array_equal(instance.p, data.movielens(str(ratings), n_films=3, k=1).p)
+    assert np.array_equal(instance.environment.table, films.liked)
 
 
 def test_movielens_from_the_published_zip(ratings, tmp_path):

@@ -108,7 +108,9 @@ def test_shares_of_locked_runs_hold_fail_or_stay_open():
 
 
 def test_regret_against_the_optimum_adds_what_the_target_lacks():
-    rows = summarise_tails(study_of(REGRET, target=0.79))
+    assert summarise_tails(study_of(REGRET))[0]["optimal_low"] is None  # no claim that compares over instances
+    claim = {"kind": "geometric", "policy": "new", "than": "old", "below": 1.0}
+    rows = summarise_tails(study_of(REGRET, [claim], target=0.79))
     # The best pair has 1 - 0.4 * 0.5 = 0.8; 100 rounds.
     assert rows[0]["optimal_low"] == rows[0]["optimal_high"] == pytest.approx(3.0 + 100 * 0.01)
     assert (rows[0]["earlier"], rows[0]["q99"]) == pytest.approx((1.5, 3.98))

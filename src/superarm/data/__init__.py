@@ -13,7 +13,7 @@ from superarm.data.edges import read_edges
 from superarm.data.fetch import SOURCES, fetch
 from superarm.data.graphs import constant_chance, weighted_by_degree
 from superarm.data.influence import influence, random_influence, weighted_cascade
-from superarm.data.instances import arrays, movielens, open_bandit, social_graph, visits
+from superarm.data.instances import arrays, movielens, movielens_users, open_bandit, social_graph, visits
 from superarm.data.movielens import Films, read_movielens
 from superarm.data.msweb import Visits, read_visits
 from superarm.data.openbandit import Clicks, read_open_bandit
@@ -28,6 +28,7 @@ __all__ = [
     "fetch",
     "influence",
     "movielens",
+    "movielens_users",
     "open_bandit",
     "random_influence",
     "read_edges",

@@ -11,7 +11,7 @@ from superarm.data.graphs import load_edges
 from superarm.data.movielens import read_movielens
 from superarm.data.msweb import read_visits
 from superarm.data.openbandit import read_open_bandit
-from superarm.environments import Bernoulli
+from superarm.environments import Bernoulli, Cohorts
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
@@ -51,6 +51,15 @@ def movielens(path: str, n_films: int = 100, k: int = 10, liked: float = 4.0) ->
     """
     films = read_movielens(path, n_films, liked)
     return _coverage_instance(films.p, films.shares, k)
+
+
+def movielens_users(path: str, n_films: int = 100, k: int = 10, liked: float = 4.0) -> Instance:
+    """The instance of ``movielens`` with the real joint law: one user of each group per round, who rates all films.
+
+    Whether a user likes one film depends on whether they like another; ``movielens`` draws films independently.
+    """
+    films = read_movielens(path, n_films, liked)
+    return Instance(_coverage_instance(films.p, films.shares, k).problem, Cohorts(films.liked, films.first))
 
 
 def visits(path: str, n_areas: int = 60, n_groups: int = 12, k: int = 5, seed: int = 0) -> Instance:

@@ -1,12 +1,13 @@
 """MovieLens, in the layout of ``ml-latest-small``: films, and groups of users with the same favourite genre."""
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.arrays import Floats, Ints
 from superarm.data.files import read_rows
 from superarm.errors import InvalidArgument
 
@@ -15,12 +16,18 @@ _NO_GENRE = "(no genres listed)"
 
 @dataclass(frozen=True)
 class Films:
-    """``p[j, i]`` is the share of group ``i`` who liked film ``j``; ``shares`` are the groups' shares of users."""
+    """``p[j, i]`` is the share of group ``i`` who liked film ``j``; ``shares`` are the groups' shares of users.
+
+    ``liked`` (n_users, n_films) says who liked which film; the users of group ``i`` are those from ``first[i]`` to
+    ``first[i + 1] - 1``.
+    """
 
     p: Floats
     shares: Floats
     films: tuple[str, ...]
     groups: tuple[str, ...]
+    liked: Floats
+    first: Ints
 
 
 def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> Films:
@@ -42,14 +49,17 @@ def read_movielens(path: str | Path, n_films: int = 100, liked: float = 4.0) -> 
     group_of = _find_groups(ratings, films, liked)
     popular = [film for film, _ in sorted(Counter(film for _, film, _ in ratings).items(), key=_sort_key)][:n_films]
     groups = sorted(set(group_of.values()))
-    row, column = {film: j for j, film in enumerate(popular)}, {group: i for i, group in enumerate(groups)}
-    counts = np.zeros((len(popular), len(groups)))
+    users = sorted(group_of, key=lambda user: (group_of[user], user))
+    row, place = {film: j for j, film in enumerate(popular)}, {user: n for n, user in enumerate(users)}
+    table = np.zeros((len(users), len(popular)))
     for user, film, rating in ratings:
         if rating >= liked and film in row:
-            counts[row[film], column[group_of[user]]] += 1.0
-    sizes = np.array([list(group_of.values()).count(group) for group in groups], float)
+            table[place[user], row[film]] = 1.0
+    sizes = np.array([list(group_of.values()).count(group) for group in groups])
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    p = np.array([table[a:b].mean(axis=0) for a, b in itertools.pairwise(first)]).T
     titles = tuple(films[film][0] if film in films else film for film in popular)
-    return Films(counts / sizes, sizes / sizes.sum(), titles, tuple(groups))
+    return Films(p, sizes / sizes.sum(), titles, tuple(groups), table, first)
 
 
 def _find_groups(

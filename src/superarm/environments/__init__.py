@@ -20,6 +20,7 @@ from superarm.environments.bernoulli import Bernoulli
 from superarm.environments.beta import Beta
 from superarm.environments.blocks import Blocks
 from superarm.environments.cascade import Cascade, ConjunctiveCascade
+from superarm.environments.cohorts import Cohorts
 from superarm.environments.context_table import ContextTable
 from superarm.environments.correlated import CommonShock, Comonotone, Copula
 from superarm.environments.free_samples import FreeSamples
@@ -36,6 +37,7 @@ __all__ = [
     "Beta",
     "Blocks",
     "Cascade",
+    "Cohorts",
     "CommonShock",
     "Comonotone",
     "ConjunctiveCascade",

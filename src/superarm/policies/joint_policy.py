@@ -35,11 +35,11 @@ class JointPolicy(NamedTuple):
     ``superarm.policies.dependence``. A radius grows like :math:`\sqrt{\eta_j x_j}`, so the radii of an arm add up
     to :math:`\sqrt{2 x_j Var(\sum_i d_i X_{ij})}` to first order: what the sum of its items needs, not what each needs
     in the worst case of all others. The weights d are those that the last arm of the leading batch,
-    :math:`Oracle(\hat p)`, meets. With one binary item, or with items that move together, :math:`\eta_j = 1`, and the
-    policy is the index policy itself; with m independent ones it is near 1/m.
+    :math:`Oracle(\hat p)`, meets. With one binary item, or equal items that always agree, :math:`\eta_j = 1`, and
+    the policy is the index policy itself; comonotone items with different means have less, and m independent ones are
+    near 1/m.
 
-    What is proved: scores grow with the level, so :math:`\hat p \le q \le` the plain index, and every bound
-    :math:`q - p \le u\sqrt{p(1-p)} + v` of the plain index holds for this one with the same u and v. What is not: that
+    What is proved: scores grow with the level, so :math:`\hat p \le q \le` the plain index. What is not: that
     q exceeds p with high probability, since :math:`\eta_j` is an estimate; a dependence so rare that it has not shown
     yet is not guarded against, and items of weight 0 dilute the estimate. On instances where arms differ in their
     dependence, a fifth to a third of the runs played a wrong arm for the whole second half (``docs/champion.md``):
