@@ -9,8 +9,11 @@ from textwrap import dedent
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba.core.codegen import CPUCodegen
 
+from superarm import _numba_linking as linking
 from superarm import _numba_private
 from superarm._jit import for_kernels, kernel
 from superarm.support import Dense, item
@@ -177,3 +180,18 @@ def test_what_allocates_is_compiled_for_kernels_only():
     made, listed = _room_for(2)
     assert (made.tolist(), listed) == ([0.0, 0.0], [2])
     assert not _room_for.overloads
+
+
+@given(st.lists(st.sets(st.integers(0, 11)), min_size=12, max_size=12))
+def test_every_caller_is_linked_before_what_it_calls(calls):
+    """Kernel n may call kernels above n; the order in which they are listed is arbitrary."""
+    libraries = [linking._InnerLibrary.__new__(linking._InnerLibrary) for _ in calls]
+    for n, library in enumerate(libraries):
+        library._reload_init, library._final_module = set(), n
+        library._linking_libraries = [libraries[callee] for callee in calls[n] if callee > n]
+    order = [part._get_module_for_linking() for part in linking._list_parts([libraries[3], libraries[0]])]
+    assert len(set(order)) == len(order)
+    assert {0, 3} <= set(order)
+    for n in order:
+        for callee in (callee for callee in calls[n] if callee > n):
+            assert order.index(n) < order.index(callee)

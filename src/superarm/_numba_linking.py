@@ -82,21 +82,25 @@ if LINKED:
             return self._module
 
     def _list_parts(libraries: Iterable[Any]) -> list[Any]:
-        """Everything that code linked with ``libraries`` can reach, callers before what they call.
+        """Everything that code linked with ``libraries`` can reach, every caller before what it calls.
 
-        LLVM's linker takes over only functions that are referred to by then.
+        LLVM's linker takes over only functions that are referred to by then, so the order is that of a topological
+        sort: a kernel may be called by two others, of which only the second still refers to it once both are simplified.
         """
-        found: dict[Any, Any] = {}
-        waiting = list(libraries)[::-1]
+        finished: dict[Any, Any] = {}
+        entered = set()
+        waiting = list(libraries)
         while waiting:
-            library = waiting.pop()
-            if library in found:
-                continue
+            library = waiting[-1]
             inner = isinstance(library, _InnerLibrary)
-            found[library] = _Part(library) if inner else library
-            if inner:
-                waiting += library._linking_libraries[::-1]
-        return list(found.values())
+            if inner and library not in entered:
+                entered.add(library)
+                waiting += [callee for callee in library._linking_libraries if callee not in finished]
+                continue
+            waiting.pop()
+            if library not in finished:
+                finished[library] = _Part(library) if inner else library
+        return list(finished.values())[::-1]
 
     class _InnerCompiler(_Compiler):
         def compile_extra(self, func: Any) -> Any:
