@@ -85,7 +85,7 @@ if LINKED:
         """Everything that code linked with ``libraries`` can reach, every caller before what it calls.
 
         LLVM's linker takes over only functions that are referred to by then, so the order is that of a topological
-        sort: a kernel may be called by two others, of which only the second still refers to it once both are simplified.
+        sort: of two callers of a kernel, only the second may still refer to it once both are simplified.
         """
         finished: dict[Any, Any] = {}
         entered = set()
