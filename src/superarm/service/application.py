@@ -21,9 +21,9 @@ from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.router import Router
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
+from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.feedback import expire
 from superarm.service.runtime.watch import watch
-from superarm.service.schemas import ErrorBody, ErrorReply
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")

@@ -38,7 +38,7 @@ class Interval:
 
     def __mul__(self, other: Any) -> "Interval":
         o = interval(other)
-        # An infinite end stands for numbers beyond the floats, and 0 times any of them is 0.
+        # An infinite end means numbers beyond the floats, and 0 times any of them is 0.
         ends = [x * y if x and y else 0.0 for x in (self.low, self.high) for y in (o.low, o.high)]
         return _widen(min(ends), max(ends))
 

@@ -21,7 +21,7 @@ from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
-from superarm.service.schemas import ErrorBody, ErrorReply
+from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from superarm.errors import InvalidArgument
-from superarm.service import schemas
+from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import Name, Settings
@@ -44,7 +44,7 @@ async def put_problem(call: Call) -> Answer:
     return (201 if created else 200), await _problem(call)
 
 
-async def _problem(call: Call) -> schemas.ProblemReply:
+async def _problem(call: Call) -> replies.ProblemReply:
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     return views.problem(
         call.path["name"], learner, call.coordinator.ledger.n_pending.get((call.who.tenant, call.path["name"]), 0)
@@ -59,19 +59,19 @@ async def get_problem(call: Call) -> Answer:
 async def get_problems(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
-    return 200, schemas.NamesReply(sorted(names))
+    return 200, replies.NamesReply(sorted(names))
 
 
 async def get_policies(call: Call) -> Answer:
-    return 200, schemas.ComponentsReply(components.list_policies())
+    return 200, replies.ComponentsReply(components.list_policies())
 
 
 async def get_rewards(call: Call) -> Answer:
-    return 200, schemas.ComponentsReply(components.list_rewards())
+    return 200, replies.ComponentsReply(components.list_rewards())
 
 
 async def get_actions(call: Call) -> Answer:
-    return 200, schemas.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
+    return 200, replies.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
 
 
 async def get_arms(call: Call) -> Answer:
@@ -84,7 +84,7 @@ async def get_arms(call: Call) -> Answer:
         await slices.pause_if_due()
         await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
         rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, arm))))
-    return 200, schemas.ArmsReply(rows, learner.problem.n_arms)
+    return 200, replies.ArmsReply(rows, learner.problem.n_arms)
 
 
 async def post_arms(call: Call) -> Answer:
@@ -114,7 +114,7 @@ async def _change_settings(call: Call, change: Callable[[Settings, schemas.Setti
 async def get_versions(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    return 200, schemas.VersionsReply(list(learner.versions))
+    return 200, replies.VersionsReply(list(learner.versions))
 
 
 async def get_lift(call: Call) -> Answer:
@@ -140,7 +140,7 @@ async def restore_version(call: Call) -> Answer:
 
 async def post_outcomes(call: Call) -> Answer:
     applied = await admin.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
-    return 200, schemas.AppliedReply(applied, False, "complete")
+    return 200, replies.AppliedReply(applied, False, "complete")
 
 
 async def post_decision(call: Call) -> Answer:
@@ -157,11 +157,11 @@ async def post_decisions(call: Call) -> Answer:
         try:
             return (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
-            return schemas.ErrorReply(schemas.ErrorBody(error.code, error.message))
+            return replies.ErrorReply(replies.ErrorBody(error.code, error.message))
         except InvalidArgument as error:
-            return schemas.ErrorReply(schemas.ErrorBody("invalid", str(error)))
+            return replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
 
-    return 200, schemas.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
+    return 200, replies.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
 
 
 async def get_decision(call: Call) -> Answer:
@@ -209,9 +209,9 @@ async def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
         return RequestError(422, "invalid", str(error))
 
 
-def _encode_answer(answer: schemas.AppliedReply | RequestError) -> bytes:
+def _encode_answer(answer: replies.AppliedReply | RequestError) -> bytes:
     if isinstance(answer, RequestError):
-        return msgspec.json.encode(schemas.ErrorReply(schemas.ErrorBody(answer.code, answer.message)))
+        return msgspec.json.encode(replies.ErrorReply(replies.ErrorBody(answer.code, answer.message)))
     return msgspec.json.encode(answer)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from superarm import __version__
 from superarm.service.domain.spec import Name
 from superarm.service.http.operations import Operation
-from superarm.service.schemas import ErrorReply
+from superarm.service.replies import ErrorReply
 
 _REF = "#/components/schemas/{name}"
 _WORDS = {

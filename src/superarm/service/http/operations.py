@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from superarm.service import schemas
+from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import handlers
 from superarm.service.http.handlers import Answer, Call
@@ -34,7 +34,7 @@ OPERATIONS = (
         handlers.put_problem,
         "Create a problem; repeating the call changes nothing.",
         ProblemSpec,
-        {201: schemas.ProblemReply, 200: schemas.ProblemReply},
+        {201: replies.ProblemReply, 200: replies.ProblemReply},
         (409, 422, 429),
         {
             "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
@@ -50,11 +50,11 @@ OPERATIONS = (
         handlers.get_problems,
         "The names of all problems.",
         None,
-        {200: schemas.NamesReply},
+        {200: replies.NamesReply},
         (),
     ),
     *(
-        Operation("GET", path, "read", handler, summary, None, {200: schemas.ComponentsReply}, ())
+        Operation("GET", path, "read", handler, summary, None, {200: replies.ComponentsReply}, ())
         for path, handler, summary in (
             ("/v1/policies", handlers.get_policies, "The policies that a problem can name, with their parameters."),
             ("/v1/rewards", handlers.get_rewards, "The rewards that a problem can name, with their parameters."),
@@ -68,7 +68,7 @@ OPERATIONS = (
         handlers.get_problem,
         "The current state of a problem.",
         None,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404,),
     ),
     Operation(
@@ -78,7 +78,7 @@ OPERATIONS = (
         handlers.get_arms,
         "Statistics of arms; offset and limit select a page.",
         None,
-        {200: schemas.ArmsReply},
+        {200: replies.ArmsReply},
         (404, 422),
     ),
     Operation(
@@ -88,7 +88,7 @@ OPERATIONS = (
         handlers.post_arms,
         "Add and retire arms.",
         schemas.ArmsBody,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404, 422),
         {"add": ["ad-5"], "retire": ["ad-4"]},
     ),
@@ -99,7 +99,7 @@ OPERATIONS = (
         handlers.post_outcomes,
         "Outcomes without a decision: a warm start from logs.",
         schemas.PastBody,
-        {200: schemas.AppliedReply},
+        {200: replies.AppliedReply},
         (404, 409, 422),
         {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]},
     ),
@@ -110,7 +110,7 @@ OPERATIONS = (
         handlers.post_items,
         "Add and retire items.",
         schemas.ItemsBody,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404, 422),
         {"add": ["arts"], "weights": [2.0]},
     ),
@@ -121,7 +121,7 @@ OPERATIONS = (
         handlers.put_settings,
         "Replace all settings: a new version, counters kept. What is left out has the default of a new problem.",
         schemas.SettingsBody,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404, 422),
         {"policy": {"name": "kl_ucb"}, "explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0},
     ),
@@ -132,7 +132,7 @@ OPERATIONS = (
         handlers.patch_settings,
         "Change some settings: a new version, counters kept. What is left out stays.",
         schemas.SettingsBody,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404, 422),
         {"explore": 0.1},
     ),
@@ -143,7 +143,7 @@ OPERATIONS = (
         handlers.get_versions,
         "All versions of the settings.",
         None,
-        {200: schemas.VersionsReply},
+        {200: replies.VersionsReply},
         (404,),
     ),
     Operation(
@@ -153,7 +153,7 @@ OPERATIONS = (
         handlers.restore_version,
         "Restore the settings of an earlier version, as a new version.",
         None,
-        {200: schemas.ProblemReply},
+        {200: replies.ProblemReply},
         (404, 422),
     ),
     Operation(
@@ -163,7 +163,7 @@ OPERATIONS = (
         handlers.get_lift,
         "The reward with the policy against that of the control share, with intervals that hold at all times.",
         None,
-        {200: schemas.LiftReply},
+        {200: replies.LiftReply},
         (404, 422),
     ),
     Operation(
@@ -173,7 +173,7 @@ OPERATIONS = (
         handlers.get_certificate,
         "Whether the slate that is best by the means is best up to epsilon; epsilon and delta may be given.",
         None,
-        {200: schemas.CertificateReply},
+        {200: replies.CertificateReply},
         (404, 422),
     ),
     Operation(
@@ -183,7 +183,7 @@ OPERATIONS = (
         handlers.post_decision,
         "Ask for a decision.",
         schemas.AskBody,
-        {201: schemas.DecisionReply, 200: schemas.DecisionReply},
+        {201: replies.DecisionReply, 200: replies.DecisionReply},
         (404, 409, 422, 429),
         {"id": "visit-1", "eligible": ["ad-1", "ad-2"]},
     ),
@@ -194,7 +194,7 @@ OPERATIONS = (
         handlers.post_decisions,
         "Ask for several decisions at once.",
         schemas.AskManyBody,
-        {200: schemas.DecisionsReply},
+        {200: replies.DecisionsReply},
         (404, 422),
         {"decisions": [{"id": "visit-2"}, {}]},
     ),
@@ -205,7 +205,7 @@ OPERATIONS = (
         handlers.get_decision,
         "The current state of a decision.",
         None,
-        {200: schemas.DecisionReply},
+        {200: replies.DecisionReply},
         (404,),
     ),
     Operation(
@@ -215,7 +215,7 @@ OPERATIONS = (
         handlers.post_feedback,
         "Send feedback: what the arms of a decision did.",
         schemas.TellBody,
-        {200: schemas.AppliedReply},
+        {200: replies.AppliedReply},
         (404, 409, 422),
         {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]},
     ),
@@ -226,7 +226,7 @@ OPERATIONS = (
         handlers.post_activation,
         "Report that a decision was shown, and with which arms.",
         schemas.ActivateBody,
-        {200: schemas.AppliedReply},
+        {200: replies.AppliedReply},
         (404, 409, 422),
         {"shown": ["ad-2", "ad-1"]},
     ),

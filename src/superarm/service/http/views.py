@@ -11,7 +11,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
-from superarm.service.schemas import (
+from superarm.service.replies import (
     ArmRow,
     CertificateReply,
     DecisionReply,

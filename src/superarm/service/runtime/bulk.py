@@ -11,12 +11,13 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Told
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError, overloaded
+from superarm.service.replies import AppliedReply
 from superarm.service.runtime import feedback
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.heavy import Slices, gather_in_slices
 from superarm.service.runtime.locks import StreamKey
 from superarm.service.runtime.writer import make_write
-from superarm.service.schemas import AppliedReply, BulkLine
+from superarm.service.schemas import BulkLine
 
 Outcome = AppliedReply | RequestError
 

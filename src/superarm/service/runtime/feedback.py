@@ -11,10 +11,11 @@ from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid
+from superarm.service.replies import AppliedReply
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.planning import arm_numbers
-from superarm.service.schemas import ActivateBody, AppliedReply, TellBody, UnitBody
+from superarm.service.schemas import ActivateBody, TellBody, UnitBody
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.feedback")
