@@ -19,8 +19,10 @@ from scipy import sparse
 import superarm as sa
 from superarm import environments as world
 from superarm import indices, intake, oracles, policies
-from superarm.policies.fast import sieve, sparse_sieve
+from superarm.policies.fast import directional_sieve, sieve, sparse_sieve
 from superarm.policies.fast.sieving import decides_alike
+from superarm.rewards.traits import linear_gain
+from superarm.support import Dense
 
 FILE = Path(__file__).with_name("covering_set.tsv")
 N_ARMS, N_ITEMS = 6, 3
@@ -46,6 +48,7 @@ class Composition(NamedTuple):
 
 _SIEVE = sieve.Sieve(indices.Bernstein(0.3), sa.Greedy(), intake.Exact())
 _SPARSE_SIEVE = sparse_sieve.SparseSieve(indices.KL(), sa.LazyGreedy(), intake.Exact())
+_DIRECTIONAL_SIEVE = directional_sieve.DirectionalSieve(indices.KLMoss(), policies.Triangle(), sa.Greedy())
 POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
     "scores": {
         "bc_ucb": lambda oracle: sa.bc_ucb(0.3, oracle=oracle),
@@ -79,6 +82,7 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
     "fast": {
         "Sieve": lambda: _SIEVE,
         "SparseSieve": lambda: _SPARSE_SIEVE,
+        "DirectionalSieve": lambda: _DIRECTIONAL_SIEVE,
         "Screened": lambda: policies.screened(sa.bc_ucb(0.3)),
     },
 }
@@ -201,6 +205,9 @@ def _problem(reward: str, actions: str, thin: bool, lists: bool) -> sa.Problem:
 
 def _fit_would_take(policy: Any, problem: sa.Problem) -> bool:
     """Whether ``fit`` takes this sieve on such a problem, if it is large; True for any other policy."""
+    if isinstance(policy, directional_sieve.DirectionalSieve):
+        suits = isinstance(problem.support, Dense) and isinstance(problem.actions, sa.Subsets)
+        return suits and linear_gain(problem.reward)
     sieved = isinstance(policy, sieve.Sieve | sparse_sieve.SparseSieve)
     return not sieved or decides_alike(policy.confidence, policy.oracle, problem)
 

@@ -24,7 +24,7 @@ from superarm.indices import Bernstein
 from superarm.oracles import Greedy, Guarantee
 from superarm.oracles.exhaustive import RewardAt
 from superarm.policies import Uniform, contextual
-from superarm.policies.fast import sieve, sparse_sieve
+from superarm.policies.fast import directional_sieve, sieve, sparse_sieve
 from superarm.policies.set_search import SumAndBonus
 from superarm.rewards import Coverage, Linear, Smoothness
 from superarm.streams import uniform
@@ -136,6 +136,9 @@ EXAMPLES = {
     "superarm.policies.shared_draw:SharedDraw": superarm.shared_cts(),
     "superarm.policies.set_search:Ascent": policies.Ascent(),
     "superarm.policies.set_search:EveryBatch": policies.EveryBatch(np.array([[0, 1]]), np.array([2])),
+    "superarm.policies.fast.directional_sieve:DirectionalSieve": directional_sieve.DirectionalSieve(
+        indices.KLMoss(), policies.Triangle(), Greedy()
+    ),
     "superarm.policies.fast.sieve:Sieve": sieve.Sieve(Bernstein(), Greedy(), intake.Exact()),
     "superarm.policies.fast.sparse_sieve:SparseSieve": sparse_sieve.SparseSieve(
         Bernstein(), oracles.LazyGreedy(), intake.Exact()

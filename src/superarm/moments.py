@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import inlined, lean
+from superarm._jit import for_kernels, inlined, lean
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
 from superarm.support import Support, item, span
@@ -116,24 +116,27 @@ def record_moments(
     block, widest = arm * length, (length - _FIRST_ENTRY) // 2
     total, weight = 0.0, 0.0
     for o in range(n):
-        x = round_to_grid(outcome[at + o])
         u = reference[item(support, first, o)]
-        total += u * x
+        total += u * round_to_grid(outcome[at + o])
         weight += u
-        values[block + _FIRST_ENTRY + o] += sign * x
-        values[block + _FIRST_ENTRY + widest + o] += sign * round_to_grid(x * x)
+    # A loop of its own, and unsigned offsets, so that it runs in vector registers.
+    sums, squares, place = np.uint64(block + _FIRST_ENTRY), np.uint64(block + _FIRST_ENTRY + widest), np.uint64(at)
+    for o in range(np.uint64(n)):
+        x = round_to_grid(outcome[place + o])
+        values[sums + o] += sign * x
+        values[squares + o] += sign * round_to_grid(x * x)
     average = round_to_grid(min(1.0, total / weight)) if weight > 0.0 else 0.0
     values[block + _COUNT] += sign
     values[block + _SUM] += sign * average
     values[block + _SQUARE] += sign * round_to_grid(average * average)
     values[block + _FIRST_INTERVAL + math.ceil(INTERVALS * math.sqrt(average))] += sign
     if products.size > 0:
-        place = arm * (products.size // n_arms)
+        pair = arm * (products.size // n_arms)
         for o in range(1, n):
             x = round_to_grid(outcome[at + o])
             for other in range(o):
-                products[place] += sign * round_to_grid(x * round_to_grid(outcome[at + other]))
-                place += 1
+                products[pair] += sign * round_to_grid(x * round_to_grid(outcome[at + other]))
+                pair += 1
 
 
 class Sample(NamedTuple):
@@ -154,6 +157,20 @@ class Sample(NamedTuple):
     covariance: Floats
 
 
+@for_kernels
+def new_sample(n_arms: int, n_entries: int, n_products: int) -> Sample:
+    """The sample of arms of which nothing was seen."""
+    return Sample(
+        np.zeros(n_arms),
+        np.zeros(n_entries),
+        np.zeros(n_entries),
+        np.zeros(n_entries),
+        np.zeros(n_arms),
+        np.zeros(n_arms),
+        np.zeros(n_products),
+    )
+
+
 @lean
 def update_sample(moments: Moments, support: Support, arm: int, sample: Sample) -> None:
     """Bring ``sample`` up to date with the moments of ``arm``."""
@@ -165,13 +182,14 @@ def update_sample(moments: Moments, support: Support, arm: int, sample: Sample) 
     block, widest = arm * length, (length - _FIRST_ENTRY) // 2
     pulls[arm] = values[block + _COUNT]
     n = max(pulls[arm], 1.0)
-    for o in range(last - first):
-        total, square = values[block + _FIRST_ENTRY + o], values[block + _FIRST_ENTRY + widest + o]
+    entry, sums, squares = np.uint64(first), np.uint64(block + _FIRST_ENTRY), np.uint64(block + _FIRST_ENTRY + widest)
+    for o in range(np.uint64(last - first)):
+        total, square = values[sums + o], values[squares + o]
         m = total / n
-        mean[first + o] = m
-        deviation[first + o] = math.sqrt(max(0.0, square / n - m * m))
+        mean[entry + o] = m
+        deviation[entry + o] = math.sqrt(max(0.0, square / n - m * m))
         # No value exceeds their sum, nor the root of the sum of squares, each of which was rounded by half a unit.
-        top[first + o] = min(1.0, max(0.0, total), math.sqrt(max(0.0, square + 0.5 * n / GRID)))
+        top[entry + o] = min(1.0, max(0.0, total), math.sqrt(max(0.0, square + 0.5 * n / GRID)))
     weight = reference_weight(moments, support, arm)
     m = values[block + _SUM] / n
     spread[arm] = weight * math.sqrt(max(0.0, values[block + _SQUARE] / n - m * m))

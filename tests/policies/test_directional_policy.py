@@ -11,7 +11,7 @@ from superarm.candidates import Candidates
 from superarm.indices import AnglePosterior, KLMoss
 from superarm.indices.two_moments import two_moment_bound
 from superarm.policies import Covariance, DirectionalPolicy, IndexPolicy, Round, Triangle, choose, learn, prepare
-from superarm.policies.directional_policy import _bound, _point, _raise_roof
+from superarm.policies.directional_bounds import bound_arm, point, raise_roof
 from superarm.policies.directions import new_direction
 from superarm.policies.traits import empty_tally
 from superarm.simulation import seeds
@@ -134,11 +134,11 @@ def test_bounds_are_those_of_naive_code_on_raw_outcomes(spread):
         t = int(rng.integers(100, 3000))
         current = Round(t, tally, Candidates(tally.pulls, np.ones(5, bool)))
         states, direction = WEIGHTS * rng.random(4) ** rng.choice([0.0, 1.0]), new_direction(4)
-        _point(PROBLEM, states, tally, direction)
+        point(PROBLEM, states, tally, direction)
         for j in range(5):
             x = max(0.0, math.log(t * 0.4 / len(rows[j]))) / len(rows[j])
             naive = naive_bound(rows[j], states, WEIGHTS, x, spread) if x > 0.0 else rows[j].mean(axis=0) @ states
-            assert _bound(policy, PROBLEM, current, memory, direction, STREAM, j) == pytest.approx(naive, rel=2e-4)
+            assert bound_arm(policy, PROBLEM, current, memory, direction, STREAM, j) == pytest.approx(naive, rel=2e-4)
 
 
 def test_batches_are_grown_by_the_naive_bounds():
@@ -224,13 +224,13 @@ def test_partial_feedback_uses_the_pulls_seen_whole_and_all_pulls_for_single_ent
     assert 0.0 < sample.pulls.sum() < agent.tally.pulls.sum() == 30.0
     current = Round(31, agent.tally, Candidates(agent.tally.pulls, np.ones(3, bool)))
     direction = new_direction(2)
-    _point(problem, problem.weights.copy(), agent.tally, direction)
+    point(problem, problem.weights.copy(), agent.tally, direction)
     for j in range(3):
         n = agent.tally.pulls[j]
         whole = agent.learner.memory.sample.pulls[j]
         missed = agent.tally.missed[2 * j + 1]
         entries = 1.0 - math.expm1(-KLMoss().level(n - missed, 31, 1 / 3)) if n > missed else 2.0
-        bound = _bound(agent.learner.fitted, problem, current, agent.learner.memory, direction, STREAM, j)
+        bound = bound_arm(agent.learner.fitted, problem, current, agent.learner.memory, direction, STREAM, j)
         assert 1.0 <= bound <= entries + 1e-12
         assert whole == n - missed
 
@@ -293,11 +293,11 @@ def test_a_retired_item_leaves_the_bound_at_least_that_of_the_sample():
     weights, direction = agent.problem.weights, new_direction(4)
     assert weights.tolist() == [1.0, 0.0, 0.0, 1.0]
     current = Round(60, agent.tally, Candidates(agent.tally.pulls, np.ones(3, bool)))
-    _point(agent.problem, weights.copy(), agent.tally, direction)
+    point(agent.problem, weights.copy(), agent.tally, direction)
     for j in range(3):
         x = KLMoss().level(agent.tally.pulls[j], 60, 1 / 3)
         exact = bound_of_sample(np.array(rows[j]) @ weights / 2.0, x) if x > 0.0 else None
-        bound = _bound(agent.learner.fitted, agent.problem, current, agent.learner.memory, direction, STREAM, j)
+        bound = bound_arm(agent.learner.fitted, agent.problem, current, agent.learner.memory, direction, STREAM, j)
         assert exact is None or bound >= 2.0 * exact - 1e-5
 
 
@@ -365,9 +365,9 @@ def test_no_bound_exceeds_the_number_by_which_arms_are_skipped(spread):
         decision = agent.ask()
         agent.tell(decision, laws(rng, 2, 5))
         current = Round(t, agent.tally, Candidates(agent.tally.pulls, np.ones(6, bool)))
-        _point(problem, problem.weights * rng.uniform(0.0, 1.0, 5), agent.tally, direction)
+        point(problem, problem.weights * rng.uniform(0.0, 1.0, 5), agent.tally, direction)
         parts = agent.learner.fitted, problem, current, agent.learner.memory, direction
-        highest = _raise_roof(*parts, taken, roof)
-        bounds = np.array([_bound(*parts, STREAM, j) for j in range(6)])
+        highest = raise_roof(*parts, taken, roof)
+        bounds = np.array([bound_arm(*parts, STREAM, j) for j in range(6)])
         assert np.all(bounds <= roof)
         assert roof[highest] == roof.max()

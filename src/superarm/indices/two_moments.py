@@ -12,7 +12,7 @@ therefore at least that of the sample itself.
 
 import math
 
-from superarm._jit import kernel
+from superarm._jit import inlined, kernel
 from superarm.indices.kl import upper_confidence
 
 
@@ -77,3 +77,42 @@ def _best_kappa(a: float, h: float, share: float, x: float, variance: float) -> 
             return following
         kappa = following
     return kappa
+
+
+@inlined
+def two_moment_roof(mean: float, below: float, deviation: float, largest: float, x: float, steep: float) -> float:
+    r"""A closed form that :func:`two_moment_bound` does not exceed; the deviation is the root of its variance.
+
+    .. math:: U \le m + \frac{1 - e^{-A}}{\kappa} \le m + \frac{A}{\kappa}\Bigl(1 - \frac A2 + \frac{A^2}6\Bigr),
+              \qquad A = x + \kappa^2 v\,\psi(\kappa(h - m)), \quad
+              \psi(\varrho) = \tfrac12 + \tfrac13\varrho + \tfrac14\varrho^2 + \tfrac25\varrho^3
+
+    for every :math:`\kappa \le \min\{1/(1-m),\ 1/(2(h-m))\}` (``docs/theory/directional.md``, Lemma 3a), of which one
+    near the best is taken: ``steep`` is that of :func:`steepness`. The closed form grows with the mean, the deviation
+    and the largest value, so that bounds of them will do; ``below`` is at most the mean itself.
+
+    >>> exact = two_moment_bound(0.1, 0.01, 0.5, 0.05)
+    >>> exact < two_moment_roof(0.1, 0.1, 0.1, 0.5, 0.05, steepness(0.05)) < 1.02 * exact
+    True
+    """
+    above = max(0.0, largest - below)
+    inverse = max(deviation * steep + (2.0 / 3.0) * above, 1.0 - below, 2.0 * above, _LEAST_INVERSE)
+    kappa = 1.0 / inverse
+    r = kappa * above
+    psi = 0.5 + r * (1.0 / 3.0 + r * (0.25 + 0.4 * r))
+    width = x * inverse + kappa * (deviation * deviation) * psi
+    a = kappa * width
+    return min(1.0, mean + width * (1.0 - a * (0.5 - a * (1.0 / 6.0))))
+
+
+@inlined
+def steepness(x: float) -> float:
+    r""":math:`1/\sqrt{2x}`: the best kappa for a small level x is the inverse of this times the deviation."""
+    return 1.0 / math.sqrt(2.0 * x) if x > _LEAST_LEVEL else 1.0 / math.sqrt(2.0 * _LEAST_LEVEL)
+
+
+_LEAST_INVERSE = 1e-9
+"""The least inverse of kappa, for samples whose mean is 1."""
+
+_LEAST_LEVEL = 1e-60
+"""Below this level the width is less than the last digit of the mean, whichever kappa is taken."""

@@ -1,34 +1,29 @@
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, for_kernels, interpreted, kernel, lean
+from superarm._jit import component, for_kernels, interpreted, kernel
 from superarm.actions import capacity, joins, pins
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
-from superarm.indices import Index, level, monotone
-from superarm.indices.two_moments import two_moment_bound
+from superarm.indices import Index, monotone
 from superarm.intake import Exact
-from superarm.moments import Sample, update_sample, update_samples
+from superarm.moments import Sample, new_sample, update_sample, update_samples
 from superarm.oracles import Default, Greedy, Guarantee, LazyGreedy, Modular, Oracle
 from superarm.oracles.gains import wins_tie
 from superarm.policies.base import MomentsAsked, Policy, Round, first_batch
-from superarm.policies.directions import Direction, SampleVariance, Triangle, largest, new_direction, turn, variance
+from superarm.policies.directional_bounds import bound_arm, point, raise_roof
+from superarm.policies.directions import SampleVariance, Triangle, new_direction
+from superarm.policies.fast.directional_sieve import DirectionalSieve, suits_directional_sieve
 from superarm.policies.index_policy import IndexPolicy
-from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm, update_estimates
+from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import initial_states, join_arm
-from superarm.rewards.base import derivative
 from superarm.rewards.traits import linear_gain
 from superarm.streams import Stream
-from superarm.support import item, span
 from superarm.tally import Feedback, Tally, moments_of
 
 _TRIANGLE, _DEFAULT = Triangle(), Default()
-
-_SLACK = 1.0 + 1e-7
-"""More than rounding, and the last step of the iteration in a bound, can add to it."""
 
 
 class DirectionalMemory(NamedTuple):
@@ -83,16 +78,7 @@ class DirectionalPolicy(NamedTuple):
 
     @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> DirectionalMemory:
-        n, entries = problem.n_arms, len(tally.total)
-        sample = Sample(
-            np.zeros(n),
-            np.zeros(entries),
-            np.zeros(entries),
-            np.zeros(entries),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(tally.products.size),
-        )
+        sample = new_sample(problem.n_arms, len(tally.total), tally.products.size)
         if tally.moments.any():
             update_samples(moments_of(tally), problem.terms.support, sample)
         return DirectionalMemory(estimate_arms(problem, tally), sample)
@@ -127,9 +113,17 @@ class DirectionalPolicy(NamedTuple):
             )
         oracle = self.oracle.fit(problem)
         greedy = isinstance(oracle, Greedy | LazyGreedy) or (isinstance(oracle, Modular) and problem.actions.matroid)
-        if greedy and linear_gain(problem.reward):
-            return self._replace(oracle=oracle)
-        return IndexPolicy(self.confidence, self.oracle).fit(problem)
+        if not (greedy and linear_gain(problem.reward)):
+            return IndexPolicy(self.confidence, self.oracle).fit(problem)
+        if suits_directional_sieve(problem):
+            return DirectionalSieve(self.confidence, self.spread, oracle)
+        return self._replace(oracle=oracle)
+
+    @interpreted
+    def plain(self, problem: Problem) -> Policy:
+        """The policy made ready for this problem without any device for speed."""
+        fitted = self.fit(problem)
+        return self._replace(oracle=fitted.oracle) if isinstance(fitted, DirectionalSieve) else fitted
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -155,14 +149,14 @@ def _grow(
         join_arm(problem.reward, problem.terms, states, mean, j)
     roof = np.empty(problem.n_arms)
     while size < len(chosen):
-        _point(problem, states, current.tally, direction)
-        first = _raise_roof(policy, problem, current, memory, direction, taken, roof)
+        point(problem, states, current.tally, direction)
+        first = raise_roof(policy, problem, current, memory, direction, taken, roof)
         best, most = -1, -np.inf
         for n in range(-1, problem.n_arms):
             j = first if n < 0 else n
             if j < 0 or taken[j] or roof[j] < most or (n >= 0 and j == first):
                 continue
-            bound = _bound(policy, problem, current, memory, direction, stream, j)
+            bound = bound_arm(policy, problem, current, memory, direction, stream, j)
             if best < 0 or bound > most or (bound == most and wins_tie(candidates, j, best)):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, bound
@@ -175,93 +169,3 @@ def _grow(
         taken[best] = True
         size += 1
     return size
-
-
-@lean
-def _raise_roof(
-    policy: DirectionalPolicy,
-    problem: Problem,
-    current: Round,
-    memory: DirectionalMemory,
-    direction: Direction,
-    taken: Bools,
-    roof: Floats,
-) -> int:
-    r"""Write a number that its bound does not exceed into ``roof`` for every arm not taken; the arm of the largest.
-
-    .. math:: \sum_i c_i\hat p_{ij} + \sqrt{2x_j}\Bigl(aS_j + \sum_i|c_i - au_i|\sqrt{\hat V_{ij}}\Bigr) + b\,x_j
-
-    for one a for all arms: the width of the bound (``docs/theory/directional.md``, Lemma 3) with the triangle
-    inequality. It takes a small part of the time of the bound itself, which only the arms that may win then need.
-    """
-    support, reference, sample = problem.terms.support, current.tally.reference, memory.sample
-    share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-    a = direction.breaks[len(direction.breaks) // 2]
-    highest = -1
-    for j in range(problem.n_arms):
-        if taken[j]:
-            continue
-        first, last = span(support, j)
-        observed, whole = current.tally.pulls[j], sample.pulls[j]
-        weight, total, rest = 0.0, 0.0, 0.0
-        if observed > 0.0 and whole > 0.0:
-            x = level(policy.confidence, current.candidates.counts[j] - observed + whole, current.t, share)
-            for o in range(last - first):
-                i = item(support, first, o)
-                weight += direction.c[i]
-                total += direction.c[i] * sample.mean[first + o]
-                rest += abs(direction.c[i] - a * reference[i]) * sample.deviation[first + o]
-            width = math.sqrt(2.0 * x) * (a * sample.spread[j] + rest) + x * weight
-            roof[j] = (total + width) * _SLACK
-        else:
-            roof[j] = np.inf
-        if highest < 0 or roof[j] > roof[highest]:
-            highest = j
-    return highest
-
-
-@kernel
-def _point(problem: Problem, states: Floats, tally: Tally, direction: Direction) -> None:
-    """Let ``direction`` be that of the next step: what a unit of each item would add to the batch."""
-    for i in range(len(states)):
-        direction.c[i] = derivative(problem.reward, problem.terms.weights[i], states[i], 0.0)
-    if tally.reference.size > 0:
-        turn(direction, tally.reference)
-
-
-@lean
-def _bound(
-    policy: DirectionalPolicy,
-    problem: Problem,
-    current: Round,
-    memory: DirectionalMemory,
-    direction: Direction,
-    stream: Stream,
-    arm: int,
-) -> float:
-    """The upper confidence bound of what ``arm`` would add to the batch."""
-    support, reference, sample = problem.terms.support, current.tally.reference, memory.sample
-    first, last = span(support, arm)
-    observed, whole = current.tally.pulls[arm], sample.pulls[arm]
-    weight, total = 0.0, 0.0
-    for o in range(last - first):
-        c = direction.c[item(support, first, o)]
-        weight += c
-        total += c * sample.mean[first + o]
-    if observed <= 0.0 or weight <= 0.0:
-        return weight
-    bound = weight
-    if whole > 0.0:
-        share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-        x = level(policy.confidence, current.candidates.counts[arm] - observed + whole, current.t, share)
-        v = variance(policy.spread, support, sample, reference, direction, arm) / (weight * weight)
-        h = largest(support, sample, reference, direction, arm) / weight
-        bound = weight * two_moment_bound(total / weight, v, h, x)
-    if whole < observed:
-        view = ArmView(arm, current.candidates.counts[arm], current.t, 1.0)
-        score_arm(policy.confidence, problem, current.tally, memory.estimates, view, stream)
-        entries = 0.0
-        for o in range(last - first):
-            entries += direction.c[item(support, first, o)] * memory.estimates.q[first + o]
-        bound = min(bound, entries)
-    return bound

@@ -154,3 +154,19 @@ def largest(support: Support, sample: Sample, reference: Floats, direction: Dire
         i = item(support, first, o)
         h += max(0.0, direction.c[i] - a * reference[i]) * sample.top[first + o]
     return h  # type: ignore[no-any-return]
+
+
+@lean
+def peak_ratio(direction: Direction, reference: Floats, peak: float) -> float:
+    """The a at which :func:`largest` is least for an arm of this peak and items that all reached 1."""
+    low, high = 0, len(direction.breaks) - 1
+    while low < high:
+        middle = (low + high) // 2
+        above = 0.0
+        for i in range(len(reference)):
+            above += reference[i] if direction.ratio[i] > direction.breaks[middle] else 0.0
+        if peak >= above:
+            high = middle
+        else:
+            low = middle + 1
+    return direction.breaks[low]  # type: ignore[no-any-return]

@@ -1,15 +1,18 @@
-"""Devices for speed: policies that decide bit for bit what an index policy decides, with less work.
+"""Devices for speed: policies that decide bit for bit what a plain policy decides, with less work.
 
-``IndexPolicy.fit`` chooses between the two sieves, ``screened`` takes ``Screened``, and nothing else refers to them.
+``IndexPolicy.fit`` chooses between ``Sieve`` and ``SparseSieve``, ``DirectionalPolicy.fit`` takes ``DirectionalSieve``,
+``screened`` takes ``Screened``, and nothing else refers to them.
 
-===================  =================================================================================
-``sieve``            ``Sieve``: dense problems with the greedy oracle
-``sparse_sieve``     ``SparseSieve``: sparse problems with the greedy oracle
-``listed``           ``Screened``: listed batches
-``sieving``          what both sieves share
-``tournament``       arms ordered by key, kept up to date
-``tiles``            bounds of all gains in single precision
-``arm_blocks``       sparse arms in blocks with one bound each
-``popular_items``    what blocks know of the items that most arms have
-===================  =================================================================================
+=====================  ===============================================================================
+``sieve``              ``Sieve``: dense problems with the greedy oracle
+``sparse_sieve``       ``SparseSieve``: sparse problems with the greedy oracle
+``directional_sieve``  ``DirectionalSieve``: directional policies on dense problems
+``listed``             ``Screened``: listed batches
+``sieving``            what the sieves of index policies share
+``tournament``         arms ordered by key, kept up to date
+``tiles``              bounds of all gains in single precision
+``moment_tiles``       means and deviations of weighted sums in single precision
+``arm_blocks``         sparse arms in blocks with one bound each
+``popular_items``      what blocks know of the items that most arms have
+=====================  ===============================================================================
 """
