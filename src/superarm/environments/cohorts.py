@@ -13,14 +13,14 @@ _ITEMS = (1 << 62) + 1
 """The first index, in the stream of a round, of the numbers that belong to items."""
 
 
-class _Groups(NamedTuple):
+class _CohortFields(NamedTuple):
     table: Floats
     first: Ints
     average: Floats
 
 
 @component
-class Cohorts(_Groups):
+class Cohorts(_CohortFields):
     """Outcomes of recorded people: every round draws one person of each group, whose outcomes all arms share.
 
     What one person did with several arms keeps its real dependence; the persons of different groups are drawn
