@@ -21,7 +21,7 @@ _FAMILIES = {
 _POLICY_MODULES = (
     "superarm.catalog",
     "superarm.policies.contextual.catalog",
-    "superarm.policies.directional_policy",
+    "superarm.policies.directional_catalog",
 )
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
