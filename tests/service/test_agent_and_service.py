@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.describe import describe
+from superarm.policies.contextual import for_context
 from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
@@ -32,6 +33,7 @@ from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
 from superarm.streams import Stream
 from superarm.support import length
+from superarm.tally import estimates
 
 from .memory_store import MemoryStore
 
@@ -177,14 +179,14 @@ class ServiceStreamsAgent(sa.Agent):
         key = np.array([int.from_bytes(digest[:8], "little")], np.uint64)
         return Stream(key, key.copy())
 
-    def ask(self, eligible=None, id=None, pinned=None):
+    def ask(self, eligible=None, id=None, pinned=None, **context):
         choose = type(self.learner).choose
         with patch.object(
             self.learner,
             "choose",
             lambda t, mask, _, actions, **more: choose(self.learner, t, mask, self._key("mind", id), actions, **more),
         ):
-            return super().ask(eligible, id, pinned)
+            return super().ask(eligible, id, pinned, **context)
 
     def tell(self, decision, *args, **more):
         self._rounding = self._key("coin", decision if isinstance(decision, str) else decision.id)
@@ -198,6 +200,8 @@ class ServiceStreamsAgent(sa.Agent):
 class Pair:
     """An agent and a problem of the service, driven by the same history."""
 
+    policies = sorted(POLICIES)
+
     def __init__(self, http, agent, sparse, rng):
         self.http, self.agent, self.sparse, self.rng = http, agent, sparse, rng
         self.pending, self.told = {}, {}
@@ -208,17 +212,25 @@ class Pair:
         assert reply.status_code in status, (method, path, body, reply.status_code, reply.text)
         return reply.json() if reply.content else None
 
+    def kind_of(self, spec):
+        """Which of ``ACTIONS`` the slates of a problem are."""
+        return next(kind for kind, (fields, _) in ACTIONS.items() if fields.items() <= spec.items())
+
     async def create(self, spec):
         await self.call("PUT", "/v1/problems/p", spec)
+
+    def draw_context(self):
+        """What is known of the user: as the service and as the agent take it."""
+        return {}, {}
 
     async def ask(self, eligible, pinned):
         id = f"d{self.asked}"
         self.asked += 1
-        body = (
-            {"id": id} | ({} if eligible is None else {"eligible": eligible}) | ({"pinned": pinned} if pinned else {})
-        )
+        given, context = self.draw_context()
+        body = {"id": id} | given
+        body |= ({} if eligible is None else {"eligible": eligible}) | ({"pinned": pinned} if pinned else {})
         try:
-            wanted = self.agent.ask(eligible=eligible, id=id, pinned=pinned or None)
+            wanted = self.agent.ask(eligible=eligible, id=id, pinned=pinned or None, **context)
         except sa.InvalidArgument:
             await self.call("POST", "/v1/problems/p/decisions", body, status=(422,))
             return
@@ -299,9 +311,15 @@ class Pair:
             [part[end - width : end] for end, width in zip(ends, widths, strict=True)] for part in (values, seen)
         )
 
+    def draw_arm_features(self):
+        """The features of a new arm; None if arms have none."""
+        return None
+
     async def add_arm(self, kind):
         name, body = f"new{self.grown}", {}
         actions = support = None
+        features = self.draw_arm_features()
+        body |= {} if features is None else {"features": {name: features}}
         if kind == "knapsack":
             costs = [*self.agent.problem.actions.costs.tolist(), 1.25]
             named = dict(zip([*self.agent.arms, name], costs, strict=True))
@@ -316,7 +334,7 @@ class Pair:
             rows = [old.items[old.start[j] : old.start[j + 1]] for j in range(old.n_arms)] + [np.array([0, 2])]
             support = csr_array((len(rows), 3))
             support = csr_array(np.array([[i in row for i in range(3)] for row in rows], float))
-        self.agent.add_arms([name], actions, support)
+        self.agent.add_arms([name], actions, support, None if features is None else [features])
         await self.call("POST", "/v1/problems/p/arms", {"add": [name], **body})
         self.grown += 1
 
@@ -347,7 +365,7 @@ class Pair:
         spec, policy = POLICIES[name]
         body = {"policy": spec, "window_s": None}
         try:
-            policy.fit(self.agent.problem)
+            for_context(policy, self.agent.problem).fit(self.agent.problem)
         except sa.InvalidArgument:
             await self.call("PUT", "/v1/problems/p/settings", body, status=(422,))
             return
@@ -370,17 +388,20 @@ class Pair:
     def save_and_load(self):
         self.agent = ServiceStreamsAgent.from_state(json.loads(json.dumps(self.agent.to_state())))
 
+    def counts(self):
+        """The agent's tally and pending pulls, over all contexts."""
+        return self.agent.tally, self.agent.learner.pending
+
     async def compare(self):
         """Pulls, pending, means and variances of every arm are the same."""
         rows = (await self.call("GET", "/v1/problems/p/arms"))["arms"]
-        agent, tally = self.agent, self.agent.tally
-        mean, variance = agent.estimates()
-        mean, variance = mean.reshape(-1), variance.reshape(-1)
+        agent, (tally, pending) = self.agent, self.counts()
+        mean, variance = estimates(tally, agent.problem.support)
         for j, row in enumerate(rows):
             span = slice(*agent.problem.support.span(j))
             missed = tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start)
             seen = (tally.pulls[j] - missed).astype(int).tolist()
-            assert (row["pulls"], row["pending"]) == (tally.pulls[j], agent.learner.pending[j]), row
+            assert (row["pulls"], row["pending"]) == (tally.pulls[j], pending[j]), row
             assert row["seen"] == seen
             assert row["mean"] == [x if n else None for x, n in zip(mean[span].tolist(), seen, strict=True)]
             assert row["variance"] == [
@@ -421,7 +442,7 @@ async def drive(pair, kind, data, triggered):
         elif step == "retire_item":
             await pair.retire_item()
         elif step == "policy":
-            await pair.change_policy(data.draw(st.sampled_from(sorted(POLICIES))))
+            await pair.change_policy(data.draw(st.sampled_from(pair.policies)))
         elif step == "warm":
             await pair.warm_start()
         else:
@@ -430,9 +451,14 @@ async def drive(pair, kind, data, triggered):
 
 
 async def example(kind, reward, sparse, policy, triggered, tiny, data):
+    problem, spec = make_problem(kind, reward, sparse), make_spec(kind, reward, sparse, policy, triggered)
+    await drive_both(problem, spec, POLICIES[policy][1], Pair, data)
+
+
+async def drive_both(problem, spec, policy, make_pair, data):
+    """A random history of a problem of the library, and of the same problem of the service."""
     store = MemoryStore()
     service = application(store)
-    problem = make_problem(kind, reward, sparse)
     seed = data.draw(st.integers(0, 2**32 - 1), label="outcomes")
     transport = httpx.ASGITransport(service)
     coordinator = service.service.coordinator
@@ -440,15 +466,15 @@ async def example(kind, reward, sparse, policy, triggered, tiny, data):
     service.service.keyring.read()
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:
-            spec = make_spec(kind, reward, sparse, policy, triggered)
             try:
-                agent = ServiceStreamsAgent(problem, POLICIES[policy][1], arms=ARMS, items=ITEMS)
+                agent = ServiceStreamsAgent(problem, policy, arms=ARMS, items=ITEMS)
             except sa.InvalidArgument:
                 assert (await http.put("/v1/problems/p", json=spec)).status_code == 422
                 return
-            pair = Pair(http, agent, sparse, np.random.default_rng(seed))
+            pair = make_pair(http, agent, "support" in spec, np.random.default_rng(seed))
+            pair.service = coordinator
             await pair.create(spec)
-            await drive(pair, kind, data, triggered)
+            await drive(pair, pair.kind_of(spec), data, spec["triggered"])
             check_log(store, coordinator)
             for _ in range(3):
                 await pair.ask(None, [])
@@ -459,17 +485,23 @@ async def example(kind, reward, sparse, policy, triggered, tiny, data):
 def check_log(store, coordinator):
     """The log gives the same counters: folded in its order, with all problem events first, and from a snapshot."""
     key = next(iter(coordinator.ledger.problems))
-    live = encode_counters(*key, coordinator.ledger.problems[key])
+    live = state_of(coordinator.ledger, key)
     entries = [read.entry for read in store.tail({})]
     recall = partial(recall_of, entries)
-    assert encode_counters(*key, fold(entries, recall).problems[key]) == live
+    assert state_of(fold(entries, recall), key) == live
     ordered = sorted(entries, key=lambda entry: (entry.kind == "decision", entry.stream, entry.step))
-    assert encode_counters(*key, fold(ordered, recall).problems[key]) == live
+    assert state_of(fold(ordered, recall), key) == live
     store.save(take_snapshot(coordinator.ledger, coordinator.position))
     restored, _, folded = restore_ledger(store)
     assert folded == 0
-    assert encode_counters(*key, restored.problems[key]) == live
+    assert state_of(restored, key) == live
     store.saved.clear()
+
+
+def state_of(ledger, key):
+    """The counters of a problem, and what pending decisions would tell."""
+    contexts = ledger.problems[key].learner.contexts
+    return encode_counters(*key, ledger.problems[key]), None if contexts is None else contexts.pending.tolist()
 
 
 def recall_of(entries, key, before):

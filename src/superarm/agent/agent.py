@@ -147,7 +147,12 @@ class Agent:
         if contexts is None or encoded is None:
             learner.pend(action, t)
             return self._decisions.add(name, t, action, learner)
-        made_for = contexts.hand_out(learner, action, t, encoded, context)
+        made_for = contexts.decide(learner, action, encoded)
+        contexts.pend(learner, action, t, made_for)
+        contexts.frames.count(context)
+        frame = contexts.frames.due()
+        if frame is not None:
+            contexts.begin_frame(learner, frame)
         return self._decisions.add(name, t, action, learner, made_for)
 
     def _parse_pinned(self, pinned: Sequence[int | str]) -> Actions:

@@ -111,7 +111,8 @@ def unpend(learner: Learner, made: DecisionEntry, sign: float) -> None:
     if learner.contexts is None or made.context is None:
         learner.unpend(made.decision.action, sign)
     else:
-        learner.contexts.take_back(learner, made.decision.action, made.context, sign)
+        action = made.decision.action
+        learner.contexts.take_back(learner, (action, made.context), action, sign)
 
 
 def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:

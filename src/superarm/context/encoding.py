@@ -94,14 +94,22 @@ def _encode_hashed(key: str, buckets: int, value: Any, name: str) -> Floats:
     vector = np.zeros(buckets)
     if is_missing(value):
         return vector
+    for word, weight in _weigh_words(value, f"{name}[{key!r}]").items():
+        digest = hashlib.blake2b(f"{key}={word}".encode(), digest_size=8).digest()
+        vector[int.from_bytes(digest, "little") % buckets] += weight
+    length = math.sqrt(float(vector @ vector))
+    shortest = 1.0 if isinstance(value, Mapping) else 0.0  # given weights are only ever made smaller
+    return vector / max(length, shortest) if length > 0.0 else vector
+
+
+def _weigh_words(value: Any, name: str) -> Mapping[str, float]:
+    """The words of a hashed feature, each with its weight."""
+    if isinstance(value, Mapping):
+        return {str(word): number(weight, str(word), name) for word, weight in value.items()}
     words = [value] if isinstance(value, str) else list(value) if isinstance(value, list | tuple | set) else None
     if words is None or not all(isinstance(word, str) for word in words):
-        raise InvalidArgument(f"{name}[{key!r}]", f"{value!r} is not text", "give a string or a list of strings")
-    for word in set(words):
-        digest = hashlib.blake2b(f"{key}={word}".encode(), digest_size=8).digest()
-        vector[int.from_bytes(digest, "little") % buckets] += 1.0
-    length = math.sqrt(float(vector @ vector))
-    return vector / length if length > 0.0 else vector
+        raise InvalidArgument(name, f"{value!r} is not text", "give a string, or a list or a mapping of strings")
+    return dict.fromkeys(words, 1.0)
 
 
 def _encode_array(d: int, context: Any, name: str) -> Floats:

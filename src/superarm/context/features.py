@@ -92,7 +92,8 @@ class Features(NamedTuple):
         listed is an error, and all coordinates of a missing one are 0.
     hashed
         For features with an open set of values, such as search words: the number of buckets. A value is a string, or a
-        list of strings that share one unit of length; those of a missing value are 0. Two values may share a bucket.
+        list of strings that share one unit of length, or a mapping from strings to weights, scaled down if it is longer
+        than 1; those of a missing value are 0. Two values may share a bucket.
     missing
         Names of numeric features that get one more coordinate, which is 1 if the value is missing.
     d

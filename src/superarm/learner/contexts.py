@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
-from superarm.context import Context, EncodedContext
+from superarm.context import Context, EncodedContext, Frame
 from superarm.context.design import Design, group_count, make_design
 from superarm.context.observations import ContextFeedback, ContextRound
 from superarm.context.sums import UNWEIGHTED, add_precision, record_sums
@@ -42,9 +42,9 @@ class DecisionContext(NamedTuple):
 class Contexts:
     """The contexts of a learner.
 
-    ``clock`` (n_segments,) counts the decisions of each segment. ``pending`` is the precision of decisions whose
-    feedback has not come, in the shape of ``ContextTally.precision``; empty for segments. ``frames`` holds what
-    standardised features need.
+    ``clock`` (n_segments,) counts the decisions of each segment, ``claimed`` also those that are not handed out yet.
+    ``pending`` is the precision of decisions whose feedback has not come, in the shape of
+    ``ContextTally.precision``; empty for segments. ``frames`` holds what standardised features need.
     """
 
     def __init__(self, problem: "Problem", context: Context) -> None:
@@ -55,7 +55,8 @@ class Contexts:
         self.design: Design | None = make_design(context, problem.n_arms, problem.n_items) if d else None
         n_groups = 0 if self.design is None else group_count(self.design, problem.support)
         self.pending: Floats = np.zeros((n_groups, d * (d + 1) // 2))
-        self._weights, self._shifts = np.zeros(0), np.zeros(0)
+        self.claimed: Ints = np.zeros(context.n_segments, np.int64)
+        self._choice: tuple[Any, Any] = (None, None)
 
     def grow(self, before: "Problem", after: "Problem") -> None:
         """Take on a problem with more arms or items."""
@@ -78,46 +79,58 @@ class Contexts:
         part = slice(segment * n_arms, (segment + 1) * n_arms)
         counts = learner.tally.pulls[part] + learner.pending[part]
         tally: Any = learner.tally
-        decision = int(self.clock[segment]) + 1 if t is None else t
+        decision = self._next(segment) if t is None else t
         return ContextRound(decision, tally, Candidates(counts, eligible), context, self.pending)
 
-    def keep_weights(self, learner: "Learner", action: Ints, memory: Any) -> None:
-        """Keep the weights that the policy computed when it chose, for ``hand_out``."""
+    def keep_choice(self, fitted: Any, memory: Any) -> None:
+        """Keep what the policy computed when it chose, for the weights of ``decide``."""
+        self._choice = fitted, memory
+
+    def decide(self, learner: "Learner", action: Ints, encoded: EncodedContext) -> DecisionContext:
+        """What is stored with a decision for the context of the last choice; ``action`` need not be that choice."""
+        fitted, memory = self._choice
         support = learner.problem.support
         n = 0 if self.design is None else length(support, action)
-        self._weights, self._shifts = np.zeros(n), np.zeros(n if linearises(learner.fitted) else 0)
-        fill_weights(learner.fitted, memory, support, action, self._weights, self._shifts)
+        weights, shifts = np.zeros(n), np.zeros(n if linearises(fitted) else 0)
+        fill_weights(fitted, memory, support, action, weights, shifts)
+        return DecisionContext(encoded, weights, self.frames.frame.version, self._next(encoded.segment), shifts)
 
-    def hand_out(
-        self, learner: "Learner", action: Ints, t: int, encoded: EncodedContext, given: Any
-    ) -> DecisionContext:
-        """The batch just chosen for a context was handed out: what is stored with the decision."""
-        self.clock[encoded.segment] += 1
-        number, version = int(self.clock[encoded.segment]), self.frames.frame.version
-        made = DecisionContext(encoded, self._weights, version, number, self._shifts)
-        learner.pend(self._cells(learner, action, made), t)
-        self._count_pending(learner, action, made, 1.0)
-        if self.frames.see(given):
-            self.pending[:] = 0.0
-            self._carry(learner)
-        return made
+    def _next(self, segment: int) -> int:
+        return int(max(self.clock[segment], self.claimed[segment])) + 1
 
-    def _cells(self, learner: "Learner", action: Ints, made: DecisionContext) -> Ints:
-        """Where the arms of ``action`` are in counts that hold all segments one after the other."""
-        return np.asarray(action) + made.encoded.segment * learner.problem.n_arms
+    def pend(self, learner: "Learner", action: Ints, t: int, made: DecisionContext) -> None:
+        """The batch of round ``t`` was handed out."""
+        segment = made.encoded.segment
+        self.clock[segment] = max(self.clock[segment], made.t)
+        learner.pend(self.cells(learner, action, segment), t)
+        self.count_pending(learner, (action, made), action, 1.0)
 
-    def take_back(self, learner: "Learner", action: Ints, made: DecisionContext, sign: float = 1.0) -> None:
-        """Take a decision out of the pending ones; ``sign=-1.0`` puts it back."""
-        learner.unpend(self._cells(learner, action, made), sign)
-        self._count_pending(learner, action, made, -sign)
+    def begin_frame(self, learner: "Learner", frame: Frame) -> None:
+        """Standardise by another frame from now on; decisions of earlier ones count no longer as pending precision."""
+        self.frames.begin(frame)
+        self.pending[:] = 0.0
+        self._carry(learner)
 
-    def _count_pending(self, learner: "Learner", action: Ints, made: DecisionContext, sign: float) -> None:
-        """Add the precision of a decision to ``pending``; one of an earlier frame counts no longer."""
-        if self.design is not None and made.frame == self.frames.frame.version:
+    def cells(self, learner: "Learner", arms: Ints, segment: int) -> Ints:
+        """Where arms are in counts that hold all segments one after the other."""
+        return np.asarray(arms, np.int64) + segment * learner.problem.n_arms
+
+    def take_back(
+        self, learner: "Learner", decided: tuple[Ints, DecisionContext], arms: Ints, sign: float = 1.0
+    ) -> None:
+        """Some arms of a decision, given by its arms and its context, are pending no longer (``sign=-1.0``: again)."""
+        learner.unpend(self.cells(learner, arms, decided[1].encoded.segment), sign)
+        self.count_pending(learner, decided, arms, -sign)
+
+    def count_pending(self, learner: "Learner", decided: tuple[Ints, DecisionContext], arms: Ints, sign: float) -> None:
+        """Add the precision of some arms of a decision to ``pending``; one of an earlier frame counts no longer."""
+        made = decided[1]
+        if self.design is not None and made.frame == self.frames.frame.version and len(arms):
             support = learner.problem.support
-            seen = np.ones(length(support, action), bool)
-            weights, shifts = self._fit_weights(learner, action, (action, made), 0.0)
-            nothing = ContextFeedback(0, np.asarray(action), np.zeros(len(seen)), seen, made.encoded, weights, shifts)
+            observed = np.asarray(arms, np.int64)
+            seen = np.ones(length(support, observed), bool)
+            weights, shifts = self._fit_weights(learner, observed, decided, 0.0)
+            nothing = ContextFeedback(0, observed, np.zeros(len(seen)), seen, made.encoded, weights, shifts)
             add_precision(self.pending, self.design, support, nothing, sign)
 
     def apply(

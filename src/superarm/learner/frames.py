@@ -42,21 +42,24 @@ class FrameSums:
         """Whether there are standardised features."""
         return bool(self.moments.sums)
 
-    def see(self, given: Any) -> bool:
-        """Count a context; True if a new frame begins after it."""
+    def count(self, given: Any) -> None:
+        """Count a context."""
         if not self.in_use:
-            return False
+            return
         values = check_names(self.context.features, given, "context")
         for name in self.moments.sums:
             if not is_missing(values.get(name)):
                 self.moments.add(name, float(values[name]))
         self.contexts += 1
+
+    def due(self) -> Frame | None:
+        """The frame of what was seen so far, if it is time for another one."""
         version = frame_number(self.contexts)
-        if version == self.frame.version:
-            return False
-        self.frame = self.moments.frame(version)
-        self.frames[version] = self.frame
-        return True
+        return self.moments.frame(version) if self.in_use and version > self.frame.version else None
+
+    def begin(self, frame: Frame) -> None:
+        """Standardise by another frame from now on."""
+        self.frame = self.frames[frame.version] = frame
 
     def own(self, version: int, shape: Sums) -> Sums:
         """The sums of one frame, to add to; ``shape`` are sums of the right shape."""

@@ -142,7 +142,7 @@ class Learner:
         fitted, task, memory = own if actions is None else self._with_actions(actions)
         action = choose(fitted, task, current, memory, stream)
         if self.contexts is not None:
-            self.contexts.keep_weights(self, action, memory)
+            self.contexts.keep_choice(fitted, memory)
         return action
 
     def choose_each(self, t: int, eligible: Bools, keys: Any, reserved: Sequence[int] = ()) -> list[list[int]]:

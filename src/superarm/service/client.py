@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from superarm.agent import Decision
-from superarm.service.remote import RemoteAgent, RemoteDecision
+from superarm.agent.explanations import Explanation
+from superarm.service.remote import RemoteAgent, RemoteDecision, to_plain
 from superarm.service.transport import MAX_CONNECTIONS, Transport
 
 Result = TypeVar("Result")
@@ -38,7 +39,7 @@ class Connection:
 
         ``more`` are the other fields of ``PUT /v1/problems/{name}``.
         """
-        body = {"arms": list(arms), "items": list(items), "k": k, **more}
+        body = {"arms": list(arms), "items": list(items), "k": k, **{key: to_plain(one) for key, one in more.items()}}
         self._transport.call("PUT", f"/v1/problems/{quote(name, safe='')}", body)
         return self.problem(name)
 
@@ -82,6 +83,10 @@ class AsyncRemoteAgent:
     async def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, **more: Any) -> bool:
         """See ``RemoteAgent.tell``; ``more``: ``arms``, ``amend``, ``complete``."""
         return await self._run(self._agent.tell, decision, outcome, seen, **more)
+
+    async def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
+        """See ``RemoteAgent.explain``."""
+        return await self._run(self._agent.explain, decision, most)
 
     async def activate(self, decision: Decision | str, shown: Sequence[str] | None = None) -> bool:
         """See ``RemoteAgent.activate``."""

@@ -1,6 +1,7 @@
 """A problem of a running service, with the methods of ``Agent``."""
 
 import itertools
+import math
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from superarm.agent import Decision
+from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.arrays import Floats, floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.service.transport import ServiceError, Transport
@@ -80,9 +82,10 @@ class RemoteAgent:
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
 
-        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``.
+        ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``, and for
+        problems with a context ``context`` (a mapping, or an array) and ``pairs`` (a mapping from arms to arrays).
         """
-        body = {"id": id or secrets.token_urlsafe(15), **more}
+        body = {"id": id or secrets.token_urlsafe(15), **{name: to_plain(value) for name, value in more.items()}}
         if eligible is not None:
             body["eligible"] = list(eligible)
         return _decision(self._call("POST", f"{self._path}/decisions", body))
@@ -93,6 +96,15 @@ class RemoteAgent:
             return _decision(self._call("GET", f"/v1/decisions/{quote(id, safe='')}"))
         except ServiceError as error:
             raise _translate_error(error) from None
+
+    def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
+        """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""
+        id = _id(decision)
+        try:
+            reply = self._call("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
+        except ServiceError as error:
+            raise _translate_error(error) from None
+        return Explanation(self.decision(id), tuple(_explained_arm(arm) for arm in reply["arms"]))
 
     def tell(
         self,
@@ -141,8 +153,8 @@ class RemoteAgent:
         return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
 
     def add_arms(self, arms: Sequence[str], **more: Any) -> None:
-        """Add arms by name; ``more``: ``actions`` and ``support``, as ``POST /v1/problems/{name}/arms`` takes them."""
-        self._call("POST", f"{self._path}/arms", {"add": list(arms), **more})
+        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them."""
+        self._call("POST", f"{self._path}/arms", {"add": list(arms), **{k: to_plain(v) for k, v in more.items()}})
 
     def retire_arms(self, arms: Sequence[str]) -> None:
         """Take arms out of all further decisions."""
@@ -204,6 +216,27 @@ class RemoteAgent:
             return self._call("POST", f"/v1/decisions/{quote(id, safe='')}/{verb}", body)
         except ServiceError as error:
             raise _translate_error(error) from None
+
+
+def to_plain(value: Any) -> Any:
+    """The same with lists in the place of arrays, and None in the place of NaN, which JSON does not have.
+
+    >>> to_plain({"a": np.array([1.0, np.nan])})
+    {'a': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {name: to_plain(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _explained_arm(reply: Any) -> ExplainedArm:
+    effects = tuple((one["feature"], one["effect"]) for one in reply["features"])
+    estimate, optimistic = (np.array(reply[name], float) for name in ("estimate", "optimistic"))
+    return ExplainedArm(reply["arm"], estimate, optimistic, reply["gain"], reply["estimated_gain"], effects)
 
 
 def _id(decision: Decision | str) -> str:

@@ -5,11 +5,15 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from superarm.service.domain.components import ComponentInfo
+from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ProblemSpec, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):
-    """A decision: ``arms`` in slate order, ``action`` their numbers."""
+    """A decision: ``arms`` in slate order, ``action`` their numbers.
+
+    ``context`` is what the caller gave, unless only its encoded form is stored; ``segment`` the number of its segment.
+    """
 
     id: str
     problem: str
@@ -26,6 +30,8 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     inclusion: list[float] | None = None
     group: str = ""
     fallback: bool = False
+    context: GivenFeatures | None = None
+    segment: int | None = None
 
 
 class DecisionsReply(Struct, frozen=True):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.context_spec import GivenFeatures, Vector
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ITEMS,
@@ -44,6 +45,7 @@ class AskBody(Body, frozen=True):
 
     ``items`` are those that the decision is about: only they are awaited, and feedback on them completes it. ``unit``
     is whom the slate is for, a visitor for instance: its decisions are all of the policy or all of the control.
+    ``context`` has the features of the user, and ``pairs`` those of the user and each arm, where the problem has such.
     """
 
     id: Name | None = None
@@ -56,6 +58,8 @@ class AskBody(Body, frozen=True):
     deferred: bool = False
     items: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
     unit: Name | None = None
+    context: GivenFeatures | None = None
+    pairs: dict[Name, Vector] | None = None
 
 
 class AskManyBody(Body, frozen=True):
@@ -106,13 +110,15 @@ class ArmsBody(Body, frozen=True):
     """Arms to add and to retire.
 
     ``actions`` is the action set of all arms, where the problem's own does not say what may be done with new ones;
-    ``support`` names the items of each new arm, where arms can touch some items only.
+    ``support`` names the items of each new arm, where arms can touch some items only, and ``features`` has the features
+    of each new arm, where arms have features.
     """
 
     add: Arms = field(default_factory=list)
     retire: Arms = field(default_factory=list)
     actions: AnyActionSpec | None = None
     support: dict[Name, Arms] | None = None
+    features: dict[Name, GivenFeatures] | None = None
 
 
 class ItemsBody(Body, frozen=True):

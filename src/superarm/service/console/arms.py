@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from superarm.arrays import Floats
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
@@ -29,7 +30,8 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
         tag("th", "95 % interval", scope="col"),
         tag("th", "What if", scope="col"),
     ]
-    rows = [_arm(view, learner, arms, n, int(j)) for n, j in enumerate(arms.arms)]
+    tally, pending = learner.overall()
+    rows = [_arm(view, learner, arms, n, (tally.pulls, pending)) for n in range(len(arms.arms))]
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
     return section(
         "arms",
@@ -41,7 +43,8 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
     )
 
 
-def _arm(view: View, learner: ProblemState, arms: Overview, n: int, arm: int) -> Html:
+def _arm(view: View, learner: ProblemState, arms: Overview, n: int, counts: tuple[Floats, Floats]) -> Html:
+    arm, (pulls, pending) = int(arms.arms[n]), counts
     name, tried = learner.arms.all[arm], view.tried
     low, value, high = (float(part[n]) for part in arms.value)
     link = None
@@ -50,9 +53,9 @@ def _arm(view: View, learner: ProblemState, arms: Overview, n: int, arm: int) ->
     return tag(
         "tr",
         tag("th", name, tag("span", " retired", class_="quiet") if learner.retired[arm] else None, scope="row"),
-        tag("td", f"{value:.4g}" if learner.tally.pulls[arm] else "–", class_="num"),
-        tag("td", int(learner.tally.pulls[arm]), class_="num"),
-        tag("td", int(learner.pending[arm]), class_="num"),
+        tag("td", f"{value:.4g}" if pulls[arm] else "–", class_="num"),
+        tag("td", int(pulls[arm]), class_="num"),
+        tag("td", int(pending[arm]), class_="num"),
         tag("td", svg.interval(low, value, high, arms.most)),
         tag("td", link),
     )
@@ -89,7 +92,7 @@ def heat(learner: ProblemState, arms: Overview) -> Html:
     shown = arms.arms
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
     items = items[:HEAT_ITEMS]
-    means = wilson(learner.tally, learner.problem.support, shown)
+    means = wilson(learner.overall()[0], learner.problem.support, shown)
     known = means.high - means.low < 1.0
     table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
     names = [learner.arms.all[int(j)] for j in shown]

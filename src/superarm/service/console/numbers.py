@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Ints
+from superarm.arrays import Floats, Ints
 from superarm.service.domain.history import History
 from superarm.service.domain.intervals import Band, mean_alone, value_each_arm, wilson
 from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
@@ -92,14 +92,14 @@ class Ordering(NamedTuple):
     page: int = 0
 
 
-def overview(learner: ProblemState, tally: Tally, ordering: Ordering) -> Overview:
+def overview(learner: ProblemState, counters: tuple[Tally, Floats], ordering: Ordering) -> Overview:
     """Arms whose names contain ``find``, sorted, a page of them; retired ones last. Only reads; may run in a thread."""
-    problem = learner.problem
+    problem, (tally, pending) = learner.problem, counters
     word = ordering.find.casefold()
     names = learner.arms.all
     wanted = range(len(names)) if not word else [j for j, name in enumerate(names) if word in name.casefold()]
     arms = np.array(wanted, np.int64)
-    keys = {"pulls": -tally.pulls, "pending": -learner.pending, "number": np.zeros(problem.n_arms)}
+    keys = {"pulls": -tally.pulls, "pending": -pending, "number": np.zeros(problem.n_arms)}
     if ordering.sort == "value":
         value = mean_alone(problem, tally, arms) if len(arms) else np.zeros(0)
         first = -value

@@ -10,15 +10,20 @@ from urllib.parse import parse_qs, parse_qsl
 
 from starlette.routing import Route
 
+from superarm.errors import InvalidArgument
 from superarm.service.console import page
+from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.markup import tag
 from superarm.service.console.numbers import SORTS, Ordering, overview
 from superarm.service.console.page import Health, PageData
+from superarm.service.console.slates import FoundDecision
 from superarm.service.console.view import View
+from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
 from superarm.service.http.endpoint import authenticate, client_of
 from superarm.service.http.service import Service
+from superarm.service.runtime.explain import explain
 from superarm.service.storage.base import StoreUnavailable
 
 COOKIE = "superarm_key"
@@ -101,7 +106,7 @@ class Console:
         learner = await coordinator.learner(who.tenant, chosen)
         view = view._replace(problem=chosen)
         learner.history.flush(learner.problem)
-        arms = await asyncio.to_thread(overview, learner, learner.tally, view.ordering)
+        arms = await asyncio.to_thread(overview, learner, learner.overall(), view.ordering)
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         condition, writer = coordinator.condition, coordinator.writer
         wrong = condition.reason or writer.overload() or ""
@@ -117,7 +122,18 @@ class Console:
             record = await self._service.coordinator.record((tenant, view.decision))
         except (RequestError, StoreUnavailable) as error:
             return str(error)
-        return record if record.asked.problem == view.problem else f"It belongs to problem {record.asked.problem!r}."
+        if record.asked.problem != view.problem:
+            return f"It belongs to problem {record.asked.problem!r}."
+        return FoundDecision(record, await self._explain((tenant, view.decision)))
+
+    async def _explain(self, key: Key) -> Any:
+        """Why the slate was chosen, or a sentence on why that is not known."""
+        try:
+            return await explain(self._service.coordinator, key, FEATURES_SHOWN)
+        except (RequestError, StoreUnavailable) as error:
+            return str(error)
+        except InvalidArgument as error:
+            return f"No explanation: {error.wrong}."
 
     async def _live(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
         """Server-sent events: one whenever the log has grown, at most one per second."""

@@ -1,10 +1,13 @@
 """Slates: the last one that was chosen, one put together by hand, and one that was given."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from superarm.agent.explanations import Explanation
 from superarm.service.console import svg
+from superarm.service.console.explained_slates import explained
 from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.view import View, hidden_inputs, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
@@ -13,6 +16,13 @@ from superarm.service.domain.intervals import value_in_order, wilson
 from superarm.service.domain.problem import ProblemState
 
 MAX_ITEMS_SHOWN = 40
+
+
+class FoundDecision(NamedTuple):
+    """A decision, and why it was chosen, or a sentence on why that is not known."""
+
+    record: DecisionRecord
+    explanation: Explanation | str
 
 
 def slate(learner: ProblemState) -> Html:
@@ -31,7 +41,7 @@ def slate(learner: ProblemState) -> Html:
 
 def _worth(learner: ProblemState, arms: list[int]) -> Html:
     gains, total = value_in_order(
-        learner.problem, wilson(learner.tally, learner.problem.support, np.array(arms, np.int64))
+        learner.problem, wilson(learner.overall()[0], learner.problem.support, np.array(arms, np.int64))
     )
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
@@ -93,8 +103,8 @@ def inspector(view: View, learner: ProblemState, found: Any) -> Html:
         class_="row",
     )
     body = (
-        _decision(found, learner)
-        if isinstance(found, DecisionRecord)
+        join(_decision(found.record, learner), explained(found.explanation))
+        if isinstance(found, FoundDecision)
         else tag("p", found, class_="bad")
         if found
         else None
@@ -111,6 +121,8 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
         facts.append(("about", ", ".join(learner.items.all[i] for i in asked.items)))
     if asked.policy_action is not None:
         facts.append(("the policy would have given", ", ".join(names[j] for j in asked.policy_action)))
+    if asked.context is not None and asked.context.given is not None:
+        facts.append(("context", _context(asked.context.given)))
     if record.late:
         facts.append(("late", f"{len(record.late)} entries came after the window"))
     chances = asked.propensities if record.action == asked.action else None
@@ -120,7 +132,7 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     rows = []
     for place, (arm, row) in enumerate(zip(record.action, record.rows, strict=True)):
         own = learner.items_of(arm)
-        values = learner.by_item(arm, row or blank_row(record, asked.n_items if own is None else len(own)), None)
+        values = _by_item(learner, arm, row or blank_row(record, asked.n_items if own is None else len(own)))
         rows.append(
             tag(
                 "tr",
@@ -136,6 +148,23 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
         tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
         tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide"),
     )
+
+
+def _context(given: Any) -> str:
+    if not isinstance(given, dict):
+        return ", ".join(f"{value:g}" for value in given)
+    return ", ".join(f"{name} {value}" for name, value in given.items())
+
+
+def _by_item(learner: ProblemState, arm: int, row: Sequence[float]) -> list[float | None]:
+    """The values of an arm's own items as values of all items, None for the others."""
+    own = learner.items_of(arm)
+    if own is None:
+        return list(row)
+    values: list[float | None] = [None] * learner.problem.n_items
+    for item, value in zip(own, row, strict=True):
+        values[item] = value
+    return values
 
 
 def _entry(value: float | None, record: DecisionRecord) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from superarm import catalog
 from superarm.errors import InvalidArgument
-from superarm.policies import directional_kl_moss, directional_kl_ucb
+from superarm.policies import contextual, directional_kl_moss, directional_kl_ucb
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Spread
 
 
@@ -30,13 +30,17 @@ class PolicyEntry(NamedTuple):
 _PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
 _CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
 _RANDOM = ("cts", "angle_ts", "gaussian_cts", "shared_cts", "epsilon_greedy", "uniform", "ts_cascade")
+_CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
+_RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
 _BATCHES = ("escb", "escb_delta", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(catalog, name)) for name in (*_PLAIN, *_CASCADES)},
     "directional_kl_ucb": PolicyEntry(directional_kl_ucb),
     "directional_kl_moss": PolicyEntry(directional_kl_moss),
+    **{name: PolicyEntry(getattr(contextual, name)) for name in _CONTEXTUAL},
     **{name: PolicyEntry(getattr(catalog, name), random=True) for name in _RANDOM},
+    **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
     **{name: PolicyEntry(getattr(catalog, name), whole_batches=True) for name in _BATCHES},
 }
 REWARDS: dict[str, Callable[..., Any]] = {

@@ -1,5 +1,6 @@
 """Rows of outcomes as the library's feedback and tallies."""
 
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -23,6 +24,33 @@ def past(problem: Problem, arms: list[int], rows: list[list[float]]) -> Tally:
     for values, row in zip(wide, rows, strict=True):  # row by row: one call for all would keep others waiting
         values[: len(row)] = row
     return problem.past(arms, np.where(wide != UNSEEN, wide, 0.0), wide != UNSEEN)
+
+
+class UncountedRows:
+    """Rows of feedback that wait until they are counted by one call, by sign and by round.
+
+    Added first, then taken back: policies cannot read counts that are negative in between.
+    """
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        self._rows: dict[float, dict[int, list[tuple[int, Row]]]] = {1.0: {}, -1.0: {}}
+        self.n = 0
+
+    def add(self, sign: float, t: int, rows: list[tuple[int, Row]], n_items: int) -> bool:
+        """Let rows wait; True if that are now so many that they have to be counted."""
+        self._rows[sign].setdefault(t, []).extend(rows)
+        self.n += len(rows)
+        return self.n >= self._max_rows or self.n * n_items >= MAX_UNCOUNTED_VALUES
+
+    def take(self, n_items: int) -> Iterator[tuple[float, Feedback]]:
+        """All rows, in parts that one call counts; none waits after that."""
+        self.n = 0
+        rows, self._rows = self._rows, {1.0: {}, -1.0: {}}
+        for sign, by_round in rows.items():
+            for t, some in by_round.items():
+                for part in batch_rows(some, n_items):
+                    yield sign, join_rows(t, part)
 
 
 def batch_rows(rows: list[tuple[int, Row]], n_items: int) -> list[list[tuple[int, Row]]]:

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct, field, json
 from msgspec.structs import replace
 
 from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.spec import ProblemSpec, Settings
 
 ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
@@ -44,13 +45,17 @@ class Changed(Event, frozen=True):
 
 
 class Armed(Event, frozen=True):
-    """Arms were added and retired: ``actions`` is the new action set, ``support`` the items of each new arm."""
+    """Arms were added and retired: ``actions`` is the new action set, ``support`` the items of each new arm.
+
+    ``features`` are those of each new arm, where arms have features.
+    """
 
     add: list[str] = field(default_factory=list)
     retire: list[int] = field(default_factory=list)
     by: str = ""
     actions: AnyActionSpec | None = None
     support: list[list[int]] | None = None
+    features: list[GivenFeatures] | None = None
 
 
 class Itemed(Event, frozen=True):
@@ -101,6 +106,31 @@ class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
     slots: tuple[tuple[int, ...], ...] | None = None
 
 
+class Framed(Event, frozen=True):
+    """Standardised features have another centre and scale from now on: those of ``places``, by the feature's name."""
+
+    version: int
+    places: dict[str, tuple[float, float]]
+
+
+class StoredContext(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
+    """The context of a decision: the ``t``-th of its segment, encoded in a frame of standardised features.
+
+    ``x`` is the user's vector, ``weights`` and ``shifts`` those of the observations of the slate's entries in a
+    regression, ``pairs`` the features of the pairs of the user and each arm of the slate, and ``given`` the context as
+    the caller gave it, unless only the encoded form is stored.
+    """
+
+    t: int
+    segment: int = 0
+    frame: int = 0
+    x: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    shifts: tuple[float, ...] = ()
+    pairs: tuple[float, ...] = ()
+    given: GivenFeatures | None = None
+
+
 class Asked(Event, frozen=True):
     """A decision: the slate, and under which version and with which chances it was chosen.
 
@@ -108,7 +138,7 @@ class Asked(Event, frozen=True):
     decision is about; all if it is None. ``allowed`` is what the caller allowed, ``seen`` the number of the last event
     of each worker that the state held (None in logs of earlier versions): what a replay needs to choose again.
     ``inclusion`` is the chance of each arm of the slate to be in it, in any slot; ``draws`` says how many draws it was
-    counted from, 0 if it is exact.
+    counted from, 0 if it is exact. ``context`` is there if the problem has one.
 
     ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of whom it was
     for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
@@ -136,6 +166,7 @@ class Asked(Event, frozen=True):
     group: str = ""
     unit: str = ""
     fallback: bool = False
+    context: StoredContext | None = None
 
 
 class Told(Event, frozen=True):
@@ -167,7 +198,7 @@ class Expired(Event, frozen=True):
     fill: float | None = None
 
 
-AnyEvent = Created | Changed | Guarded | Armed | Itemed | Warmed | Asked | Told | Activated | Expired
+AnyEvent = Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Asked | Told | Activated | Expired
 
 _encoder = json.Encoder()
 _decoder = json.Decoder(AnyEvent)

@@ -104,6 +104,7 @@ class Ledger:
         self.pending[key] = record
         problem = (key[0], record.asked.problem)
         self.n_pending[problem] = self.n_pending.get(problem, 0) + 1
+        self.problems[problem].place(record)
 
 
 def fold(entries: Iterable[LogEntry], recall: Recall | None = None) -> Ledger:

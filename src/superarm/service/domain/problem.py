@@ -12,17 +12,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from superarm import learner as library
-from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
+from superarm.context import EncodedContext
 from superarm.intake import Exact
 from superarm.learner.names import Names
-from superarm.policies import Forgetting, Policy, PolicyState, forgets
+from superarm.policies import Policy, PolicyState, forgets
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import SlotsSpec
 from superarm.service.domain.components import POLICIES
-from superarm.service.domain.counting import MAX_UNCOUNTED_VALUES, batch_rows, join_rows, past
+from superarm.service.domain.counting import UncountedRows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Guarded, Itemed, Warmed
+from superarm.service.domain.decision_contexts import DecisionContexts
+from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Framed, Guarded, Itemed, Warmed
 from superarm.service.domain.growth import enlarge
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
@@ -42,6 +43,7 @@ class ProblemState:
         self.created = created
         self.actions = spec.actions
         self.learner = library.Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
+        self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [spec.settings]
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
@@ -51,10 +53,7 @@ class ProblemState:
         self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
         self.history = History()
         self.guarded = False  # whether the guardrail lets the control slate be shown
-        self._max_uncounted = max_uncounted_rows
-        self._n_uncounted = 0
-        # By sign and round. Added first, then taken back: policies cannot read counts that are negative in between.
-        self._uncounted: dict[float, dict[int, list[tuple[int, Row]]]] = {1.0: {}, -1.0: {}}
+        self._uncounted = UncountedRows(max_uncounted_rows)
 
     @property
     def arms(self) -> Names:
@@ -92,8 +91,8 @@ class ProblemState:
 
     @property
     def pending(self) -> Floats:
-        """How many pulls of each arm are pending."""
-        return self.learner.pending
+        """How many pulls of each arm are pending, segment after segment where there are segments."""
+        return self.learner.pending if self.contexts is None else self.contexts.unreserved()
 
     @property
     def asked(self) -> int:
@@ -109,14 +108,6 @@ class ProblemState:
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
         return POLICIES[self.settings.policy.name].random
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """The types that determine which kernels are compiled."""
-        problem, policy = self.problem, self.settings.policy
-        inner = type(self.policy.policy) if isinstance(self.policy, Forgetting) else None
-        parts = (problem.reward, problem.actions, problem.support, self.policy)
-        return policy.name, inner, *(type(part) for part in parts)
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -139,27 +130,25 @@ class ProblemState:
             tuple(int(support.start[j + 1] - support.start[j]) for j in arms) if isinstance(support, Sparse) else None
         )
 
-    def by_item(self, arm: int, row: Sequence[Any], outside: Any) -> list[Any]:
-        """The values of an arm's own items as values of all items, ``outside`` for the others."""
-        own = self.items_of(arm)
-        if own is None:
-            return list(row)
-        values = [outside] * self.problem.n_items
-        for item, value in zip(own, row, strict=True):
-            values[item] = value
-        return values
+    @property
+    def flushed(self) -> library.Learner:
+        """The library's learner, with everything counted that is due."""
+        self._flush()
+        return self.learner
 
     @property
     def tally(self) -> Tally:
-        """The counters, after all feedback that waits has been counted."""
-        self._flush()
-        return self.learner.tally
+        """The counters, with everything counted that is due."""
+        return self.flushed.tally
+
+    def overall(self) -> tuple[Tally, Floats]:
+        """The counters and the pending pulls of each arm, over all contexts."""
+        return (self.tally, self.pending) if self.contexts is None else self.contexts.overall(self.tally)
 
     @property
     def state(self) -> PolicyState | None:
-        """What the policy keeps besides the counters; None for most policies."""
-        self._flush()
-        return self.learner.state
+        """What the policy keeps beside the counters; None for most policies."""
+        return self.flushed.state
 
     @property
     def settings(self) -> Settings:
@@ -176,24 +165,28 @@ class ProblemState:
         keys = np.array([self._word("mind", id) for id in ids], np.uint64)
         return self.learner.choose_each(self.t, eligible, keys, self.reserved_arms())
 
-    def choose_around(self, id: str, eligible: Bools, actions: Actions) -> list[int]:
-        """The policy's slate for a decision with an action set of its own."""
+    def choose_around(self, id: str, eligible: Bools, actions: Any, context: EncodedContext | None = None) -> list[int]:
+        """The policy's slate for a decision with an action set of its own (None: the problem's), or with a context."""
         self._flush()
         stream = self.stream("mind", id)
-        return [int(j) for j in self.learner.choose(self.t, eligible, stream, actions, self.reserved_arms())]
+        return [int(j) for j in self.learner.choose(self.t, eligible, stream, actions, self.reserved_arms(), context)]
 
     def reserved_arms(self) -> list[int]:
         """The arms of decisions that are on their way to the log."""
         return [j for action in self.reserved.values() for j in action]
 
-    def reserve(self, t: int, action: tuple[int, ...]) -> None:
-        """Count the pulls of a decision as pending for further decisions until it is in the log."""
-        self.claimed = max(self.claimed, t)
-        self.reserved[t] = action
+    def reserve(self, asked: Asked) -> None:
+        """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
+        self.claimed = max(self.claimed, asked.t)
+        self.reserved[asked.t] = asked.action
+        if self.contexts is not None:
+            self.contexts.reserve(asked)
 
     def release(self, t: int) -> None:
         """Stop counting a reserved decision: it is in the log, or will never be."""
         del self.reserved[t]
+        if self.contexts is not None:
+            self.contexts.release(t)
 
     def stream(self, stream: str, id: str) -> Stream:
         """The stream of random numbers that belongs to a decision."""
@@ -222,10 +215,13 @@ class ProblemState:
             self.guarded = event.fallback
         elif isinstance(event, Warmed):
             self._warm(event)
+        elif isinstance(event, Framed) and self.contexts is not None:
+            self.contexts.begin(event)
 
     def _grow(self, event: Armed) -> None:
         if event.add:
-            self.learner.grow_arms(event.add, *enlarge(self.learner, event.add, event.actions, event.support))
+            more = enlarge(self.learner, event.add, event.actions, event.support)
+            self.learner.grow_arms(event.add, *more, event.features)
             self.actions = event.actions or self.actions
         self.learner.retire_arms(event.retire)
 
@@ -245,16 +241,26 @@ class ProblemState:
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         if before is None:
-            self.learner.pend(after.action, after.asked.t)
+            if self.contexts is None:
+                self.learner.pend(after.action, after.asked.t)
+            else:
+                self.contexts.pend(after.asked)
             self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
             return
         self.history.follow(before, after, self.problem)
-        self.learner.unpend(pending_arms(before))
-        self.learner.unpend(pending_arms(after), -1.0)
+        self.change_pending(after.asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
         if old != new:
             self._count(after, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
             self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+
+    def change_pending(self, asked: Asked, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        """Of a decision, other arms are pending than before."""
+        if self.contexts is None:
+            self.learner.unpend(before)
+            self.learner.unpend(after, -1.0)
+        else:
+            self.contexts.move_pending(asked, before, after)
 
     def _count(self, decision: DecisionRecord, rows: dict[int, Row], sign: float) -> None:
         if not rows:
@@ -263,27 +269,27 @@ class ProblemState:
         more = (UNSEEN,) * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
         wide = [(arm, row + more) for arm, row in rows.items()]
         version = self._policies[asked.version - 1]
+        if self.contexts is not None:
+            stream = self.stream("coin", asked.id)
+            return self.contexts.count(join_rows(asked.t, wide), asked, stream, sign, version)
         exact = isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact)
         if exact and version >= learner.moments_since:
             # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
             t = learner.counted_rounds.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
-            self._uncounted[sign].setdefault(t, []).extend(wide)
-            self._n_uncounted += len(wide)
-            values = self._n_uncounted * self.problem.n_items
-            if self._n_uncounted >= self._max_uncounted or values >= MAX_UNCOUNTED_VALUES:
+            if self._uncounted.add(sign, t, wide, self.problem.n_items):
                 self._flush()
         else:
             learner.apply(join_rows(asked.t, wide), self.stream("coin", asked.id), sign, version)
 
     def _flush(self) -> None:
-        if not self._n_uncounted:
-            return
-        self._n_uncounted = 0
-        for sign, by_round in self._uncounted.items():
-            self._uncounted[sign] = {}
-            for t, rows in by_round.items():
-                for part in batch_rows(rows, self.problem.n_items):
-                    self.learner.apply(join_rows(t, part), self.stream("coin", ""), sign)
+        if self._uncounted.n:
+            for sign, rows in self._uncounted.take(self.problem.n_items):
+                self.learner.apply(rows, self.stream("coin", ""), sign)
+
+    def place(self, record: DecisionRecord) -> None:
+        """A decision of a snapshot is pending; its pulls are in the counters already."""
+        if self.contexts is not None:
+            self.contexts.place(record.asked, pending_arms(record))
 
     def restore(
         self, tally: Tally, pending: Floats, asked: int, history: History, state: PolicyState | None = None

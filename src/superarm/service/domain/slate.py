@@ -11,6 +11,7 @@ from superarm._jit import kernel
 from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
 from superarm.arrays import Bools, Ints
 from superarm.candidates import Candidates
+from superarm.context import EncodedContext
 from superarm.service.domain.chances import Drawn, exact_chances
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.events import Restriction
@@ -23,7 +24,8 @@ from superarm.streams import Stream, integer, seek, uniform
 class SlateRequest(NamedTuple):
     """What the caller of a decision allows, by numbers of arms; ``pinned`` arms come first, ``k`` shortens the slate.
 
-    ``slots`` (n_slots, n_arms) says which arms each slot may hold; None if any slot may hold any arm.
+    ``slots`` (n_slots, n_arms) tells which arms each slot may hold; None if any slot may hold any arm. ``context`` is
+    there if the problem has one.
     """
 
     eligible: list[int] | None
@@ -31,6 +33,7 @@ class SlateRequest(NamedTuple):
     pinned: list[int]
     k: int | None
     slots: Bools | None = None
+    context: EncodedContext | None = None
 
 
 def to_request(allowed: Restriction, n_arms: int, names: list[str] | None = None) -> SlateRequest:
@@ -98,10 +101,13 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
     size, pinned = _size(learner, request), tuple(request.pinned)
     playable = playable_arms(learner, request)
     base = learner.problem.actions if request.slots is None else Slots(request.slots)
-    if len(pinned) == size and isinstance(learner.problem.actions, Subsets) and request.slots is None:
+    certainly = len(pinned) == size and isinstance(learner.problem.actions, Subsets) and request.slots is None
+    if certainly and request.context is None:  # with a context, the choice gives the weights of its observations
         return Drawn(pinned, pinned, (), playable, base)
     actions = actions_of(learner, request)
-    if actions is None:
+    if request.context is not None:
+        batch = learner.choose_around(id, playable, actions, request.context) if playable.any() else []
+    elif actions is None:
         batch = learner.choose([id], playable)[0] if playable.any() else []
     else:
         batch = learner.choose_around(id, playable, actions)

@@ -11,11 +11,13 @@ from superarm.actions import Actions, Explicit, Subsets
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
 from superarm.policies import Policy, forgets
+from superarm.policies.contextual import for_context
 from superarm.problem import Problem
 from superarm.rewards import Reward
 from superarm.service.domain import action_sets
 from superarm.service.domain.action_sets import AnyActionSpec, to_actions
 from superarm.service.domain.components import POLICIES, REWARDS, build, find
+from superarm.service.domain.context_spec import ContextSpec, check_context, to_context
 from superarm.support import Sparse
 
 Name = action_sets.Name
@@ -98,7 +100,8 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     ``k`` (any k arms) and ``batches`` (a list) are the short forms of two ``actions``. ``support`` names, for every
     arm, the items that it can touch; without it every arm may touch every item. ``triggered`` says that showing a slate
-    may trigger other arms, so that feedback may be about arms outside of the slate.
+    may trigger other arms, so that feedback may be about arms outside of the slate. ``context`` declares what is known
+    of users and arms, and the model that learns from it.
     """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]
@@ -112,6 +115,7 @@ class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     actions: AnyActionSpec | None = None
     support: dict[Name, Annotated[list[Name], Meta(max_length=MAX_ITEMS)]] | None = None
     triggered: bool = False
+    context: ContextSpec | None = None
 
 
 BLOCKS = 16
@@ -130,7 +134,14 @@ def to_problem(spec: ProblemSpec) -> Problem:
         raise InvalidArgument("items", "differ from the arms", "with the reward spread both are the nodes")
     support = None if spec.support is None else to_support(arms, items, spec.support)
     actions = _actions(spec, arms)
-    return Problem(len(spec.arms), len(spec.items), to_reward(spec.reward), actions, spec.weights, support)
+    reward = to_reward(spec.reward)
+    context = None if spec.context is None else to_context(spec.context, spec.arms)
+    problem = Problem(len(spec.arms), len(spec.items), reward, actions, spec.weights, support, context)
+    check_context(problem)
+    if spec.triggered and context is not None and context.pairs:
+        wrong = "arms outside of the slate may be triggered, whose pairs are not stored"
+        raise InvalidArgument("context.pairs", wrong, "leave out pairs, or triggered")
+    return problem
 
 
 def _actions(spec: ProblemSpec, arms: Names) -> Actions:
@@ -207,7 +218,7 @@ def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
 
 def check_settings(settings: Settings, problem: Problem) -> None:
     """Refuse settings that do not fit the problem."""
-    policy = to_policy(settings.policy)
+    policy = for_context(to_policy(settings.policy), problem)
     policy.fit(problem)
     if forgets(policy) and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS

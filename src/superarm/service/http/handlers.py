@@ -19,6 +19,7 @@ from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
 from superarm.service.runtime.certifying import certify_problem
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.explain import explain
 from superarm.service.runtime.heavy import Slices, gather_in_slices
 
 
@@ -80,10 +81,11 @@ async def get_arms(call: Call) -> Answer:
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
     rows: Any = []
     slices = Slices()
+    counts = learner.overall()
     for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
         await slices.pause_if_due()
         await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
-        rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, arm))))
+        rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, counts, arm))))
     return 200, replies.ArmsReply(rows, learner.problem.n_arms)
 
 
@@ -168,6 +170,14 @@ async def get_decision(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
     return 200, views.decision(record, await call.coordinator.learner(call.who.tenant, record.asked.problem))
+
+
+async def get_explanation(call: Call) -> Answer:
+    await call.coordinator.follower.refresh()
+    most = parse_integer(call.query, "most", 5, 100)
+    key = (call.who.tenant, call.path["id"])
+    found = await explain(call.coordinator, key, most)
+    return 200, views.explanation((await call.coordinator.record(key)).asked.problem, found)
 
 
 async def post_feedback(call: Call) -> Answer:

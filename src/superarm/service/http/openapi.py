@@ -72,11 +72,13 @@ def _parameter(name: str) -> dict[str, Any]:
 
 
 def _query(op: Operation) -> list[dict[str, Any]]:
-    if op.handler.__name__ != "get_arms":
-        return []
+    parameters = {
+        "get_arms": (("offset", 10**9, 0), ("limit", 1_000, 100)),
+        "get_explanation": (("most", 100, 5),),
+    }
     return [
         {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most, "default": default}}
-        for name, most, default in (("offset", 10**9, 0), ("limit", 1_000, 100))
+        for name, most, default in parameters.get(op.handler.__name__, ())
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
+from superarm.service.explained import ExplanationReply
 from superarm.service.http import handlers
 from superarm.service.http.handlers import Answer, Call
 
@@ -207,6 +208,16 @@ OPERATIONS = (
         None,
         {200: replies.DecisionReply},
         (404,),
+    ),
+    Operation(
+        "GET",
+        f"{_D}/explanation",
+        "read",
+        handlers.get_explanation,
+        "Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most.",
+        None,
+        {200: ExplanationReply},
+        (404, 422),
     ),
     Operation(
         "POST",

@@ -5,12 +5,15 @@ import math
 import numpy as np
 from msgspec import UNSET
 
+from superarm.agent.explanations import Explanation
+from superarm.arrays import Floats
 from superarm.offline.convergence import Convergence
 from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
+from superarm.service.explained import ExplainedArmReply, ExplanationReply, FeatureEffect
 from superarm.service.replies import (
     ArmRow,
     CertificateReply,
@@ -20,6 +23,7 @@ from superarm.service.replies import (
     LiftReply,
     ProblemReply,
 )
+from superarm.tally import Tally
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
@@ -41,7 +45,25 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.inclusion is None else list(asked.inclusion),
         asked.group,
         asked.fallback,
+        None if asked.context is None else asked.context.given,
+        None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
     )
+
+
+def explanation(problem: str, found: Explanation) -> ExplanationReply:
+    """The reply that explains a decision."""
+    arms = [
+        ExplainedArmReply(
+            arm.name,
+            arm.estimate.tolist(),
+            arm.optimistic.tolist(),
+            arm.gain,
+            arm.estimated_gain,
+            [FeatureEffect(name, effect) for name, effect in arm.features],
+        )
+        for arm in found.arms
+    ]
+    return ExplanationReply(found.decision.id, problem, arms)
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
@@ -110,9 +132,12 @@ def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | N
     return math.ceil((found.growth - 1.0) * max(learner.asked, learner.learner.rounds, 1)), ""
 
 
-def arm(learner: ProblemState, arm: int) -> ArmRow:
-    """What is known of an arm: the estimates of ``superarm.tally.estimate``, without a kernel to be compiled first."""
-    tally, own = learner.tally, learner.items_of(arm)
+def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:
+    """What is known of an arm: the estimates of ``superarm.tally.estimate``, without a kernel to be compiled first.
+
+    ``counters`` are the counts and the pending pulls of all arms, over all contexts.
+    """
+    (tally, pending), own = counters, learner.items_of(arm)
     span = slice(*learner.problem.support.span(arm))
     counts = tally.pulls[arm] - (tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start))
     known = np.where(counts > 0.0, counts, 1.0)
@@ -122,7 +147,7 @@ def arm(learner: ProblemState, arm: int) -> ArmRow:
     return ArmRow(
         learner.arms.all[arm],
         int(tally.pulls[arm]),
-        int(learner.pending[arm]),
+        int(pending[arm]),
         bool(learner.retired[arm]),
         seen,
         [x if s else None for x, s in zip(mean.tolist(), seen, strict=True)],

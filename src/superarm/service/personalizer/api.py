@@ -1,8 +1,8 @@
 """Azure Personalizer's rank, reward and activate, for one slot and for several.
 
-superarm does not learn from features. A context is a segment, a problem of its own: ``contextFeatures`` of the form
-``{"superarm": {"problem": …}}`` name it, otherwise it is "personalizer". Other features are refused, unless the service
-was started with ``--ignore-features``.
+``contextFeatures`` of the form ``{"superarm": {"problem": …}}`` name the problem, otherwise it is "personalizer". Its
+first call creates it: one with features of the context or of actions makes a problem that learns from them
+(``features``), one without any a problem that does not. With ``--ignore-features`` features are ignored.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -12,9 +12,20 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from superarm.actions import Slots
+from superarm.service.domain.context_spec import GivenFeatures
+from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import Name, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http.auth import Principal, permit
+from superarm.service.personalizer.features import (
+    ACTION,
+    CONTEXT,
+    POLICY,
+    ROUTE,
+    action_words,
+    feature_context,
+    flatten,
+)
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
@@ -93,54 +104,62 @@ class MultiSlotRewardRequest(Struct, frozen=True):
     reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=MAX_SLOTS)]
 
 
-def segment(features: Features, ignore: bool) -> str:
-    """The problem that the context names; other features are refused, or ignored with ``ignore``."""
+def problem_name(features: Features) -> str:
+    """The problem that the context names."""
     name = "personalizer"
     for group in features:
-        for key, value in group.items():
-            if key == "superarm" and isinstance(value, dict) and isinstance(value.get("problem"), str):
-                name = value["problem"]
-            elif not ignore:
-                raise invalid(
-                    "contextFeatures",
-                    f"superarm does not learn from features ({key!r})",
-                    'name a segment with {"superarm": {"problem": …}}, or serve with --ignore-features',
-                )
+        value = group.get(ROUTE)
+        if isinstance(value, dict) and isinstance(value.get("problem"), str):
+            name = value["problem"]
     return msgspec.convert(name, Name)
 
 
-async def _problem(caller: Caller, name: str, actions: list[Action]) -> None:
-    """The problem of a segment: created by its first call, and given the actions it does not have yet.
-
-    Both need the scope ``admin``, as the native calls do.
-    """
-    coordinator, tenant, by = caller.coordinator, caller.who.tenant, caller.who.key
-    if not caller.ignore and any(action.features for action in actions):
-        raise invalid("actions.features", "superarm does not learn from features", "serve with --ignore-features")
-    ids = [action.id for action in actions]
+async def _prepare(caller: Caller, body: RankRequest | MultiSlotRankRequest) -> tuple[str, dict[str, Any] | None]:
+    """The problem of a call, which has all its actions after this, and its context, None if it learns from none."""
+    ids = [action.id for action in body.actions]
     if len(set(ids)) < len(ids):
         raise invalid("actions", "an id appears twice", "give distinct ids")
+    name = problem_name(body.context_features)
+    words = {} if caller.ignore else flatten(body.context_features, "contextFeatures")
+    featured = bool(words) or (not caller.ignore and any(action.features for action in body.actions))
+    learner = await _problem(caller, name, featured)
+    declared = None if learner.problem.context is None else learner.problem.context
+    if declared is None and featured:
+        wrong = f"problem {name!r} does not learn from features: its first call had none"
+        raise invalid(
+            "contextFeatures", wrong, 'name another with {"superarm": {"problem": …}}, or serve with --ignore-features'
+        )
+    fresh = [action for action in body.actions if learner.arms.number(action.id) is None]
+    if fresh:
+        permit(caller.who, "admin")
+        features: dict[str, GivenFeatures] = {one.id: {ACTION: action_words(one.id, one.features)} for one in fresh}
+        more = ArmsBody(add=[one.id for one in fresh], features=None if declared is None else features)
+        await admin.change_arms(caller.coordinator, caller.who.tenant, name, more, caller.who.key)
+    return name, None if declared is None else {CONTEXT: words}
+
+
+async def _problem(caller: Caller, name: str, featured: bool) -> ProblemState:
+    """The problem of a call, created by its first one; that needs the scope ``admin``, as the native call does."""
+    coordinator, tenant, by = caller.coordinator, caller.who.tenant, caller.who.key
     if (tenant, name) not in coordinator.ledger.problems:
         await coordinator.catch_up()
     if (tenant, name) not in coordinator.ledger.problems:
         permit(caller.who, "admin")
-        spec = ProblemSpec(
-            arms=[f"superarm-slot-{n}" for n in range(MAX_SLOTS)], k=MAX_SLOTS, reward=RewardSpec("linear")
-        )
-        spec = msgspec.structs.replace(spec, settings=DEFAULT_SETTINGS)
+        arms = [f"superarm-slot-{n}" for n in range(MAX_SLOTS)]
+        settings = DEFAULT_SETTINGS
+        if featured:
+            settings = msgspec.structs.replace(settings, policy=POLICY)
+        spec = ProblemSpec(arms=arms, k=MAX_SLOTS, reward=RewardSpec("linear"), settings=settings)
+        if featured:
+            spec = msgspec.structs.replace(spec, context=feature_context(arms))
         try:
             await admin.create(coordinator, tenant, name, spec, by, caller.max_problems)
         except RequestError as error:
             if error.status != 409:
                 raise
-        spare = ArmsBody(retire=spec.arms)  # these arms only allow slates of MAX_SLOTS; they are never shown
+        spare = ArmsBody(retire=arms)  # these arms only allow slates of MAX_SLOTS; they are never shown
         await admin.change_arms(coordinator, tenant, name, spare, by)
-    learner = await coordinator.learner(tenant, name)
-    known = set(learner.arms.all)
-    if not known.issuperset(ids):
-        permit(caller.who, "admin")
-        fresh = ArmsBody(add=[id for id in ids if id not in known])
-        await admin.change_arms(coordinator, tenant, name, fresh, by)
+    return await coordinator.learner(tenant, name)
 
 
 async def _baseline(coordinator: Coordinator, tenant: str, name: str, actions: list[str]) -> list[str] | None:
@@ -152,14 +171,15 @@ async def _baseline(coordinator: Coordinator, tenant: str, name: str, actions: l
 async def rank(caller: Caller, body: RankRequest) -> dict[str, Any]:
     """The action to take: ``rewardActionId``; the others follow in the order given."""
     coordinator, tenant = caller.coordinator, caller.who.tenant
-    name = segment(body.context_features, caller.ignore)
-    await _problem(caller, name, body.actions)
+    name, context = await _prepare(caller, body)
     ids = [action.id for action in body.actions]
     free = [id for id in ids if id not in body.excluded_actions]
     baseline = await _baseline(
         coordinator, tenant, name, ids[:1]
     )  # Personalizer's rule: the first action is the baseline
-    asked = AskBody(id=body.event_id, eligible=free, k=1, baseline=baseline, deferred=body.defer_activation)
+    asked = AskBody(
+        id=body.event_id, eligible=free, k=1, baseline=baseline, deferred=body.defer_activation, context=context
+    )
     record, _ = await ask(coordinator, tenant, name, asked)
     learner = await coordinator.learner(tenant, name)
     best = learner.arms.all[record.action[0]]
@@ -174,10 +194,9 @@ async def rank(caller: Caller, body: RankRequest) -> dict[str, Any]:
 async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, Any]:
     """One action per slot, none twice: the slate in slot order, exclusions of each slot kept."""
     coordinator, tenant = caller.coordinator, caller.who.tenant
-    name = segment(body.context_features, caller.ignore)
-    await _problem(caller, name, body.actions)
     if any(slot.features for slot in body.slots) and not caller.ignore:
-        raise invalid("slots.features", "superarm does not learn from features", "serve with --ignore-features")
+        raise invalid("slots.features", "superarm does not learn from features of slots", "leave them out")
+    name, context = await _prepare(caller, body)
     if len(body.slots) > len(body.actions):
         raise invalid("slots", f"{len(body.slots)} slots for {len(body.actions)} actions", "give as many actions")
     if len({slot.id for slot in body.slots}) < len(body.slots):
@@ -187,7 +206,14 @@ async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, An
     baseline = await _baseline(coordinator, tenant, name, [slot.baseline_action for slot in body.slots])
     if baseline is None:
         _every_slot_can_be_filled(slots, ids)
-    asked = AskBody(id=body.event_id, eligible=ids, slots=slots, baseline=baseline, deferred=body.defer_activation)
+    asked = AskBody(
+        id=body.event_id,
+        eligible=ids,
+        slots=slots,
+        baseline=baseline,
+        deferred=body.defer_activation,
+        context=context,
+    )
     record, _ = await ask(coordinator, tenant, name, asked)
     learner = await coordinator.learner(tenant, name)
     given = dict(zip(record.asked.slots, record.asked.action, strict=True))

@@ -14,6 +14,7 @@ from superarm.errors import InvalidArgument
 from superarm.learner.growth import with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
+from superarm.service.domain.context_spec import check_context, rows_of_arms
 from superarm.service.domain.counting import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
 from superarm.service.domain.growth import enlarge
@@ -164,13 +165,14 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             return None
         if not add:
             return Armed(now_ms(), [], retire, by)
-        support = _new_support(learner, add, body)
+        support, features = _new_support(learner, add, body), _new_features(learner, add, body)
         try:
-            with_arms(learner.problem, len(add), *enlarge(learner.learner, add, body.actions, support))
+            more = enlarge(learner.learner, add, body.actions, support)
+            check_context(with_arms(learner.problem, len(add), *more, features))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
-        return Armed(now_ms(), add, retire, by, body.actions, support)
+        return Armed(now_ms(), add, retire, by, body.actions, support, features)
 
     heavy = len(body.add) + len(body.retire) >= HEAVY_NAMES
     return await coordinator.change(tenant, name, plan, heavy=heavy)
@@ -191,6 +193,22 @@ def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[
         rows.append(sorted(arm_numbers(learner.items, body.support[arm], "support")))
     if learner.problem.n_entries + sum(len(row) for row in rows) > MAX_ENTRIES:
         raise invalid("support", "too many entries", f"a problem has at most {MAX_ENTRIES}")
+    return rows
+
+
+def _new_features(learner: ProblemState, add: list[str], body: ArmsBody) -> list[Any] | None:
+    """The features of each new arm, where arms have features."""
+    context = learner.problem.context
+    if body.features is None and (context is None or not context.arms.size):
+        return None
+    if context is None:
+        raise invalid("features", "the problem has no context", "leave them out")
+    known = set(learner.arms.all)
+    try:
+        rows = rows_of_arms({arm: row for arm, row in (body.features or {}).items() if arm not in known}, add)
+        context.with_arms(len(add), rows)
+    except InvalidArgument as error:
+        raise invalid("features", error.wrong, error.remedy) from None
     return rows
 
 
@@ -245,6 +263,9 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
                 raise conflict(f"outcomes {body.id!r} were given before with other values; choose another id")
             return None
         check_new_names([body.id], "id")
+        if learner.contexts is not None:
+            wrong = "outcomes without a decision have no context, and this problem learns from contexts"
+            raise invalid("outcomes", wrong, "ask for decisions with their contexts, and report what came of them")
         missing = next((arm for arm in body.arms if learner.arms.number(arm) is None), None)
         if missing is not None:
             raise invalid("arms", f"unknown {missing!r}", "add it to the problem first")

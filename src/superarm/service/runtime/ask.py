@@ -12,11 +12,13 @@ import msgspec
 from superarm.actions import Pinned
 from superarm.service.domain.compilation import compile_actions
 from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Framed
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import conflict
 from superarm.service.runtime.batcher import QueuedAsk
+from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
 from superarm.service.runtime.guarding import note_guard
 from superarm.service.runtime.planning import slate_request
@@ -52,11 +54,23 @@ async def _decide(
     coordinator.batcher.add(ask)
     if not await ask.done:
         raise StepTaken
+    if learner.contexts is not None and learner.contexts.due() is not None:
+        await _begin_frame(coordinator, tenant, name)
     record = coordinator.ledger.record((tenant, id))
     record = record if record is not None else await coordinator.record((tenant, id))
     if record.asked.group and record.asked.fallback != learner.guarded:
         await note_guard(coordinator, tenant, name)
     return record
+
+
+async def _begin_frame(coordinator: Coordinator, tenant: str, name: str) -> None:
+    """Begin the next frame of standardised features, if it is due: an event of the problem, so that workers agree."""
+
+    def plan(learner: ProblemState) -> Framed | None:
+        frame = None if learner.contexts is None else learner.contexts.due()
+        return None if frame is None else Framed(now_ms(), frame.version, dict(frame.places))
+
+    await coordinator.change(tenant, name, plan)
 
 
 _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()

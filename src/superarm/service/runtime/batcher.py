@@ -46,6 +46,7 @@ class QueuedAsk:
         body, settings = self.body, self.learner.settings
         asks_nothing = body.eligible is None and body.k is None and body.slots is None
         asks_nothing = asks_nothing and not body.excluded and not body.pinned
+        asks_nothing = asks_nothing and self.learner.contexts is None and body.context is None and body.pairs is None
         return asks_nothing and settings.explore == 0.0 and settings.control == 0.0 and settings.mode == "online"
 
 
@@ -173,7 +174,7 @@ class Batcher:
             except Exception as error:
                 planned.append((ask, error))
                 continue
-            learner.reserve(asked.t, asked.action)
+            learner.reserve(asked)
             planned.append((ask, asked))
         return planned + [(ask, _too_many_pending(ask)) for ask in asks[allowed:]]
 

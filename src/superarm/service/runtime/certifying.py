@@ -15,6 +15,8 @@ MAX_CERTIFIED_ENTRIES = 200_000
 
 async def certify_problem(learner: ProblemState, epsilon: float | None, delta: float) -> Convergence | str:
     """The certificate, or why there is none."""
+    if learner.contexts is not None:
+        return "the problem has contexts: there is a best slate for each of them"
     if forgets(learner.policy):
         return "the policy forgets, because means may change: no slate stays the best one"
     if learner.problem.n_entries > MAX_CERTIFIED_ENTRIES:

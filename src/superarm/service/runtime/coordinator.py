@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from superarm.service.domain.compilation import compile_kernels
+from superarm.service.domain.compilation import compile_kernels, kernel_kind
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Created
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
@@ -82,7 +82,7 @@ class Coordinator:
         self.condition.enter("starting", "the kernels of the problems are being compiled or loaded")
         for key, record in self.ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)
-        for kind in {learner.kind: learner for learner in self.ledger.problems.values()}.values():
+        for kind in {kernel_kind(learner): learner for learner in self.ledger.problems.values()}.values():
             await asyncio.to_thread(compile_kernels, kind.as_created(kind.settings))
         self.writer = Writer(self.store, self.applier, self._queue_limit)
         self.applier.save = lambda saved: self.writer.run(lambda: self.store.save(saved))

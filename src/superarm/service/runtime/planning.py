@@ -3,10 +3,12 @@
 import numpy as np
 
 from superarm.actions import Slots
+from superarm.context import EncodedContext
 from superarm.errors import InvalidArgument
+from superarm.learner.contexts import require_context
 from superarm.learner.names import Names
 from superarm.service.domain.control import assign_group, digest_unit
-from superarm.service.domain.events import Asked, Restriction
+from superarm.service.domain.events import Asked, Restriction, StoredContext
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, to_request
 from superarm.service.errors import invalid
@@ -28,7 +30,7 @@ def plan_decision(
     allowed, request = UNRESTRICTED, None
     if slate is None:
         allowed = restrict(learner, body)
-        request = to_request(allowed, learner.problem.n_arms, names)
+        request = to_request(allowed, learner.problem.n_arms, names)._replace(context=_encode(learner, body))
         slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
     group = assign_group(learner, id, body.unit, slate, request, baseline)
@@ -62,7 +64,23 @@ def plan_decision(
         group=group.name,
         unit=digest_unit(learner, body.unit),
         fallback=group.fallback,
+        context=_context(learner, request, body, shown.action),
     )
+
+
+def _encode(learner: ProblemState, body: AskBody) -> EncodedContext | None:
+    """The context of a request as the policy takes it; None if the problem has none."""
+    require_context(learner.problem, body.context, body.pairs)
+    return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
+
+
+def _context(
+    learner: ProblemState, request: SlateRequest | None, body: AskBody, action: tuple[int, ...]
+) -> StoredContext | None:
+    """What is stored of the context of a decision."""
+    if learner.contexts is None or request is None or request.context is None:
+        return None
+    return learner.contexts.store(action, request.context, body.context)
 
 
 def _items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState
@@ -23,7 +22,8 @@ class Replayed(NamedTuple):
     """A decision that was chosen again.
 
     ``same`` tells whether that gave the logged slate; None if it was not tried, because the log of an earlier version
-    does not tell what the decision saw. ``own`` is the inclusion of its arms, ``target`` that by another policy.
+    does not tell what the decision saw, or features of pairs are not stored. ``own`` is the inclusion of its arms,
+    ``target`` that by another policy, which is not known for decisions with a context.
     """
 
     key: Key
@@ -95,15 +95,30 @@ def _of_worker(
         applied = asked.seen.get(worker, 0)
         on_the_way = [one for one in on_the_way if one.seq > applied]
         state = view.ledger.problems[key[0], asked.problem]
-        state.reserved = {one.entry.event.t: open_record(one.entry.event).action for one in on_the_way}
-        state.claimed = asked.t - 1
+        _replace_reserved(state, [one.entry.event for one in on_the_way], asked)
         yield _choose_again(state, key, asked, draws, target)
         on_the_way.append(read)
+
+
+def _replace_reserved(state: ProblemState, reserved: list[Asked], asked: Asked) -> None:
+    """Let these decisions be on their way to the log, as they were when ``asked`` was chosen."""
+    for t in list(state.reserved):
+        state.release(t)
+    for one in reserved:
+        state.reserve(one)
+    state.claimed = asked.t - 1
+    if state.contexts is not None and asked.context is not None:
+        state.contexts.claim(asked.context.segment, asked.context.t - 1)
 
 
 def _choose_again(state: ProblemState, key: Key, asked: Asked, draws: int, target: TargetPolicy | None) -> Replayed:
     assert asked.allowed is not None
     request = to_request(asked.allowed, state.problem.n_arms)
+    if state.contexts is not None:
+        if asked.context is None or asked.context.pairs:
+            return Replayed(key, None)  # the features of pairs are stored for the arms that were shown alone
+        request = request._replace(context=state.contexts.restore(asked)[1].encoded)
+        target = None
     shown = asked.action if asked.policy_action is None else asked.policy_action
     try:
         slate = again(state, asked.id, request, draws)

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import DecodeError, Raw, Struct, msgpack
 
 from superarm.arrays import Floats
+from superarm.context.observations import ContextTally
 from superarm.policies import PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
@@ -22,6 +23,7 @@ class Counters(Struct, frozen=True, array_like=True):
     """The counters of a problem: float64, little-endian.
 
     ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally; other policies keep nothing.
+    ``contexts`` is what a problem with contexts keeps beside the tally, as ``Contexts.to_plain`` has it.
     """
 
     tenant: str
@@ -32,6 +34,7 @@ class Counters(Struct, frozen=True, array_like=True):
     step: int
     newest: int = -1
     blocks: list[list[bytes]] = []
+    contexts: dict[str, Any] | None = None
 
 
 FORMAT = 2
@@ -61,24 +64,28 @@ class CountersCopy(NamedTuple):
     pending: Floats
     step: int
     state: PolicyState
+    contexts: dict[str, Any] | None
 
     def encode(self) -> Counters:
         """The counters as bytes."""
         pending, blocks = np.ascontiguousarray(self.pending, "<f8").tobytes(), self.state.blocks
         encoded = [_to_bytes(block) for block in blocks]
         tally = _to_bytes(self.tally)
-        return Counters(self.tenant, self.name, self.asked, tally, pending, self.step, self.state.newest, encoded)
+        kept = (self.state.newest, encoded, self.contexts)
+        return Counters(self.tenant, self.name, self.asked, tally, pending, self.step, *kept)
 
 
 def copy_counters(tenant: str, name: str, learner: Any) -> CountersCopy:
     """A copy of a problem's counters."""
     state = learner.state or PolicyState(-1, [])
     blocks = PolicyState(state.newest, [_copy(block) for block in state.blocks])
-    return CountersCopy(tenant, name, learner.asked, _copy(learner.tally), learner.pending.copy(), learner.step, blocks)
+    tally, pending, contexts = _copy(learner.tally), learner.pending.copy(), learner.learner.contexts
+    plain = None if contexts is None else contexts.to_plain()
+    return CountersCopy(tenant, name, learner.asked, tally, pending, learner.step, blocks, plain)
 
 
-def _copy(tally: Tally) -> Tally:
-    return Tally(*(part.copy() for part in tally))
+def _copy(tally: Any) -> Any:
+    return type(tally)(*(part.copy() for part in tally))
 
 
 class StateCopy(NamedTuple):
@@ -119,14 +126,20 @@ def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
     return copy_counters(tenant, name, learner).encode()
 
 
-def _to_bytes(tally: Tally) -> list[bytes]:
+def _to_bytes(tally: Any) -> list[bytes]:
     missed = tally.missed if tally.missed.any() else np.zeros(0)
-    parts = tally._replace(missed=missed)[: None if tally.moments.size else 5]  # no moments: as before there were any
+    whole = tally.moments.size or isinstance(tally, ContextTally)
+    parts = tally._replace(missed=missed)[: None if whole else 5]  # no moments: as before there were any
     return [np.ascontiguousarray(part, "<f8").tobytes() for part in parts]
 
 
-def _from_bytes(parts: list[bytes]) -> Tally:
-    return Tally(*(np.frombuffer(values, "<f8").astype(np.float64) for values in parts))
+def _from_bytes(parts: list[bytes], like: Any) -> Any:
+    """A tally of the kind of ``like``."""
+    values = [np.frombuffer(part, "<f8").astype(np.float64) for part in parts]
+    if not isinstance(like, ContextTally):
+        return Tally(*values)
+    sums = [part.reshape(-1, own.shape[1]) for part, own in zip(values[-2:], like[-2:], strict=True)]
+    return ContextTally(*values[:-2], *sums)
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
@@ -168,8 +181,12 @@ def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
     histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
-        state = PolicyState(part.newest, [_from_bytes(block) for block in part.blocks]) if part.blocks else None
         learner = ledger.problems[part.tenant, part.name]
-        learner.restore(_from_bytes(part.tally), pending, part.asked, history, state)
+        like = learner.tally
+        blocks = [_from_bytes(block, like) for block in part.blocks]
+        state = PolicyState(part.newest, blocks) if blocks else None
+        if learner.learner.contexts is not None and part.contexts is not None:
+            learner.learner.contexts.from_plain(part.contexts)
+        learner.restore(_from_bytes(part.tally, like), pending, part.asked, history, state)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)

@@ -1,0 +1,168 @@
+"""What is known of users and arms, as the owner of a problem writes it down, and the library's context made from it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
+from superarm.context.design import group_count, make_design
+from superarm.errors import InvalidArgument
+from superarm.problem import Problem
+from superarm.service.domain.action_sets import Name
+
+MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000
+MAX_CONTEXT_NUMBERS = 20_000_000
+"""The most numbers that a problem may keep of its contexts: 160 megabytes."""
+
+FeatureName = Annotated[str, Meta(min_length=1, max_length=100)]
+Text = Annotated[str, Meta(max_length=1000)]
+Words = Annotated[list[Text], Meta(max_length=MAX_WORDS)] | Annotated[dict[Text, float], Meta(max_length=MAX_WORDS)]
+FeatureValue = int | float | Text | Words | None
+"""The value of a feature: a number, a text, or texts, with or without weights, for a hashed one; null if missing."""
+
+Vector = Annotated[list[float], Meta(max_length=MAX_COORDINATES)]
+GivenFeatures = Annotated[dict[FeatureName, FeatureValue], Meta(max_length=MAX_COORDINATES)] | Vector
+"""Features of a user or an arm: values by name, or the numbers themselves where ``d`` is declared."""
+
+
+class FeaturesSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which features there are, as ``superarm.Features`` declares them; a numeric one without a range is standardised.
+
+    ``d`` is in place of all others: features are then that many numbers in [-1, 1].
+    """
+
+    numeric: dict[FeatureName, tuple[float, float] | None] = field(default_factory=dict)
+    categorical: dict[FeatureName, Annotated[list[Text], Meta(min_length=1, max_length=MAX_LEVELS)]] = field(
+        default_factory=dict
+    )
+    hashed: dict[FeatureName, Annotated[int, Meta(ge=2, le=MAX_COORDINATES)]] = field(default_factory=dict)
+    missing: list[FeatureName] = field(default_factory=list)
+    d: Annotated[int, Meta(ge=0, le=MAX_COORDINATES)] = 0
+
+    def build(self) -> Features:
+        """The library's declaration."""
+        return Features(self.numeric, self.categorical, self.hashed, self.missing, self.d)
+
+
+class SegmentsParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The categorical features that make the segments, all by default, and how much segments learn from others."""
+
+    by: list[FeatureName] = field(default_factory=list)
+    pooling: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
+
+
+class RegressionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which entries share parameters: none (false), those of an arm ("arms"), or all (true)."""
+
+    shared: bool | Literal["arms"] = False
+    intercept: bool = True
+
+
+class LogisticParameters(RegressionParameters, frozen=True, omit_defaults=True):
+    """As those of a linear model, and the mean that is expected before anything is observed."""
+
+    prior_mean: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.5
+
+
+class ModelSpec(Struct, frozen=True, forbid_unknown_fields=True, tag_field="name", omit_defaults=True):
+    """A model by name, with its parameters."""
+
+    def build(self) -> Any:
+        """The library's model."""
+        raise NotImplementedError
+
+
+class SegmentsSpec(ModelSpec, frozen=True, tag="segments", omit_defaults=True):
+    """One tally per segment of users."""
+
+    parameters: SegmentsParameters = SegmentsParameters()
+
+    def build(self) -> Any:
+        return Segments(self.parameters.by, self.parameters.pooling)
+
+
+class LinearSpec(ModelSpec, frozen=True, tag="linear", omit_defaults=True):
+    """Parameters that are linear in the features, learnt by ridge regression."""
+
+    parameters: RegressionParameters = RegressionParameters()
+
+    def build(self) -> Any:
+        return LinearModel(self.parameters.shared, self.parameters.intercept)
+
+
+class LogisticSpec(ModelSpec, frozen=True, tag="logistic", omit_defaults=True):
+    """Log-odds that are linear in the features."""
+
+    parameters: LogisticParameters = LogisticParameters()
+
+    def build(self) -> Any:
+        return LogisticModel(self.parameters.shared, self.parameters.intercept, self.parameters.prior_mean)
+
+
+AnyModelSpec = SegmentsSpec | LinearSpec | LogisticSpec
+
+
+class ContextSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Features of users, arms and pairs, and the model that learns from them, as ``superarm.Context`` takes them.
+
+    ``arms`` has the features of every arm: values by name as ``arm_features`` declares them, or numbers in [-1, 1].
+    ``stored`` says what is kept of the context of a decision: as it was ``"given"``, or its ``"encoded"`` form alone.
+    """
+
+    features: FeaturesSpec = FeaturesSpec()
+    model: AnyModelSpec = SegmentsSpec()
+    arms: dict[Name, GivenFeatures] | None = None
+    arm_features: FeaturesSpec | None = None
+    interactions: bool = True
+    pairs: Annotated[int, Meta(ge=0, le=MAX_COORDINATES)] = 0
+    stored: Literal["given", "encoded"] = "given"
+
+
+def to_context(spec: ContextSpec, arms: list[str]) -> Context:
+    """The library's context of a problem with these arms; ``InvalidArgument`` says what does not fit.
+
+    >>> to_context(ContextSpec(FeaturesSpec(categorical={"country": ["NO", "SE"]})), ["a"]).n_segments
+    2
+    """
+    try:
+        declared = None if spec.arm_features is None else spec.arm_features.build()
+        rows = None if spec.arms is None else rows_of_arms(spec.arms, arms)
+        features = spec.features.build()
+        context = Context(features, rows, spec.model.build(), spec.interactions, spec.pairs, declared)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"context.{error.argument}", error.wrong, error.remedy) from None
+    if spec.stored == "encoded" and features.standardised:
+        wrong = f"{features.standardised[0]!r} is standardised by the values that were given"
+        raise InvalidArgument("context.stored", wrong, "give the feature a range, or store contexts as given")
+    return context
+
+
+def rows_of_arms(given: Mapping[str, Any], arms: list[str]) -> list[Any]:
+    """The features of arms, in their order; each arm needs some, and no others have any."""
+    missing = next((arm for arm in arms if arm not in given), None)
+    if missing is not None:
+        raise InvalidArgument("arms", f"{missing!r} has no features", "give those of every arm")
+    known = set(arms)
+    unknown = next((arm for arm in given if arm not in known), None)
+    if unknown is not None:
+        raise InvalidArgument("arms", f"unknown arm {unknown!r}", "name arms of the problem")
+    return [given[arm] for arm in arms]
+
+
+def check_context(problem: Problem) -> None:
+    """Refuse a context that would need too much memory."""
+    context = problem.context
+    if context is None:
+        return
+    d = context.dimension(problem.n_items)
+    if d:
+        design = make_design(context, problem.n_arms, problem.n_items)
+        numbers = group_count(design, problem.support) * (d * (d + 1) // 2)
+    else:
+        numbers = 3 * context.n_segments * problem.n_entries
+    if numbers > MAX_CONTEXT_NUMBERS:
+        remedy = f"at most {MAX_CONTEXT_NUMBERS}: use fewer features or segments, or share parameters"
+        raise InvalidArgument("context", f"it would keep {numbers} numbers", remedy)
+    if context.pairs * problem.n_arms > MAX_PAIRS:
+        raise InvalidArgument("context.pairs", f"{context.pairs} of {problem.n_arms} arms", f"at most {MAX_PAIRS}")

@@ -1,0 +1,144 @@
+"""The contexts of a problem's decisions: encoded, stored in the log, read from it, and counted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.context import EncodedContext, Frame
+from superarm.errors import InvalidArgument
+from superarm.learner import Learner
+from superarm.learner.contexts import Contexts, DecisionContext
+from superarm.service.domain.events import Asked, Framed, StoredContext
+from superarm.streams import Stream
+from superarm.tally import Feedback, Tally
+
+Decided = tuple[Ints, DecisionContext]
+"""The arms of a decision, and its context."""
+
+
+class DecisionContexts:
+    """What the service does with contexts, around those of the library's learner.
+
+    ``reserved`` are decisions on their way to the log, by round: they count as pending.
+    """
+
+    def __init__(self, learner: Learner, stored: str) -> None:
+        self._learner, self._stored = learner, stored
+        self.reserved: dict[int, Asked] = {}
+
+    @property
+    def _contexts(self) -> Contexts:
+        assert self._learner.contexts is not None
+        return self._learner.contexts
+
+    def encode(self, given: Any, pairs: Mapping[str, Sequence[float]] | None) -> EncodedContext:
+        """A context as callers give it; ``pairs`` are the features of pairs by the name of the arm, else 0."""
+        return self._contexts.encode(self._learner.problem, given, self._pair_table(pairs))
+
+    def _pair_table(self, pairs: Mapping[str, Sequence[float]] | None) -> Any:
+        problem, n = self._learner.problem, self._contexts.context.pairs
+        if not n or pairs is None:
+            return np.zeros((problem.n_arms, n)) if n else pairs
+        table = np.zeros((problem.n_arms, n))
+        for arm, row in pairs.items():
+            if len(row) != n:
+                raise InvalidArgument("pairs", f"{len(row)} numbers for arm {arm!r}", f"give {n} for each arm")
+            table[self._learner.arms.numbers([arm])] = row
+        return table
+
+    def store(self, action: Sequence[int], encoded: EncodedContext, given: Any) -> StoredContext:
+        """What the log holds of the context of the last choice; ``action`` is what will be shown."""
+        arms = np.array(action, np.int64)
+        made = self._contexts.decide(self._learner, arms, encoded)
+        rows = encoded.pairs.reshape(self._learner.problem.n_arms, -1)[arms] if encoded.pairs.size else encoded.pairs
+        return StoredContext(
+            made.t,
+            encoded.segment,
+            made.frame,
+            tuple(encoded.x.tolist()),
+            tuple(made.weights.tolist()),
+            tuple(made.shifts.tolist()),
+            tuple(rows.reshape(-1).tolist()),
+            given if self._stored == "given" else None,
+        )
+
+    def restore(self, asked: Asked) -> Decided:
+        """The arms and the context of a decision in the log."""
+        stored = asked.context
+        assert stored is not None
+        arms, pairs = np.array(asked.action, np.int64), np.array(stored.pairs, float)
+        if pairs.size:
+            table = np.zeros((self._learner.problem.n_arms, self._contexts.context.pairs))
+            table[arms] = pairs.reshape(len(arms), -1)
+            pairs = table.reshape(-1)
+        encoded = EncodedContext(stored.segment, np.array(stored.x, float), pairs)
+        weights, shifts = np.array(stored.weights, float), np.array(stored.shifts, float)
+        return arms, DecisionContext(encoded, weights, stored.frame, stored.t, shifts)
+
+    def segment(self, asked: Asked) -> int | None:
+        """The number of a decision's segment; None for a model without segments."""
+        return asked.context.segment if asked.context is not None and self._contexts.design is None else None
+
+    def reserve(self, asked: Asked) -> None:
+        """A decision is on its way to the log: until it is there, further ones see it as pending."""
+        decided = self.restore(asked)
+        segment, t = decided[1].encoded.segment, decided[1].t
+        self.reserved[asked.t] = asked
+        self.claim(segment, max(int(self._contexts.claimed[segment]), t))
+        self._contexts.take_back(self._learner, decided, decided[0], -1.0)
+
+    def claim(self, segment: int, t: int) -> None:
+        """Decision ``t`` of a segment is the last one that was made."""
+        self._contexts.claimed[segment] = t
+
+    def release(self, t: int) -> None:
+        """The decision is in the log, or will never be."""
+        decided = self.restore(self.reserved.pop(t))
+        self._contexts.take_back(self._learner, decided, decided[0], 1.0)
+
+    def pend(self, asked: Asked) -> None:
+        """A decision is in the log."""
+        arms, made = self.restore(asked)
+        self._contexts.pend(self._learner, arms, asked.t, made)
+        if asked.context is not None and asked.context.given is not None:
+            self._contexts.frames.count(asked.context.given)
+
+    def move_pending(self, asked: Asked, before: Sequence[int], after: Sequence[int]) -> None:
+        """Of a decision, other arms are pending than before."""
+        if tuple(before) != tuple(after):
+            decided = self.restore(asked)
+            self._contexts.take_back(self._learner, decided, np.array(before, np.int64), 1.0)
+            self._contexts.take_back(self._learner, decided, np.array(after, np.int64), -1.0)
+
+    def place(self, asked: Asked, pending: Sequence[int]) -> None:
+        """Count the pending precision of a decision from a snapshot; its pulls are counted already."""
+        self._contexts.count_pending(self._learner, self.restore(asked), np.array(pending, np.int64), 1.0)
+
+    def count(self, told: Feedback, asked: Asked, stream: Stream, sign: float, version: int) -> None:
+        """Count feedback to a decision, or take it back."""
+        self._contexts.apply(self._learner, told, self.restore(asked), stream, sign, version)
+
+    def due(self) -> Frame | None:
+        """The frame of standardised features that is due."""
+        return self._contexts.frames.due()
+
+    def begin(self, event: Framed) -> None:
+        """Standardise by another frame from now on."""
+        self._contexts.begin_frame(self._learner, Frame(event.version, dict(event.places)))
+
+    def unreserved(self) -> Floats:
+        """The pending pulls without those of reserved decisions."""
+        pending = self._learner.pending.copy()
+        for asked in self.reserved.values():
+            assert asked.context is not None
+            arms = np.array(asked.action, np.int64)
+            pending[self._contexts.cells(self._learner, arms, asked.context.segment)] -= 1.0
+        return pending
+
+    def overall(self, tally: Any) -> tuple[Tally, Floats]:
+        """The counters and the pending pulls of each arm, over all contexts."""
+        n = self._contexts.context.n_segments
+        parts = [part.reshape(n, -1).sum(axis=0) if part.size else part for part in (*tally[:5], self.unreserved())]
+        return Tally(*parts[:5], *(np.zeros(0) for _ in range(3))), parts[5]
