@@ -151,5 +151,3 @@ def test_contexts_are_asked_for_and_refused_by_name():
         sa.Agent(problem(context=False), sa.c2_ucb())
     with pytest.raises(sa.InvalidArgument, match="LinearPolicy does not learn the model Segments"):
         sa.Agent(problem(), sa.c2_ucb())
-    with pytest.raises(sa.InvalidArgument, match="it forgets"):
-        sa.Agent(problem(), sa.sliding_window(sa.kl_ucb(), 100))

@@ -28,13 +28,18 @@ GAMES = {
     "logistic_kl_ucb": (sa.logistic_kl_ucb(), sa.models.Logistic(shared=True, prior_mean=0.2), False, True),
     "logistic_ts": (sa.logistic_ts(), sa.models.Logistic(), True, False),
     "comb_lin_ts": (sa.comb_lin_ts(), sa.models.Linear(), False, True),
+    "window": (sa.sliding_window(sa.vac2_ucb(0.1), 8, 4), sa.models.Linear(shared=True), False, True),
+    "window of segments": (sa.sliding_window(sa.kl_ucb(), 12, 4), sa.models.Segments(), False, False),
     "one-hot features": (sa.logistic_kl_ucb(), sa.models.Logistic(intercept=False), False, False),
+}
+PLAIN_GAMES = {  # their kernels are those of the games above
+    "discount": (sa.discounted(sa.logistic_ts(), 6), sa.models.Logistic(shared="arms"), True, False),
 }
 ONE_HOT = sa.Features(categorical={"country": COUNTRIES})
 
 
 def game(name):
-    policy, model, replay, cascade = GAMES[name]
+    policy, model, replay, cascade = {**GAMES, **PLAIN_GAMES}[name]
     one_hot = name == "one-hot features"
     declared = sa.Context(ONE_HOT, model=model) if one_hot else sa.Context(FEATURES, arms=ARMS, model=model)
     problem = sa.Problem(N_ARMS, N_ITEMS, sa.Coverage(), sa.Subsets(K), context=declared)
@@ -46,7 +51,7 @@ def contexts_of(name):
     return [{"country": each["country"]} for each in CONTEXTS] if name == "one-hot features" else CONTEXTS
 
 
-@pytest.mark.parametrize("name", sorted(GAMES))
+@pytest.mark.parametrize("name", sorted(GAMES | PLAIN_GAMES))
 def test_a_run_is_that_of_an_agent(name):
     """The agent is asked with the contexts as users give them, and told what the environment draws."""
     instance, policy = game(name)
@@ -66,7 +71,7 @@ def test_a_run_is_that_of_an_agent(name):
         earned += instance.problem.value(P[row], decision.action) - environment.best[row]
         agent.tell(decision, outcome.reshape(K, N_ITEMS), seen.reshape(K, N_ITEMS))
     assert all(np.array_equal(a, b) or not a.size for a, b in zip(agent.tally, run.tally, strict=True))
-    assert (missed > 0) == GAMES[name][3]
+    assert (missed > 0) == environment.cascade
     average = environment.best.mean() * horizon
     assert np.isclose(run.earned[0] - average, earned, rtol=0, atol=1e-9)
 

@@ -37,7 +37,7 @@ class ContextRound(NamedTuple):
 
     With a model of segments, ``t`` counts the decisions of the segment, ``tally`` holds all segments one after the
     other, and the counts of ``candidates`` are those of the segment. ``pending`` is the precision of decisions without
-    feedback, in the shape of ``ContextTally.precision``, or empty.
+    feedback, in the shape of ``ContextTally.precision``, or empty. ``round`` counts the decisions of all segments.
     """
 
     t: int
@@ -45,6 +45,7 @@ class ContextRound(NamedTuple):
     candidates: Candidates
     context: EncodedContext
     pending: Floats
+    round: int
 
 
 class ContextFeedback(NamedTuple):

@@ -72,7 +72,7 @@ class Contexts:
         return self.context.encode(given, self.frames.frame, problem.n_arms, pairs)
 
     def current_round(
-        self, learner: "Learner", eligible: "Bools", context: EncodedContext, t: int | None = None
+        self, learner: "Learner", eligible: "Bools", context: EncodedContext, round: int, t: int | None = None
     ) -> ContextRound:
         """What the policy sees when it chooses for ``context``: decision ``t`` of its segment, by default the next."""
         n_arms, segment = learner.problem.n_arms, context.segment
@@ -80,7 +80,13 @@ class Contexts:
         counts = learner.tally.pulls[part] + learner.pending[part]
         tally: Any = learner.tally
         decision = self._next(segment) if t is None else t
-        return ContextRound(decision, tally, Candidates(counts, eligible), context, self.pending)
+        return ContextRound(decision, tally, Candidates(counts, eligible), context, self.pending, round)
+
+    def nothing(self, t: int) -> ContextFeedback:
+        """Feedback of round ``t`` about no arm."""
+        none, user = np.zeros(0), self.design.n_user if self.design is not None else 0
+        encoded = EncodedContext(0, np.zeros(user), none)
+        return ContextFeedback(t, np.zeros(0, np.int64), none, np.zeros(0, bool), encoded, none, none)
 
     def keep_choice(self, fitted: Any, memory: Any) -> None:
         """Keep what the policy computed when it chose, for the weights of ``decide``."""

@@ -24,7 +24,7 @@ def entry_estimates(learner: Learner, t: int, context: DecisionContext | None, s
     if learner.contexts is None or context is None:
         current = learner.current_round(t, learner.playable())
     else:
-        current = learner.contexts.current_round(learner, learner.playable(), context.encoded, context.t)
+        current = learner.contexts.current_round(learner, learner.playable(), context.encoded, t, context.t)
     memory = prepare(policy, learner.problem, learner.tally)
     hooks: Any = policy
     estimate, optimistic = hooks.parameters(learner.problem, current, memory, stream)

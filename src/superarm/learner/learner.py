@@ -32,7 +32,7 @@ from superarm.policies import (
     save_state,
     traits,
 )
-from superarm.policies.contextual import for_context
+from superarm.policies.contextual import for_context, record_as
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.tally import Feedback, Tally, allow_missing, merge, record, with_moments
@@ -160,7 +160,7 @@ class Learner:
     ) -> Any:
         """What the policy sees when it chooses for round ``t``: a ``Round``, or a ``ContextRound``."""
         if self.contexts is not None and context is not None:
-            return self.contexts.current_round(self, eligible, context)
+            return self.contexts.current_round(self, eligible, context, t)
         counts = self.tally.pulls + self.pending
         if reserved:
             np.add.at(counts, np.array(reserved, np.int64), 1.0)
@@ -207,8 +207,7 @@ class Learner:
         elif type(rounding) is type(self.roundings[-1]):
             learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
         elif forgets(fitted) or self.contexts is not None:
-            other: Any = fitted
-            learn(other._replace(intake=rounding), self.problem, self.tally, self.memory, counted, stream, sign)
+            learn(record_as(fitted, rounding), self.problem, self.tally, self.memory, counted, stream, sign)
         else:
             record(self.tally, support, counted, rounding, stream, sign)
             self.memory = prepare(fitted, self.problem, self.tally)

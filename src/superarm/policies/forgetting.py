@@ -73,34 +73,10 @@ class Forgetting(NamedTuple):
 
     @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> RoundBlocks:
-        n, arms, entries = len(self.weights), problem.n_arms, len(tally.total)
-        memory = RoundBlocks(
-            np.zeros((n, arms)),
-            np.zeros((n, entries)),
-            np.zeros((n, entries)),
-            np.zeros((n, entries)),
-            np.zeros((n, 3 * arms)),
-            np.zeros((n, tally.moments.size)),
-            np.zeros((n, tally.products.size)),
-            np.full(1, -1, np.int64),
-            Tally(
-                np.zeros(arms),
-                np.zeros(entries),
-                np.zeros(entries),
-                np.zeros(entries),
-                np.zeros(3 * arms),
-                tally.reference,
-                np.zeros(tally.moments.size),
-                np.zeros(tally.products.size),
-            ),
-        )
-        if tally.pulls.any():
-            _put(memory, 0, tally)
-            _weigh(memory, self.weights)
-        return memory
+        return empty_blocks(len(self.weights), tally, self.weights)
 
     def choose(self, problem: Problem, current: Round, memory: RoundBlocks, stream: Stream) -> Ints:
-        _move_on(memory, self.weights, (current.t - 1) // self.block)
+        move_on(memory, self.weights, (current.t - 1) // self.block)
         waiting = current.candidates.counts - current.tally.pulls
         remembered = max(1, int(self.block * self.weights.sum()))
         candidates = Candidates(memory.now.pulls + waiting, current.candidates.eligible)
@@ -112,10 +88,12 @@ class Forgetting(NamedTuple):
     ) -> None:
         record(tally, problem.terms.support, feedback, self.intake, stream, sign)
         block = (feedback.t - 1) // self.block
-        _move_on(memory, self.weights, block)
+        move_on(memory, self.weights, block)
         age = memory.newest[0] - block
         if age < len(self.weights):
-            record(_row(memory, block % len(self.weights)), problem.terms.support, feedback, self.intake, stream, sign)
+            record(
+                block_row(memory, block % len(self.weights)), problem.terms.support, feedback, self.intake, stream, sign
+            )
             share = sign * self.weights[age]
             record(memory.now, problem.terms.support, feedback, self.intake, stream, share)
 
@@ -124,7 +102,7 @@ class Forgetting(NamedTuple):
         """What cannot be computed anew."""
         n, newest = len(self.weights), int(memory.newest[0])
         rows = [(max(newest, 0) - age) % n for age in range(n)]
-        return PolicyState(newest, [Tally(*(part.copy() for part in _row(memory, row))) for row in rows])
+        return PolicyState(newest, [Tally(*(part.copy() for part in block_row(memory, row))) for row in rows])
 
     @interpreted
     def restore_state(self, memory: RoundBlocks, held: PolicyState) -> None:
@@ -152,8 +130,38 @@ class Forgetting(NamedTuple):
         return self.policy.guarantee(problem)
 
 
+@for_kernels
+def empty_blocks(n: int, tally: Tally, weights: Floats) -> RoundBlocks:
+    """``n`` blocks of the shape of ``tally``, which itself counts in the first of them."""
+    arms, entries = len(tally.pulls), len(tally.total)
+    memory = RoundBlocks(
+        np.zeros((n, arms)),
+        np.zeros((n, entries)),
+        np.zeros((n, entries)),
+        np.zeros((n, entries)),
+        np.zeros((n, 3 * arms)),
+        np.zeros((n, tally.moments.size)),
+        np.zeros((n, tally.products.size)),
+        np.full(1, -1, np.int64),
+        Tally(
+            np.zeros(arms),
+            np.zeros(entries),
+            np.zeros(entries),
+            np.zeros(entries),
+            np.zeros(3 * arms),
+            tally.reference,
+            np.zeros(tally.moments.size),
+            np.zeros(tally.products.size),
+        ),
+    )
+    if tally.pulls.any():
+        _put(memory, 0, tally)
+        _weigh(memory, weights)
+    return memory
+
+
 @kernel
-def _row(memory: RoundBlocks, row: int) -> Tally:
+def block_row(memory: RoundBlocks, row: int) -> Tally:
     return Tally(
         memory.pulls[row],
         memory.total[row],
@@ -192,14 +200,14 @@ def _put(memory: RoundBlocks, row: int, tally: Tally) -> None:
 
 
 @kernel
-def _move_on(memory: RoundBlocks, weights: Floats, block: int) -> None:
+def move_on(memory: RoundBlocks, weights: Floats, block: int) -> None:
     """Begin the blocks up to ``block``; what was there before any began belongs to the first that does."""
     n, newest = len(memory.pulls), memory.newest[0]
     if block <= newest:
         return
     if newest < 0:
         if block % n != 0:
-            _put(memory, block % n, _row(memory, 0))
+            _put(memory, block % n, block_row(memory, 0))
             _clear(memory, 0)
     else:
         for begun in range(max(newest + 1, block - n + 1), block + 1):

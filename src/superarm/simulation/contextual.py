@@ -129,7 +129,7 @@ def advance_contexts(
             run.clock[given.segment] += 1
             first = given.segment * problem.n_arms
             candidates = Candidates(run.tally.pulls[first : first + problem.n_arms], eligible)
-            current: Any = ContextRound(run.clock[given.segment], run.tally, candidates, given, no_pending)
+            current: Any = ContextRound(run.clock[given.segment], run.tally, candidates, given, no_pending, t)
             seek(run.streams.policy, t, 0)
             action = choose(policy, problem, current, run.memory, run.streams.policy)
             seen[:] = True

@@ -3,11 +3,13 @@
 ``segment_policy`` runs any policy on the tally of the user's segment. ``regression`` holds the policies on linear
 models, with ``rules`` (how far they explore), ``scoring`` (estimates and widths of all entries) and ``linear_algebra``;
 ``logistic`` those on logistic models, and ``grouped`` their exact form for one-hot features. ``catalog`` has the
-policies by the names of their papers, and ``fitting`` says which policy suits which model.
+policies by the names of their papers, ``fitting`` says which policy suits which model, and ``forgetting_contexts`` has
+windows and discounts around any of them.
 """
 
 from superarm.policies.contextual.catalog import c2_ucb, c3_ucb, comb_lin_ts, logistic_kl_ucb, logistic_ts, vac2_ucb
-from superarm.policies.contextual.fitting import for_context
+from superarm.policies.contextual.fitting import for_context, record_as
+from superarm.policies.contextual.forgetting_contexts import ContextForgetting
 from superarm.policies.contextual.grouped import GroupedPolicy
 from superarm.policies.contextual.logistic import LogisticPolicy
 from superarm.policies.contextual.regression import LinearPolicy
@@ -15,6 +17,7 @@ from superarm.policies.contextual.rules import Ellipsoid, GaussianPosterior, Rul
 from superarm.policies.contextual.segment_policy import SegmentPolicy
 
 __all__ = [
+    "ContextForgetting",
     "Ellipsoid",
     "GaussianPosterior",
     "GroupedPolicy",
@@ -29,5 +32,6 @@ __all__ = [
     "for_context",
     "logistic_kl_ucb",
     "logistic_ts",
+    "record_as",
     "vac2_ucb",
 ]

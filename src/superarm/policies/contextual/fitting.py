@@ -4,9 +4,12 @@ from typing import Any
 
 from superarm.context import Segments
 from superarm.errors import InvalidArgument
+from superarm.intake import Intake
 from superarm.policies import traits
 from superarm.policies.base import Policy
+from superarm.policies.contextual.forgetting_contexts import ContextForgetting, RegressionLayout, SegmentLayout
 from superarm.policies.contextual.segment_policy import SegmentPolicy
+from superarm.policies.forgetting import Forgetting
 from superarm.problem import Problem
 
 
@@ -26,6 +29,10 @@ def for_context(policy: Policy, problem: Problem) -> Policy:
             )
         return policy
     model: Any = problem.context.model
+    if isinstance(policy, Forgetting):
+        layout: Any = SegmentLayout() if isinstance(model, Segments) else RegressionLayout()
+        recent: Any = ContextForgetting(for_context(policy.policy, problem), policy.block, policy.weights, layout)
+        return recent  # type: ignore[no-any-return]
     if traits.learns_from(policy, model):
         return policy
     if traits.reads_context(policy):
@@ -36,3 +43,8 @@ def for_context(policy: Policy, problem: Problem) -> Policy:
         return on_segments  # type: ignore[no-any-return]
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
+
+
+def record_as(policy: Any, intake: Intake) -> Any:
+    """``policy``, recording outcomes in another way than its own."""
+    return policy.record_as(intake) if isinstance(policy, ContextForgetting) else policy._replace(intake=intake)

@@ -94,7 +94,7 @@ class SegmentPolicy(NamedTuple):
     @interpreted
     def fit(self, problem: Problem) -> "SegmentPolicy":
         if forgets(self.policy):
-            raise InvalidArgument("policy", "it forgets", "put the window around problems without segments", "Segments")
+            raise InvalidArgument("policy", "it forgets", "put the window around the policy on segments", "Segments")
         plain = traits.plain(self.policy, problem)
         if traits.moments(plain, problem).recorded:
             wrong = f"{type(plain).__name__} needs moments of items, which segments do not keep"
