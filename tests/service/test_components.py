@@ -24,6 +24,11 @@ from .running import invoke
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"window_s": None}}
 
 
+LINEAR = dict.fromkeys(["c2_ucb", "vac2_ucb", "c3_ucb", "comb_lin_ts"], "linear")
+MODELS = LINEAR | dict.fromkeys(["logistic_kl_ucb", "logistic_ts"], "logistic")
+"""The models of policies that need a context."""
+
+
 def during(trial, store=None):
     async def run():
         async with serving(application(store or MemoryStore())) as http:
@@ -41,7 +46,8 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
-        assert {policy["name"] for policy in policies} == public | {"directional_kl_ucb", "directional_kl_moss"}
+        directional = {"directional_kl_ucb", "directional_kl_moss"}
+        assert {policy["name"] for policy in policies} == public | directional | MODELS.keys()
         for policy in policies:
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
@@ -53,6 +59,10 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             wanted = {"name": policy["name"], "parameters": given}
             more = {"items": ["x"]} if "cascade" in policy["name"] else {}
             more |= {"reward": {"name": "linear"}} if policy["name"] == "escb" else {}  # for modular rewards only
+            if policy["name"] in MODELS:
+                model = {"name": MODELS[policy["name"]], "parameters": {"shared": "arms"}}
+                more |= {"context": {"features": {}, "model": model}}
+            more |= {"items": ["x"]} if policy["name"] == "c3_ucb" else {}  # for lists
             spec = {**SPEC, **more, "settings": {"window_s": None, "policy": wanted}}
             reply = await http.put(f"/v1/problems/{policy['name']}", json=spec)
             assert reply.status_code == 201, reply.text

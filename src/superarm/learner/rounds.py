@@ -36,8 +36,9 @@ class CountedRounds(NamedTuple):
     def advance(self, learner: "Learner", t: int) -> None:
         """Let time go on to round ``t``: what is too old for it is forgotten."""
         if self.begins_block(learner, t):
-            none: Any = Feedback(t, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
-            nothing = none if learner.contexts is None else learner.contexts.nothing(t)
+            nothing: Any = Feedback(t, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
+            if learner.contexts is not None:
+                nothing = learner.contexts.nothing(t)
             learn(learner.fitted, learner.problem, learner.tally, learner.memory, nothing, _NOBODY, 1.0)
 
     def with_past(self, learner: "Learner", tally: Tally, t: int) -> PolicyState | None:

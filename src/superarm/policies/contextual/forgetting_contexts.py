@@ -7,7 +7,7 @@ import numpy as np
 from superarm._jit import component, for_kernels, interpreted, verb
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
-from superarm.context.observations import ContextFeedback, ContextRound, ContextTally
+from superarm.context.observations import ContextRound, ContextTally
 from superarm.errors import InvalidArgument
 from superarm.intake import Intake
 from superarm.oracles import Guarantee
@@ -134,7 +134,7 @@ class ContextForgetting(NamedTuple):
         remembered = max(1, int(self.block * self.weights.sum()))
         candidates = Candidates(memory.blocks.now.pulls[own] + waiting, current.candidates.eligible)
         t, pending = min(current.t, remembered), current.pending
-        recent = ContextRound(t, now, candidates, current.context, pending, current.round)
+        recent: Any = ContextRound(t, now, candidates, current.context, pending, current.round)
         inner = prepare(self.policy, problem, now)
         action = choose(self.policy, problem, recent, inner, stream)
         everyone, support = np.arange(problem.n_arms), problem.terms.support
@@ -146,7 +146,7 @@ class ContextForgetting(NamedTuple):
         problem: Problem,
         tally: Any,
         memory: ContextBlocks,
-        feedback: ContextFeedback,
+        feedback: Any,
         stream: Stream,
         sign: float,
     ) -> None:
