@@ -7,7 +7,7 @@ from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
 from superarm.service.console.view import View, hidden_inputs, section
-from superarm.service.domain.intervals import wilson
+from superarm.service.domain.intervals import known_means
 from superarm.service.domain.problem import ProblemState
 
 HEAT_ITEMS = 40
@@ -39,7 +39,7 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
         _finder(view),
         tag("div", table, class_="wide"),
         _pager(view, arms),
-        note="The reward of a slate of this arm alone, at the estimates.",
+        note="The reward of a slate of this arm alone, at the estimates. Intervals hold for all arms, at all times.",
     )
 
 
@@ -92,8 +92,8 @@ def heat(learner: ProblemState, arms: Overview) -> Html:
     shown = arms.arms
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
     items = items[:HEAT_ITEMS]
-    means = wilson(learner.overall()[0], learner.problem.support, shown)
-    known = means.high - means.low < 1.0
+    means = known_means(learner.overall()[0], learner.problem.support, shown)
+    known = means.seen != 0.0
     table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
     names = [learner.arms.all[int(j)] for j in shown]
     more = learner.problem.n_items - len(items)

@@ -1,14 +1,19 @@
 """The numbers that the page shows."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.offline.convergence import Convergence
+from superarm.service.domain.control import guard_of
 from superarm.service.domain.history import History
-from superarm.service.domain.intervals import Band, mean_alone, value_each_arm, wilson
+from superarm.service.domain.intervals import Band, mean_alone, time_uniform, value_each_arm
+from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
 from superarm.service.domain.problem import ProblemState
+from superarm.service.http.views import needed_decisions
 from superarm.tally import Tally
 
 ARMS_PER_PAGE = 25
@@ -38,7 +43,7 @@ def judge_learning(history: History, needed: frozenset[int] = frozenset()) -> Ve
             "Too early", f"{sum(p.count for p in parts)} finished", "Needs a few more finished decisions.", "open"
         )
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
-    meaning = "Reward per decision, last quarter minus first quarter, with its 95 % interval."
+    meaning = "Reward per decision, last quarter minus first quarter; its 95 % interval is for one look, not for many."
     return _judge(gained, meaning, ("Yes", "Level", "Falling"))
 
 
@@ -48,12 +53,60 @@ def compare_with_baseline(history: History, mode: str, needed: frozenset[int] = 
         join_moments([getattr(stretch, name) for stretch in history.stretches]) for name in ("policy", "baseline")
     )
     if not baseline.count or not policy.count:
-        said = "Decisions made in mode apprentice or logging_only, with a baseline, are what it is compared with."
+        said = "Set control, a share of decisions that show the baseline, to know; or use mode apprentice for a while."
         now = "only the baseline is shown" if mode != "online" else "no decision with a baseline"
         return Verdict("Unknown", now, said, "open")
     counts = f"{policy.count} of the policy minus {baseline.count} of the baseline"
-    meaning = f"Reward per decision, {counts}, with a 95 % interval."
+    meaning = f"Reward per decision, {counts}, at different times; the 95 % interval is for one look. A control share "
+    meaning += "compares at the same time."
     return _judge(difference(policy, baseline, needed), meaning, ("Better", "Level", "Worse"))
+
+
+def judge_lift(learner: ProblemState) -> Verdict:
+    """Whether the policy earns more than the control share; the interval holds at all times."""
+    sums = learner.history.lift
+    found = measure_lift(sums)
+    counts = f"{sums.policy.n} decisions of the policy, {sums.control.n} of the control share"
+    if found is None:
+        return Verdict("Too early", counts, "Both need finished decisions.", "open")
+    value, low, high = found.difference
+    number = f"{value:+.3g}, between {low:+.3g} and {high:+.3g}"
+    share = "" if found.relative is None else f", {found.relative.value:+.1%}"
+    meaning = f"Reward per decision, {counts}{share}. The 95 % interval holds at all times: look as often as you like."
+    words = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
+    word, kind = words[found.verdict]
+    return Verdict(word, number, meaning, kind)
+
+
+def judge_guard(learner: ProblemState) -> Verdict | None:
+    """Whether the guardrail shows the control slate; None without a guardrail."""
+    guard, settings = guard_of(learner), learner.settings
+    if guard is None or settings.guardrail is None:
+        return None
+    number = f"surely earned {guard.earned:.4g}, needed {guard.needed:.4g}"
+    kept = f"{1.0 - settings.guardrail:.0%} of what the control slate would earn"
+    if learner.guarded or not guard.holds:
+        return Verdict("Fallback", number, f"The control slate is shown until {kept} is sure.", "bad")
+    return Verdict("Holds", number, f"The policy is shown: {kept} is sure.", "good")
+
+
+def judge_convergence(learner: ProblemState, found: Convergence | str | None) -> Verdict:
+    """Whether the slate that is best by the means is known to be best up to epsilon."""
+    if found is None:
+        return Verdict("…", "", "Being computed; reload for the answer.", "open")
+    if isinstance(found, str):
+        return Verdict("Unknown", "", f"No certificate: {found}.", "open")
+    number = f"at most {found.shortfall:.3g} below the best; asked for {found.epsilon:.3g}"
+    if math.isinf(found.shortfall):
+        number = f"asked for {found.epsilon:.3g}"
+    sure = (
+        f"Slate {', '.join(learner.arms.all[j] for j in found.slate[:5])}; {1.0 - found.delta:.0%} sure, at all times."
+    )
+    if found.certified:
+        return Verdict("Yes", number, sure, "good")
+    more, _ = needed_decisions(learner, found)
+    about = "another slate may be as good" if more is None else f"about {more:,} more decisions at the present pace"
+    return Verdict("Not yet", number, f"{sure} Needs {about}." if more is not None else f"{sure} {about}.", "open")
 
 
 def _judge(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:
@@ -107,5 +160,7 @@ def overview(learner: ProblemState, counters: tuple[Tally, Floats], ordering: Or
         first = keys[ordering.sort][arms]
     order = arms[np.lexsort((arms, first, learner.retired[arms]))]
     page = order[ordering.page * ARMS_PER_PAGE : (ordering.page + 1) * ARMS_PER_PAGE]
-    band = value_each_arm(problem, wilson(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
+    band = (
+        value_each_arm(problem, time_uniform(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
+    )
     return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)

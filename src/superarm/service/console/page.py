@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -73,25 +74,29 @@ def nothing_yet(keyed: bool) -> bytes:
         ),
         class_="card",
     )
-    return document("superarm", _header([], "", keyed), tag("main", said))
+    return document("superarm", header([], "", keyed), tag("main", said))
 
 
 class PageData(NamedTuple):
-    """What the page shows; ``found`` is the decision that was searched for, or a sentence on why there is none."""
+    """What the page shows; ``found`` is the decision that was searched for, or a sentence on why there is none.
+
+    ``certificate`` is that of convergence, or why there is none; None while it is being computed.
+    """
 
     view: View
     learner: ProblemState
     health: Health
     arms: Overview
     found: Any
+    certificate: Any = None
 
 
 def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
     """The page of one problem."""
-    view, learner, health, overview, found = shown
+    view, learner, health, overview, found, certificate = shown
     sections = [
         _warnings(learner),
-        _tiles(learner, health),
+        _tiles(learner, health, certificate),
         _rewards(learner),
         arms.table(view, learner, overview),
         arms.heat(learner, overview),
@@ -101,12 +106,10 @@ def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
         slates.inspector(view, learner, found),
     ]
     live = view.address(to="").replace("./?", "live?", 1)
-    return document(
-        f"{view.problem} · superarm", _header(names, view.problem, keyed), tag("main", *sections), live=live
-    )
+    return document(f"{view.problem} · superarm", header(names, view.problem, keyed), tag("main", *sections), live=live)
 
 
-def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
+def header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
     options = [tag("option", name, value=name, selected=name == chosen) for name in names]
     choice = tag(
         "form",
@@ -120,6 +123,7 @@ def _header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
         "header",
         tag("a", "superarm", href="./", class_="brand"),
         choice if names else None,
+        tag("a", "Evaluate", href=f"evaluation?{urlencode({'problem': chosen})}") if names else None,
         tag("span", "", id="pulse", class_="quiet", role="status"),
         leave if keyed else None,
     )
@@ -137,14 +141,23 @@ def _warnings(learner: ProblemState) -> Html:
     )
 
 
-def _tiles(learner: ProblemState, health: Health) -> Html:
+def _compare(learner: ProblemState, needed: frozenset[int]) -> Verdict:
+    """The policy against the control share, or if there was none, against decisions with the caller's baseline."""
+    if learner.settings.control > 0.0 or learner.history.lift.control.n:
+        return numbers.judge_lift(learner)
+    return numbers.compare_with_baseline(learner.history, learner.settings.mode, needed)
+
+
+def _tiles(learner: ProblemState, health: Health, certificate: Any) -> Html:
     history, settings = learner.history, learner.settings
     drawn = f"{history.explored / history.slots:.1%}" if history.slots else "–"
     needed = numbers.weighty_items(learner)
     earned = mean_interval(numbers.recent(history), needed)
     verdicts = [
         ("Is it learning?", numbers.judge_learning(history, needed)),
-        ("Better than the baseline?", numbers.compare_with_baseline(history, settings.mode, needed)),
+        ("Better than the baseline?", _compare(learner, needed)),
+        *([("Guardrail", guard)] if (guard := numbers.judge_guard(learner)) is not None else []),
+        ("Converged?", numbers.judge_convergence(learner, certificate)),
         ("Is it healthy?", _health(learner, health)),
         (
             "Exploration",
@@ -160,7 +173,7 @@ def _tiles(learner: ProblemState, health: Health) -> Html:
             Verdict(
                 "–" if earned is None else f"{earned.value:.3g}",
                 "" if earned is None else f"± {earned.reach:.2g}" if np.isfinite(earned.reach) else "",
-                "Mean reward of the policy's last quarter.",
+                "Mean reward of the policy's last quarter; the 95 % interval is for one look.",
                 "open",
             ),
         ),
@@ -221,7 +234,8 @@ def _rewards(learner: ProblemState) -> Html:
         "Reward per decision",
         svg.rewards(wide, k * history.length, numbers.weighty_items(learner)),
         keys,
-        note="By the round they were made in, with 95 % intervals. The last rounds lack what has not finished.",
+        note="By the round they were made in, each with a 95 % interval by itself, for one look. The last rounds lack "
+        "what has not finished.",
     )
 
 

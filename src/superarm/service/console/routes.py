@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, parse_qsl
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
-from superarm.service.console import page
+from superarm.service.console import evaluation, page
+from superarm.service.console.certificates import Certificates
 from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.markup import tag
 from superarm.service.console.numbers import SORTS, Ordering, overview
@@ -39,6 +40,7 @@ _SECURITY_HEADERS = [
     (b"referrer-policy", b"no-referrer"),
 ]
 MAX_TRIED_ARMS = 50
+MAX_CANDIDATES = 5
 MAX_LOGIN_BYTES = 4_096
 STREAM_SECONDS = 300.0
 
@@ -48,6 +50,7 @@ class Console:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._certificates = Certificates()
         self._path = f"Path={service.limits.root_path}/"
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 
@@ -56,6 +59,7 @@ class Console:
         serve = self._asgi
         return [
             Route("/", serve(self._page), methods=["GET"]),
+            Route("/evaluation", serve(self._evaluation), methods=["GET"]),
             Route("/live", serve(self._live), methods=["GET"]),
             Route("/login", serve(self._login), methods=["POST"]),
             Route("/logout", serve(self._logout), methods=["POST"]),
@@ -83,9 +87,17 @@ class Console:
         return who
 
     async def _page(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        await self._show(headers, scope, send, self._render)
+
+    async def _evaluation(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        await self._show(headers, scope, send, self._evaluate)
+
+    async def _show(
+        self, headers: dict[bytes, bytes], scope: Any, send: Any, render: Callable[[Any, bytes], Awaitable[bytes]]
+    ) -> None:
         try:
             who = self._who(headers, scope)
-            body = await self._render(who, scope["query_string"])
+            body = await render(who, scope["query_string"])
         except StoreUnavailable as error:
             return await _send(send, 503, page.document("superarm", tag("p", str(error))))
         except RequestError as error:
@@ -112,8 +124,25 @@ class Console:
         wrong = condition.reason or writer.overload() or ""
         health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
         found = await self._find_decision(who.tenant, view)
+        certificate = await self._certificates.find((who.tenant, chosen), learner)
         await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
-        return page.page(names, PageData(view, learner, health, arms, found), bool(who.key))
+        return page.page(names, PageData(view, learner, health, arms, found, certificate), bool(who.key))
+
+    async def _evaluate(self, who: Any, query: bytes) -> bytes:
+        coordinator = self._service.coordinator
+        await coordinator.follower.refresh()
+        asked = parse_qs(query.decode("latin-1"))
+        names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
+        name = asked.get("problem", names[:1] or [""])[0]
+        learner = await coordinator.learner(who.tenant, name)
+        wanted = evaluation.Wanted(who.tenant, name, tuple(asked.get("policy", []))[:MAX_CANDIDATES])
+        position = dict(coordinator.position)
+        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
+        return page.document(
+            f"Evaluation of {name} · superarm",
+            page.header(names, name, bool(who.key)),
+            tag("main", *evaluation.sections(learner, wanted, found)),
+        )
 
     async def _find_decision(self, tenant: str, view: View) -> Any:
         if not view.decision:

@@ -12,7 +12,7 @@ from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.view import View, hidden_inputs, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.events import UNSEEN
-from superarm.service.domain.intervals import value_in_order, wilson
+from superarm.service.domain.intervals import time_uniform, value_in_order
 from superarm.service.domain.problem import ProblemState
 
 MAX_ITEMS_SHOWN = 40
@@ -41,11 +41,13 @@ def slate(learner: ProblemState) -> Html:
 
 def _worth(learner: ProblemState, arms: list[int]) -> Html:
     gains, total = value_in_order(
-        learner.problem, wilson(learner.overall()[0], learner.problem.support, np.array(arms, np.int64))
+        learner.problem, time_uniform(learner.overall()[0], learner.problem.support, np.array(arms, np.int64))
     )
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
-    words = tag("p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g}.")
+    words = tag(
+        "p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g} (95 %, at all times)."
+    )
     return join(svg.waterfall(names, [float(g) for g in gains], value), words)
 
 

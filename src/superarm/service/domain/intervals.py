@@ -7,6 +7,7 @@ import numpy as np
 from superarm._jit import kernel
 from superarm.actions import Candidates
 from superarm.arrays import Floats, Ints
+from superarm.offline.estimators.entries import EntryMeans, entry_intervals
 from superarm.oracles.gains import gains
 from superarm.rewards import Reward, Terms, gain, initial_states, join_arm
 from superarm.rewards.base import reset_states, value_of_states
@@ -14,9 +15,6 @@ from superarm.support import Dense, Sparse, Support
 
 MAX_BLOCK_ENTRIES = 20_000
 """The values of so many entries are computed by one call."""
-
-_Z = 1.96
-"""Of a normal variable, 95 % lie within so many standard deviations."""
 
 
 @kernel
@@ -52,27 +50,47 @@ class Band(NamedTuple):
     high: Floats
 
 
-def wilson(tally: Any, support: Support, arms: Ints) -> Band:
-    r"""The parameters of some arms, (len(arms), n_items), each with its 95 % interval.
+class KnownMeans(NamedTuple):
+    """How often the entries of some arms were seen, and the sums of their outcomes, (len(arms), n_items).
 
-    .. math:: \frac{\hat p + z^2/2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2/n}
-
-    Wilson's; for outcomes between 0 and 1 it is wider than need be. Nothing known: from 0 to 1. An item that an arm
-    cannot touch: 0.
+    An item that an arm cannot touch has NaN in ``seen``: its mean is 0, and known.
     """
+
+    seen: Floats
+    total: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The estimates; 0 where nothing was seen."""
+        return self.total / np.fmax(np.nan_to_num(self.seen), 1.0)
+
+
+def known_means(tally: Any, support: Support, arms: Ints) -> KnownMeans:
+    """What was seen of the entries of some arms."""
     rows, items, entries = _entries(support, arms)
     n = tally.pulls[arms][rows]
     if tally.missed.size:
         n = n - tally.missed[entries]
-    known = np.maximum(n, 1.0)
-    p = tally.total[entries] / known
-    middle = p + _Z**2 / (2.0 * known)
-    reach = _Z * np.sqrt(p * (1.0 - p) / known + _Z**2 / (4.0 * known**2))
-    low, high = ((middle + sign * reach) / (1.0 + _Z**2 / known) for sign in (-1.0, 1.0))
-    ends = ((np.clip(low, 0.0, 1.0), 0.0), (p, 0.0), (np.clip(high, 0.0, 1.0), 1.0))
-    band = Band(*(np.zeros((len(arms), support.n_items)) for _ in ends))
-    for table, (part, unknown) in zip(band, ends, strict=True):
-        table[rows, items] = np.where(n > 0.0, part, unknown)
+    known = KnownMeans(np.full((len(arms), support.n_items), np.nan), np.zeros((len(arms), support.n_items)))
+    known.seen[rows, items] = n
+    known.total[rows, items] = tally.total[entries]
+    return known
+
+
+def time_uniform(tally: Any, support: Support, arms: Ints, delta: float = 0.05) -> Band:
+    """The parameters of some arms, (len(arms), n_items), with intervals that hold together, at all times.
+
+    Those of all entries of the problem do, with probability 1 - ``delta``, whatever chose the arms: see
+    ``superarm.offline.estimators.entries``. Nothing known: from 0 to 1. An item that an arm cannot touch: 0.
+    """
+    known = known_means(tally, support, arms)
+    touched = ~np.isnan(known.seen)
+    part = EntryMeans(known.seen[touched], known.total[touched])
+    band = Band(*(np.zeros(known.seen.shape) for _ in Band._fields))
+    if not part.seen.size:
+        return band
+    for table, values in zip(band, entry_intervals(part, delta * part.seen.size / len(tally.total)), strict=True):
+        table[touched] = values
     return band
 
 
@@ -95,7 +113,7 @@ def mean_alone(problem: Any, tally: Any, arms: Ints) -> Floats:
     if isinstance(problem.support, Dense):  # in blocks: one call for all would keep other threads waiting
         size = max(1, MAX_BLOCK_ENTRIES // problem.n_items)
         blocks = [arms[n : n + size] for n in range(0, len(arms), size)]
-        parts = [value_each_arm(problem, wilson(tally, problem.support, block)).mean for block in blocks]
+        parts = [value_alone(problem, known_means(tally, problem.support, block).mean) for block in blocks]
         return np.concatenate([np.zeros(0), *parts])
     counts = np.repeat(tally.pulls, np.diff(problem.support.start)) - (tally.missed if tally.missed.size else 0.0)
     everyone = Candidates(tally.pulls, np.ones(problem.n_arms, bool))
@@ -105,10 +123,14 @@ def mean_alone(problem: Any, tally: Any, arms: Ints) -> Floats:
     return worth[arms]
 
 
+def value_alone(problem: Any, q: Floats) -> Floats:
+    """The value of each row of parameters as a slate of one arm."""
+    return _gains(problem, q, np.ones(len(q), np.int64))[0]
+
+
 def value_each_arm(problem: Any, band: Band) -> Band:
     """The value of each arm on its own, at the lower ends, the estimates and the upper ends of its parameters."""
-    sizes = np.ones(len(band.mean), np.int64)
-    return Band(*(_gains(problem, part, sizes)[0] for part in band))
+    return Band(*(value_alone(problem, part) for part in band))
 
 
 def value_in_order(problem: Any, band: Band) -> tuple[Floats, Band]:

@@ -21,6 +21,7 @@ from superarm.describe import describe
 from superarm.errors import InvalidArgument, MissingExtra
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.resampling import Inclusion
 from superarm.service.storage.base import Store, recall_decision
 from superarm.service.storage.replay import Replayed
@@ -62,7 +63,8 @@ def rows(
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
             continue
-        yield from _entries(key[0], record, names, (replayed or {}).get(key))
+        learner = names.problems[key[0], record.asked.problem]
+        yield from decision_rows(key[0], record, learner, (replayed or {}).get(key))
 
 
 def describe_problems(store: Store, tenant: str | None = None, problem: str | None = None) -> list[dict[str, Any]]:
@@ -71,16 +73,21 @@ def describe_problems(store: Store, tenant: str | None = None, problem: str | No
     for read in store.tail({}, problems=True):
         ledger.apply(read.entry)
     return [
-        {
-            "tenant": owner,
-            "name": name,
-            "arms": list(state.arms.all),
-            "items": list(state.items.all),
-            "problem": describe(state.problem),
-        }
+        describe_problem(owner, name, state)
         for (owner, name), state in ledger.problems.items()
         if (tenant, problem) == (tenant and owner, problem and name)
     ]
+
+
+def describe_problem(tenant: str, name: str, state: ProblemState) -> dict[str, Any]:
+    """One problem as plain data."""
+    return {
+        "tenant": tenant,
+        "name": name,
+        "arms": list(state.arms.all),
+        "items": list(state.items.all),
+        "problem": describe(state.problem),
+    }
 
 
 def _decisions(store: Store) -> list[tuple[str, str]]:
@@ -91,9 +98,11 @@ def _decisions(store: Store) -> list[tuple[str, str]]:
     ]
 
 
-def _entries(tenant: str, record: DecisionRecord, names: Ledger, again: Replayed | None) -> Iterator[dict[str, Any]]:
+def decision_rows(
+    tenant: str, record: DecisionRecord, learner: ProblemState, again: Replayed | None = None
+) -> Iterator[dict[str, Any]]:
+    """One row per arm of a decision and item; ``again`` has what was computed of it afterwards."""
     asked = record.asked
-    learner = names.problems[tenant, asked.problem]
     state = record.state
     chances = asked.propensities if record.action == asked.action else None
     certain = chances is not None and all(chance == 1.0 for chance in chances)
