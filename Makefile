@@ -4,6 +4,8 @@
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
+# make image              build a container image of the service with buildah (as root)
+# make image-test         run it with podman and drive a decision through it (as root)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +16,7 @@ TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine docs docs-serve bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine docs docs-serve image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -73,6 +75,12 @@ docs-serve: docs
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
+
+image: $(READY)
+	$(BIN)/python tools/image.py
+
+image-test: $(READY)
+	$(BIN)/python tools/image_test.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

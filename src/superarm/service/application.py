@@ -18,6 +18,7 @@ from superarm.service.http.auth import permit
 from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
+from superarm.service.http.request_id import Exchange
 from superarm.service.http.router import Router
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
@@ -42,17 +43,26 @@ class ServiceApp:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            root = self.service.limits.root_path
-            if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
-                scope = {**scope, "path": scope["path"][len(root) :]}  # this proxy forwards the whole path
-                if not scope["path"]:
-                    return await _redirect_to_root(send, root)
-            found = self._operations.find(scope["method"], scope["path"])
-            if found is not None:
-                scope["path_params"] = found.parameters
-                await found.endpoint(scope, receive, send)
-                return
+            exchange = Exchange(scope, send)
+            await self._answer(scope, receive, exchange.send)
+            if self.service.limits.access_log:
+                exchange.log()
+            return
         await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        root = self.service.limits.root_path
+        if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
+            scope = {**scope, "path": scope["path"][len(root) :]}  # this proxy forwards the whole path
+            if not scope["path"]:
+                await _redirect_to_root(send, root)
+                return
+        found = self._operations.find(scope["method"], scope["path"])
+        if found is None:
+            await self._rest(scope, receive, send)
+        else:
+            scope["path_params"] = found.parameters
+            await found.endpoint(scope, receive, send)
 
     def _report_failure(self, send: Any) -> Any:
         """Tell the server why the service could not start, without a traceback where superarm knows the reason."""
@@ -153,7 +163,7 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     try:
         await starting
         tasks = (expire(coordinator), coordinator.follower.follow(), watch(coordinator), service.keyring.follow())
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks, service.metrics.publish())
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))

@@ -203,6 +203,14 @@ def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None
     click.echo(key)
 
 
+@keys.command("new")
+def new_key() -> None:
+    """Show a new key without storing it, for --admin-key of ``superarm serve``."""
+    from superarm.service.http.auth import make_key
+
+    click.echo(make_key("default", ("admin",))[0])
+
+
 @keys.command("list")
 @_DB
 def list_keys(db: str) -> None:

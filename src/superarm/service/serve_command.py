@@ -46,6 +46,12 @@ FILE = click.Path(exists=True, dir_okay=False)
 @setting("--ssl-certfile", type=FILE, help="Serve HTTPS with this certificate (PEM, with its chain).")
 @setting("--ssl-keyfile", type=FILE, help="The private key of the certificate, if it is not in the same file.")
 @setting("--ssl-keyfile-password", help="The password of the private key; better given by the environment.")
+@setting("--access-log", is_flag=True, help="Write a line to the log for every request.")
+@setting("--otel", is_flag=True, help="Trace requests by OpenTelemetry, to where the variables OTEL_… say.")
+@setting(
+    "--admin-key",
+    help="A key with the scopes admin and metrics that is created if it is not known; see superarm keys new.",
+)
 @setting(
     "--rate",
     "per_second",
@@ -92,16 +98,18 @@ def serve(
     and the environment before the file.
     """
     from superarm.service.http.service import ServiceLimits, check_root_path
-    from superarm.service.server import Listening
+    from superarm.service.server import Listening, prepare_store
     from superarm.service.server import serve as run
 
+    db, admin_key = given.pop("db"), given.pop("admin_key")
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
     root = check_root_path(root_path)
-    limits = ServiceLimits(compat=compat or "", root_path=root, **{k: v for k, v in given.items() if k != "db"})
+    limits = ServiceLimits(compat=compat or "", root_path=root, **given)
     with contextlib.ExitStack() as stack:
         if demo:
-            given["db"] = context.params["db"] = stack.enter_context(_demo(context, given["db"], listening))
-        run(given["db"], listening, limits, imports, describe_settings(context))
+            db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
+        prepare_store(db, listening.host, admin_key)
+        run(db, listening, limits, imports, describe_settings(context))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Starting the service: which store, which address, and structured logs."""
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import json
@@ -8,16 +9,19 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from superarm.errors import SuperarmError
-from superarm.service.application import ServiceApp, application
-from superarm.service.http.auth import Keyring
+from superarm.service.application import application
+from superarm.service.http.auth import Keyring, read_key
+from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage.base import Store
+from superarm.service.storage.base import KeyRow, Store
 from superarm.service.storage.sqlite import Sqlite
+from superarm.service.tracing import trace_requests
 
 log = logging.getLogger("superarm.server")
 
@@ -56,7 +60,7 @@ def open_reader(db: str) -> Any:
     return open_store(db, serving=False)
 
 
-def worker() -> ServiceApp:
+def worker() -> Any:
     """The application of one worker process, as ``serve`` described it."""
     settings = json.loads(os.environ[SETTINGS])
     configure_logging()
@@ -64,7 +68,7 @@ def worker() -> ServiceApp:
     store = open_store(settings["db"], wait=True)
     app = application(store, ServiceLimits(**settings["limits"]), _tune_interpreter, _leave, PATIENCE_SECONDS)
     _on_stop(app.end_streams)
-    return app
+    return trace_requests(app) if settings["otel"] else app
 
 
 def _leave() -> None:
@@ -120,6 +124,8 @@ class Listening(NamedTuple):
         The proxies whose forwarded headers are believed, separated by commas; ``*`` for all.
     ssl_certfile, ssl_keyfile, ssl_keyfile_password
         The certificate and its private key; plain HTTP without them.
+    otel
+        Whether requests are traced by OpenTelemetry.
     """
 
     host: str
@@ -129,6 +135,7 @@ class Listening(NamedTuple):
     ssl_certfile: str | None
     ssl_keyfile: str | None
     ssl_keyfile_password: str | None
+    otel: bool
 
 
 def serve(
@@ -151,30 +158,41 @@ def serve(
     if listening.ssl_keyfile and not listening.ssl_certfile:
         raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
     import_components(imports)  # a mistake is reported before any worker starts
-    _check_address(db, listening.host)
-    os.environ[SETTINGS] = json.dumps({"db": db, "limits": limits._asdict(), "imports": list(imports)})
     configure_logging()
     if configuration is not None:
         log.info("configuration", extra={"fields": {"settings": configuration}})
-    try:
+    with tempfile.TemporaryDirectory(prefix="superarm-metrics-") as directory, _explain_failure():
+        if listening.workers > 1:
+            limits = limits._replace(metrics_directory=directory)
+        settings = {"db": db, "limits": limits._asdict(), "imports": list(imports), "otel": listening.otel}
+        os.environ[SETTINGS] = json.dumps(settings)
         uvicorn.run(
             "superarm.service.server:worker",
             factory=True,
-            **listening._asdict(),
+            **{name: value for name, value in listening._asdict().items() if name != "otel"},
             access_log=False,
             log_config=None,
             http=TimedProtocol,
             timeout_graceful_shutdown=30,
         )
+
+
+@contextlib.contextmanager
+def _explain_failure() -> Iterator[None]:
+    try:
+        yield
     except SystemExit as end:
         if end.code == UVICORN_DID_NOT_START:
             raise SuperarmError("the service could not start; its last log line says why") from None
         raise
 
 
-def _check_address(db: str, host: str) -> None:
+def prepare_store(db: str, host: str, admin_key: str | None) -> None:
+    """Create the key that the operator gives, and refuse to serve others than loopback without keys."""
     store = open_store(db)  # also refuses a file that another process serves
     try:
+        if admin_key:
+            _ensure_key(store, read_key(admin_key, "default", ("admin", "metrics"), "given at the start"))
         keyring = Keyring(store)
         keyring.read()
         if host not in ("127.0.0.1", "localhost", "::1") and not keyring.required:
@@ -183,11 +201,21 @@ def _check_address(db: str, host: str) -> None:
         store.close()
 
 
+def _ensure_key(store: Store, row: KeyRow) -> None:
+    known = next((known for known in store.key_rows() if known.id == row.id), None)
+    if known is None:
+        store.put_key(row)
+    elif known.digest != row.digest or known.revoked is not None:
+        raise SuperarmError(f"--admin-key: key {row.id} is revoked or another one; make a new one by superarm keys new")
+
+
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"at": self.formatTime(record), "level": record.levelname.lower(), "from": record.name}
         line["message"] = record.getMessage()
         line.update(getattr(record, "fields", {}))
+        if request := REQUEST_ID.get():
+            line["request"] = request
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)

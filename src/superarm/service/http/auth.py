@@ -5,10 +5,12 @@ import hashlib
 import hmac
 import logging
 import math
+import re
 import secrets
 import time
 from typing import NamedTuple
 
+from superarm.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import KeyRow, Store
 
@@ -42,9 +44,16 @@ def make_key(tenant: str, scopes: tuple[str, ...], note: str = "") -> tuple[str,
     >>> key.startswith(f"sa_{row.id}_") and len(row.digest)
     64
     """
-    id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    row = KeyRow(id, _digest(secret), tenant, ",".join(scopes), int(time.time() * 1000), None, note)
-    return f"sa_{id}_{secret}", row
+    key = f"sa_{secrets.token_hex(6)}_{secrets.token_urlsafe(32)}"
+    return key, read_key(key, tenant, scopes, note)
+
+
+def read_key(key: str, tenant: str, scopes: tuple[str, ...], note: str) -> KeyRow:
+    """The row to store of a key that was made before."""
+    if not re.fullmatch(r"sa_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", key):
+        raise SuperarmError("the key is not one that superarm made; superarm keys new prints a new one")
+    _, id, secret = key.split("_", 2)
+    return KeyRow(id, _digest(secret), tenant, ",".join(scopes), int(time.time() * 1000), None, note)
 
 
 def _digest(secret: str) -> str:

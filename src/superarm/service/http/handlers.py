@@ -1,5 +1,6 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
@@ -11,7 +12,7 @@ from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import Name, Settings
 from superarm.service.errors import RequestError, invalid
-from superarm.service.http import views
+from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
 from superarm.service.runtime import admin, feedback
@@ -87,6 +88,13 @@ async def get_arms(call: Call) -> Answer:
         await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
         rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, counts, arm))))
     return 200, replies.ArmsReply(rows, learner.problem.n_arms)
+
+
+async def get_audit(call: Call) -> Answer:
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
+    store, tenant = call.coordinator.store, call.who.tenant
+    entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
+    return 200, audit.AuditReply(entries[offset : offset + limit], len(entries))
 
 
 async def post_arms(call: Call) -> Answer:

@@ -72,11 +72,14 @@ def _parameter(name: str) -> dict[str, Any]:
 
 
 def _query(op: Operation) -> list[dict[str, Any]]:
+    page = (("offset", 10**9, 0), ("limit", 1_000, 100))
     parameters = {
-        "get_arms": (("offset", 10**9, 0), ("limit", 1_000, 100)),
+        "get_arms": page,
+        "get_audit": page,
         "get_explanation": (("most", 100, 5),),
     }
-    return [
+    named = [{"name": "problem", "in": "query", "schema": {"type": "string"}}]
+    return (named if op.handler.__name__ == "get_audit" else []) + [
         {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most, "default": default}}
         for name, most, default in parameters.get(op.handler.__name__, ())
     ]

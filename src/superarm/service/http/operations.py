@@ -7,6 +7,7 @@ from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.explained import ExplanationReply
 from superarm.service.http import handlers
+from superarm.service.http.audit import AuditReply
 from superarm.service.http.handlers import Answer, Call
 
 
@@ -53,6 +54,16 @@ OPERATIONS = (
         None,
         {200: replies.NamesReply},
         (),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit",
+        "admin",
+        handlers.get_audit,
+        "Administrative changes, newest first; offset and limit select a page, problem one problem.",
+        None,
+        {200: AuditReply},
+        (422,),
     ),
     *(
         Operation("GET", path, "read", handler, summary, None, {200: replies.ComponentsReply}, ())

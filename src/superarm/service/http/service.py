@@ -33,6 +33,10 @@ class ServiceLimits(NamedTuple):
         The number of events between two snapshots.
     root_path
         The path under which a proxy publishes the service; empty for none.
+    metrics_directory
+        Where the workers of one service leave what they have counted; empty if there is one process.
+    access_log
+        Whether every request is a line of the log.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -43,6 +47,8 @@ class ServiceLimits(NamedTuple):
     ignore_features: bool = False
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
+    metrics_directory: str = ""
+    access_log: bool = False
 
 
 def check_root_path(path: str) -> str:
@@ -70,7 +76,7 @@ class Service:
         self.rates = RateLimits(limits.per_second)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
         self.bodies = Bodies(limits.body_bytes)
-        self.metrics = Metrics(self.coordinator)
+        self.metrics = Metrics(self.coordinator, limits.metrics_directory)
         self.stopping = False
         self.failure = ""
 

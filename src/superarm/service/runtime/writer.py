@@ -12,6 +12,7 @@ from superarm.service.domain.events import encode
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
+from superarm.service.timings import Timings
 
 MAX_BATCH_EVENTS = 128
 """The most events in one commit: the events of a commit are applied in one turn of the event loop."""
@@ -102,6 +103,7 @@ class Writer:
         self._uncertain = False
         self._busy_since: float | None = None
         self.depth = 0
+        self.timings, self.events, self.failures = Timings(), 0, 0
         self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
         self._thread.start()
 
@@ -167,18 +169,21 @@ class Writer:
     def _write(self, batch: list[WriteRequest]) -> None:
         report = self._loop.call_soon_threadsafe
         try:
-            self._busy_since = time.monotonic()
+            began = self._busy_since = time.monotonic()
             if self._uncertain:
                 self._store.last()  # connects again and claims this worker's name again, if the connection was lost
                 report(self._receiver.recover, self._receiver.read_unapplied())
                 self._uncertain = False
             if batch:
                 numbers = self._store.commit([write.line for write in batch])
+                self.timings.add(time.monotonic() - began)
+                self.events += len(batch)
             else:
                 self._store.probe()
                 numbers = []
         except Exception as error:
             self._uncertain = True
+            self.failures += 1
             report(self._report_failure, batch, error)
         else:
             report(self._report_commit, batch, numbers, self._store.worker)

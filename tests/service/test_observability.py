@@ -1,0 +1,193 @@
+"""Metrics over all workers, the dashboard and alerts that use them, request ids, the access log, the audit, traces."""
+
+import asyncio
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+import yaml
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client.parser import text_string_to_metric_families
+
+from superarm.service.application import application
+from superarm.service.http.service import ServiceLimits
+from superarm.service.http.worker_files import Counted, WorkerFiles
+from superarm.service.storage.sqlite import Sqlite
+from superarm.service.tracing import trace_requests
+
+from .database import fresh
+from .inprocess import serving
+from .running import Server, invoke
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "observability"
+SPEC = {"arms": ["a", "b", "c"], "items": ["x"], "k": 2}
+
+
+def read_metrics(text):
+    """All samples, by name and labels."""
+    families = text_string_to_metric_families(text)
+    return {(s.name, *sorted(s.labels.items())): s.value for family in families for s in family.samples}
+
+
+def value_of(metrics, name, **labels):
+    return metrics[(name, *sorted(labels.items()))]
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory):
+    """The metrics of a service that has answered every kind of request that counts."""
+
+    async def run():
+        app = application(Sqlite(tmp_path_factory.mktemp("metrics") / "log.db"))
+        async with serving(app) as http:
+            await http.put("/v1/problems/p", json=SPEC)
+            await http.post("/v1/problems/p/decisions", json={"id": "d"})
+            await http.post("/v1/problems/p/decisions", json={"id": "e"})
+            await http.post("/v1/decisions/d/feedback", json={"outcome": [[1], [0.5]]})
+            return (await http.get("/metrics")).text
+
+    return read_metrics(asyncio.run(run()))
+
+
+def test_metrics_say_what_happened(metrics):
+    name = {"tenant": "default", "problem": "p"}
+    assert value_of(metrics, "superarm_problem_decisions_total", **name) == 2
+    assert value_of(metrics, "superarm_problem_pending", **name) == 1
+    assert value_of(metrics, "superarm_problem_finished_total", how="complete", **name) == 1
+    assert value_of(metrics, "superarm_problem_reward_mean", of="policy", **name) == pytest.approx(1.0)
+    assert value_of(metrics, "superarm_events_total") == 4
+    assert value_of(metrics, "superarm_commit_seconds_count") == 4
+    path = "/v1/problems/{name}/decisions"
+    assert value_of(metrics, "superarm_request_seconds_count", method="POST", path=path) == 2
+
+
+def expressions():
+    for group in yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"]:
+        for rule in group["rules"]:
+            yield rule["alert"], rule["expr"]
+    for panel in json.loads((DEPLOY / "grafana-dashboard.json").read_text())["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+
+
+@pytest.mark.parametrize(("title", "expression"), list(expressions()))
+def test_the_dashboard_and_the_alerts_use_metrics_and_labels_that_exist(metrics, title, expression):
+    found = re.findall(r"(superarm_\w+)(?:\{(.*?)\}(?=[\[)\s]|$))?", expression)
+    assert found
+    for name, selectors in found:
+        labels = [dict(key[1:]) for key in metrics if key[0] == name]
+        assert labels, f"{name} does not exist"
+        for label, operator, value in re.findall(r'(\w+)(=~|=)"([^"]*)"', selectors):
+            assert all(label in have for have in labels), f"{name} has no label {label}"
+            if operator == "=":
+                assert any(have[label] == value for have in labels), f"{name} has no {label}={value}"
+
+
+def test_every_alert_is_explained_in_the_runbook():
+    runbook = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    alerts = [title for title, _ in expressions() if title.startswith("Superarm")]
+    assert len(alerts) >= 8
+    assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []
+
+
+def test_numbers_of_workers_are_added_up_also_of_those_that_ended(tmp_path):
+    async def run():
+        app = application(Sqlite(tmp_path / "log.db"), ServiceLimits(metrics_directory=str(tmp_path)))
+        async with serving(app) as http:
+            await http.get("/v1/problems")
+            return (await http.get("/metrics")).text
+
+    key = ("default", "GET", "/v1/problems")
+    past = Counted([(*key, 200, 41), (*key, 503, 2)], [(*key, [1.0] * 15)], [2.0] * 15, 7, 3)
+    (tmp_path / "999999.json").write_bytes(msgspec.json.encode(past))
+    found = read_metrics(asyncio.run(run()))
+    labels = {"method": "GET", "path": "/v1/problems"}
+    assert value_of(found, "superarm_requests_total", status="200", **labels) == 42
+    assert value_of(found, "superarm_requests_total", status="503", **labels) == 2
+    assert value_of(found, "superarm_request_seconds_count", **labels) == 15
+    assert value_of(found, "superarm_commit_seconds_count") == 28
+    assert value_of(found, "superarm_commit_seconds_sum") == 2.0
+    assert value_of(found, "superarm_events_total") == 7
+    assert value_of(found, "superarm_commit_failures_total") == 3
+    assert [one.events for one in WorkerFiles(str(tmp_path)).read_others()] == [7]
+    assert (tmp_path / f"{os.getpid()}.json").exists()
+
+
+def test_two_workers_on_one_port_show_the_same_sums(postgres):
+    with Server(fresh(postgres, "metrics"), "--workers", "2") as server:
+        for _ in range(20):
+            httpx.get(f"{server.url}/v1/problems")  # a new connection each: either worker may take it
+        limit, counts = time.monotonic() + 30, set()
+        while counts != {20.0} and time.monotonic() < limit:
+            time.sleep(0.5)
+            texts = [httpx.get(f"{server.url}/metrics").text for _ in range(6)]
+            key = {"method": "GET", "path": "/v1/problems", "status": "200"}
+            counts = {value_of(read_metrics(text), "superarm_requests_total", **key) for text in texts}
+    assert counts == {20.0}
+
+
+def test_request_ids_are_in_answers_and_in_the_log(tmp_path):
+    with Server(str(tmp_path / "log.db"), "--access-log") as server:
+        mine = httpx.get(f"{server.url}/v1/problems/none", headers={"x-request-id": "mine-1"})
+        other = httpx.get(f"{server.url}/", headers={"x-request-id": "not\u00e9".encode("latin-1")})
+        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert mine.headers["x-request-id"] == "mine-1"
+    made = other.headers["x-request-id"]
+    assert re.fullmatch("[0-9a-f]{16}", made)
+    by_id = {line["request"]: line for line in lines if line["message"] == "request" and "request" in line}
+    assert (by_id["mine-1"]["path"], by_id["mine-1"]["status"]) == ("/v1/problems/none", 404)
+    assert (by_id[made]["path"], by_id[made]["client"]) == ("/", "127.0.0.1")
+
+
+def test_the_audit_names_changes_keys_and_who_made_them(tmp_path):
+    db = str(tmp_path / "log.db")
+    admin = invoke("keys", "create", "--db", db, "--scope", "admin", "--tenant", "shop").stdout.strip()
+    reader = invoke("keys", "create", "--db", db, "--scope", "read", "--tenant", "shop").stdout.strip()
+    stranger = invoke("keys", "create", "--db", db, "--scope", "admin", "--tenant", "other").stdout.strip()
+
+    async def run():
+        async with serving(application(Sqlite(Path(db)))) as http:
+
+            def headers(key):
+                return {"authorization": f"Bearer {key}"}
+
+            await http.put("/v1/problems/p", json=SPEC, headers=headers(admin))
+            await http.patch("/v1/problems/p/settings", json={"explore": 0.25}, headers=headers(admin))
+            await http.post("/v1/problems/p/arms", json={"add": ["d"], "retire": ["a"]}, headers=headers(admin))
+            await http.put("/v1/problems/q", json=SPEC, headers=headers(stranger))
+            whole = (await http.get("/v1/audit", headers=headers(admin))).json()
+            page = (await http.get("/v1/audit?problem=p&offset=1&limit=1", headers=headers(admin))).json()
+            refused = await http.get("/v1/audit", headers=headers(reader))
+            return whole, page, refused.status_code
+
+    whole, page, refused = asyncio.run(run())
+    assert refused == 403
+    assert [entry["what"] for entry in whole["entries"]] == ["arms", "settings", "created", *["key created"] * 2]
+    by = {entry["by"] for entry in whole["entries"] if entry["problem"] == "p"}
+    assert by == {admin.split("_")[1]}
+    assert whole["entries"][0]["details"] | {"added": ["d"], "n_retired": 1} == whole["entries"][0]["details"]
+    assert whole["entries"][1]["details"]["settings"]["explore"] == 0.25
+    assert (page["total"], [entry["what"] for entry in page["entries"]]) == (3, ["settings"])
+
+
+def test_a_request_is_a_span(tmp_path):
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+
+    async def run():
+        app = application(Sqlite(tmp_path / "log.db"))
+        async with serving(trace_requests(app, provider)) as http:
+            await http.get("/v1/problems")
+
+    asyncio.run(run())
+    (span,) = spans.get_finished_spans()
+    assert span.name.startswith("GET")
+    assert span.attributes["http.status_code"] == 200
