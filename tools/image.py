@@ -102,7 +102,7 @@ def build(image: str) -> None:
     say(f"building {image} on {base}")
     with registry_settings() as words:
         more = shlex.split(os.environ.get("IMAGE_ARGS", ""))
-        line = ["buildah", "build", "--format=docker", "--network=host", f"--build-arg=BASE={base}", *words, *more]
+        line = ["buildah", "build", "--format=docker", "--isolation=chroot", f"--build-arg=BASE={base}", *words, *more]
         done = subprocess.run([*line, f"--tag={image}", f"--file={REPOSITORY}/Containerfile", REPOSITORY], check=False)
     if done.returncode:
         sys.exit("image: the build failed")
