@@ -17,7 +17,11 @@ from typing import Any
 
 from image import install, output, say
 
-HARDENED = ["--read-only", "--tmpfs=/tmp", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--cgroups=disabled"]
+PODMAN = ["podman", "--runtime", os.environ.get("IMAGE_RUNTIME") or "runc"]
+LIMITS = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]
+"""The default limits of podman are higher than a container may set in which it runs itself."""
+
+HARDENED = ["--read-only", "--tmpfs=/tmp", "--cap-drop=ALL", "--security-opt=no-new-privileges", *LIMITS]
 SPEC = {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2}
 
 
@@ -61,13 +65,13 @@ def free_port() -> int:
 def start(image: str, name: str, port: int, key: str) -> Client:
     settings = [f"--env=SUPERARM_SERVE_PORT={port}", f"--env=SUPERARM_SERVE_ADMIN_KEY={key}"]
     output(
-        "podman", "run", "-d", f"--name={name}", "--network=host", *HARDENED, f"--volume={name}:/data", *settings, image
+        *PODMAN, "run", "-d", f"--name={name}", "--network=host", *HARDENED, f"--volume={name}:/data", *settings, image
     )
     return Client(port, key)
 
 
 def test(image: str, name: str) -> None:
-    key = output("podman", "run", "--rm", "--network=host", *HARDENED, image, "keys", "new").strip().splitlines()[-1]
+    key = output(*PODMAN, "run", "--rm", "--network=host", *HARDENED, image, "keys", "new").strip().splitlines()[-1]
     began = time.monotonic()
     client = start(image, name, free_port(), key)
     started = time.monotonic()
@@ -77,7 +81,7 @@ def test(image: str, name: str) -> None:
     status, decision = client.call("POST", "/v1/problems/p/decisions", {"id": "d"})
     decided = time.monotonic()
     check(status == 201 and len(decision["arms"]) == 2, "a decision is made")
-    cpu = output("podman", "exec", name, "cat", "/proc/1/stat").split()
+    cpu = output(*PODMAN, "exec", name, "cat", "/proc/1/stat").split()
     ticks = os.sysconf("SC_CLK_TCK")
     say(
         f"podman took {started - began:.2f} s; after it, ready in {ready - started:.2f} s, first decision in "
@@ -86,31 +90,31 @@ def test(image: str, name: str) -> None:
     status, told = client.call("POST", "/v1/decisions/d/feedback", {"outcome": [[1, 0], [0, 1]]})
     check(status == 200 and told["applied"], "feedback is accepted")
     check(client.call("GET", "/health/ready")[0] == 200, "it is ready")
-    log = output("podman", "logs", name)
+    log = output(*PODMAN, "logs", name)
     check("compiling" not in log, "no kernel was compiled: all were in the image")
-    healthy = subprocess.run(["podman", "healthcheck", "run", name], check=False).returncode
+    healthy = subprocess.run([*PODMAN, "healthcheck", "run", name], check=False).returncode
     check(healthy == 0, "the image's health check passes")
-    check(output("podman", "exec", name, "id", "-u").strip() == "10001", "its user is not root")
-    touched = subprocess.run(["podman", "exec", name, "touch", "/opt/superarm/x"], check=False, capture_output=True)
+    check(output(*PODMAN, "exec", name, "id", "-u").strip() == "10001", "its user is not root")
+    touched = subprocess.run([*PODMAN, "exec", name, "touch", "/opt/superarm/x"], check=False, capture_output=True)
     check(touched.returncode != 0, "its root file system is read-only")
-    output("podman", "stop", "--time=40", name)
-    code = output("podman", "inspect", "--format={{.State.ExitCode}}", name).strip()
+    output(*PODMAN, "stop", "--time=40", name)
+    code = output(*PODMAN, "inspect", "--format={{.State.ExitCode}}", name).strip()
     check(code == "0", f"it stops by itself on SIGTERM (exit code {code})")
-    output("podman", "rm", name)
+    output(*PODMAN, "rm", name)
     client = start(image, name, free_port(), key)
     client.wait()
     check(client.call("GET", "/v1/decisions/d")[1]["state"] == "complete", "another container knows the decision")
-    output("podman", "stop", "--time=40", name)
+    output(*PODMAN, "stop", "--time=40", name)
 
 
 def main() -> int:
-    install("podman")
+    install("podman", "runc")
     name = f"superarm-test-{os.getpid()}"
     try:
         test(os.environ.get("IMAGE") or "localhost/superarm:latest", name)
     finally:
-        subprocess.run(["podman", "rm", "-f", "-i", name], check=False, capture_output=True)
-        subprocess.run(["podman", "volume", "rm", "-f", name], check=False, capture_output=True)
+        subprocess.run([*PODMAN, "rm", "-f", "-i", name], check=False, capture_output=True)
+        subprocess.run([*PODMAN, "volume", "rm", "-f", name], check=False, capture_output=True)
     return 0
 
 
