@@ -33,7 +33,7 @@ from superarm.streams import beta, new_stream, normal, quantile, round_key, seek
 from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes
-from tests.compositions import ACTIONS, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
+from tests.compositions import ACTIONS, DIRECTIONAL_SIEVE, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
 from tests.simulation.test_contextual import GAMES as CONTEXTUAL
 from tests.simulation.test_contextual import digest
 
@@ -128,7 +128,7 @@ def theory() -> list[Any]:
 def agents() -> list[Any]:
     """Decisions one by one, after a restart from the stored state, and several at once."""
     problem, found = sa.Problem(N_ARMS, N_ARMS, sa.Coverage(), sa.Subsets(2)), []
-    for policy in (sa.kl_ucb(), sa.directional_kl_ucb()):
+    for policy in (sa.kl_ucb(), sa.directional_kl_ucb(), DIRECTIONAL_SIEVE):
         agent = sa.Agent(problem, policy, seed=3)
         for _ in range(4):
             decision = agent.ask()

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+PROGRAMS_OF_ROOT = "/usr/sbin"
+
 
 @functools.cache
 def chromium() -> str | None:
@@ -51,7 +53,7 @@ def curl() -> str | None:
 
 def nginx() -> str | None:
     """nginx, which Debian puts beside the programs of root."""
-    return shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    return shutil.which("nginx", path=f"{os.environ['PATH']}:{PROGRAMS_OF_ROOT}")
 
 
 def playwright_install() -> list[str]:

@@ -109,8 +109,9 @@ def test_skips_are_made_by_markers_alone():
 
 @pytest.fixture
 def bare_debian(tmp_path, monkeypatch):
-    """A Debian with nothing on the PATH, and root in it."""
+    """A Debian with nothing on the PATH nor beside the programs of root, and root in it."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(system_packages, "PROGRAMS_OF_ROOT", str(tmp_path))
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "0")
     monkeypatch.setattr(system_packages, "driver_runs", lambda: True)
     monkeypatch.setattr(system_packages, "downloaded_chromium", lambda: None)
@@ -132,12 +133,12 @@ def fake_apt(directory, provides=""):
 
 
 def test_root_on_debian_gets_what_is_missing(bare_debian, capsys):
-    fake_apt(bare_debian, provides="cc curl chromium")
+    fake_apt(bare_debian, provides="cc curl chromium nginx openssl")
     assert system_packages.main(optional=False) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Installing for the tests: Chromium, a C compiler, curl 7.82 or newer"
+        "Installing for the tests: Chromium, a C compiler, openssl, nginx, curl 7.82 or newer"
     ]
-    assert "chromium curl gcc libatomic1 libc6-dev" in (bare_debian / "calls").read_text()
+    assert "chromium curl gcc libatomic1 libc6-dev nginx-light openssl" in (bare_debian / "calls").read_text()
 
 
 def test_a_failed_installation_ends_well_only_where_it_is_optional(bare_debian, monkeypatch, capsys):
@@ -147,13 +148,12 @@ def test_a_failed_installation_ends_well_only_where_it_is_optional(bare_debian, 
     monkeypatch.setenv("SUPERARM_REQUIRE_ALL", "1")
     assert system_packages.main(optional=True) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert (
-        last == "Missing for some of the tests: Chromium, a C compiler, curl 7.82 or newer. To install it: make system"
-    )
+    labels = "Chromium, a C compiler, openssl, nginx, curl 7.82 or newer"
+    assert last == f"Missing for some of the tests: {labels}. To install it: make system"
 
 
 def test_others_than_root_install_nothing(bare_debian, monkeypatch, capsys):
-    fake_apt(bare_debian, provides="cc curl chromium")
+    fake_apt(bare_debian, provides="cc curl chromium nginx openssl")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert system_packages.main(optional=True) == 0
     assert not (bare_debian / "calls").exists()

@@ -69,7 +69,7 @@ def certify_convergence(
     Examples
     --------
     >>> import numpy as np, superarm as sa
-    >>> log = sa.offline.simulate_log(sa.instances.random_coverage(4, 2, 2), "uniform", 3000)
+    >>> log = sa.offline.simulate_log(sa.instances.random_coverage(4, 2, 2), "uniform", 300)
     >>> found = sa.offline.certify_convergence(log.problem, log.tally, np.ones(4, bool))
     >>> found.certified, found.growth > 1.0
     (False, True)

@@ -1,4 +1,4 @@
-"""Any policy for contexts on a tally that forgets: windows and discounts."""
+"""Any policy for contexts on a tally that forgets: windows and discounts, after [GarivierMoulines2011]_."""
 
 from typing import Any, NamedTuple, Protocol
 

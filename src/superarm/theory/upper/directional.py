@@ -111,7 +111,7 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     ...     sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2)),
     ...     sa.environments.Bernoulli([[0.9, 0.8], [0.8, 0.9], [0.1, 0.1], [0.1, 0.2]]),
     ... )
-    >>> bool(upper_bound_directional_greedy(instance, 100) > sa.theory.upper_bound_kl(instance, 100))
+    >>> float(upper_bound_directional_greedy(instance, 100)) > float(sa.theory.upper_bound_kl(instance, 100))
     True
     """
     problem = instance.problem
