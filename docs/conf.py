@@ -21,6 +21,7 @@ extensions = [
     "sphinx_copybutton",
     "mathml",
     "pages",
+    "generated",
     "api",
 ]
 exclude_patterns = ["_build", "_extensions"]

@@ -1,0 +1,125 @@
+"""Parts of pages that are written when the site is built: the gallery, the command line, the HTTP interface."""
+
+import textwrap
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from sphinx.application import Sphinx
+
+SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
+PICTURES = {"items": "items.png", "changing": "changing.png", "paper": "theory/headline.png"}
+"""The pictures of the repository that show a shipped experiment."""
+
+
+def write_gallery() -> str:
+    """One section per shipped experiment: title, command, size, what it shows, and its picture."""
+    parts = []
+    for file in sorted(SPECS.glob("*.toml")):
+        experiment = tomllib.loads(file.read_text(encoding="utf-8"))
+        name, title = experiment["name"], experiment["title"]
+        size = f"{experiment['horizon']:,} rounds, {experiment['replications']} runs"
+        parts += [f"## {title}\n", f"```console\n$ superarm run {name}\n```\n", f"*{size}.*\n"]
+        parts.append(experiment["text"].strip() + "\n")
+        if name in PICTURES:
+            parts.append(f"![{title}]({PICTURES[name]})\n")
+    return "\n".join(parts)
+
+
+def write_commands() -> str:
+    """The help texts of ``superarm`` and of all its commands."""
+    from superarm.cli import main
+
+    return "\n".join(
+        f"## `{' '.join(path)}`\n\n```text\n{_help_text(command, path)}\n```\n"
+        for path, command in _commands(main, ("superarm",))
+    )
+
+
+def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            yield from _commands(command.commands[name], (*path, name))
+
+
+def _help_text(command: click.Command, path: tuple[str, ...]) -> str:
+    context = click.Context(command, info_name=" ".join(path), terminal_width=100, max_content_width=100)
+    return command.get_help(context)
+
+
+def write_operations() -> str:
+    """One section per operation: summary, scope, fields of the body, answers."""
+    from superarm.service.http.openapi import document
+    from superarm.service.http.operations import OPERATIONS
+
+    described = document(OPERATIONS)
+    schemas = described["components"]["schemas"]
+    parts = []
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            parts += [f"## `{method.upper()} {path}`\n", f"{operation['summary']} {operation.get('description', '')}\n"]
+            parts += _describe_body(operation, schemas)
+            answers = operation["responses"].items()
+            parts += [
+                "Answers: " + "; ".join(f"{status}: {answer['description']}" for status, answer in answers) + "\n"
+            ]
+    return "\n".join(parts)
+
+
+def _describe_body(operation: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    content = operation.get("requestBody", {}).get("content", {})
+    schema = next(iter(content.values()), {}).get("schema", {})
+    reference = schema.get("$ref", "").rpartition("/")[2]
+    body = schemas.get(reference, schema)
+    if not body.get("properties"):
+        return []
+    required = body.get("required", [])
+    rows = []
+    for name, field in body["properties"].items():
+        kind = _describe_type(field) + (", required" if name in required else "")
+        rows.append(f"| `{name}` | {kind} | {_cell(field.get('description', ''))} |")
+    about = [body["description"] + "\n"] if body.get("description") else []
+    return [*about, "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"]
+
+
+def _describe_type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        return field["$ref"].rpartition("/")[2]
+    if "anyOf" in field:
+        return " or ".join(_describe_type(choice) for choice in field["anyOf"])
+    if field.get("type") == "array":
+        return f"list of {_describe_type(field.get('items', {}))}"
+    return str(field.get("type", field.get("enum", "any value")))
+
+
+def _cell(text: str) -> str:
+    return textwrap.shorten(text.replace("|", "\\|"), 400)
+
+
+PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+    "gallery": ("<!-- experiments -->", write_gallery),
+    "reference/command-line": ("<!-- commands -->", write_commands),
+    "reference/http": ("<!-- operations -->", write_operations),
+}
+
+
+def _fill(app: Sphinx, page: str, source: list[str]) -> None:
+    if page in PARTS:
+        mark, write = PARTS[page]
+        if mark not in source[0]:
+            raise ValueError(f"{page}: the mark {mark} is missing")
+        source[0] = source[0].replace(mark, write())
+
+
+def _always_read(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """These pages depend on the program, whose changes Sphinx does not see."""
+    return [page for page in PARTS if (Path(app.srcdir) / f"{page}.md").exists()]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("source-read", _fill)
+    app.connect("env-get-outdated", _always_read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
