@@ -59,7 +59,7 @@ laps = []
 def lap():
     laps.append([time.time(), time.process_time(), Counter.n])
 """
-README_AGENT = """
+FIRST_AGENT = """
 problem = sa.Problem(n_arms=100, n_items=50, reward=sa.Coverage(), actions=sa.Subsets(10))
 sa.Agent(problem, sa.kl_ucb(), seed=0).ask()
 lap()
@@ -75,7 +75,7 @@ for instance in subsets, matroid:
         lap()
 """
 COLD = {
-    "import to the first ask of the README's agent": (README_AGENT, [0]),
+    "import to the first ask of an agent with 100 arms and 50 items": (FIRST_AGENT, [0]),
     "a new process to the first simulate of one policy": (SIMULATE, [0]),
     "every further policy on the same instance": (SIMULATE, [1, 2]),
     "the same policies on another action set": (SIMULATE, [3, 4, 5]),
