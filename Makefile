@@ -3,6 +3,7 @@
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
+# make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
@@ -16,7 +17,7 @@ TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest pristine docs docs-serve image image-test bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference pristine docs docs-serve image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -61,6 +62,14 @@ compiled: $(READY)
 test-numba-oldest:
 	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'
 
+# What Open Bandit Pipeline estimates on the arrays of tests/offline; obp is installed without its dependencies.
+OBP := .venv-obp
+obp-reference:
+	$(PYTHON) -m venv $(OBP)
+	$(OBP)/bin/pip install --quiet numpy scipy pandas scikit-learn tqdm matplotlib seaborn pyyaml
+	$(OBP)/bin/pip install --quiet --no-deps --ignore-requires-python obp==0.5.5
+	$(OBP)/bin/python tests/offline/make_obp_reference.py > tests/offline/obp_reference.json
+
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py
 
@@ -86,4 +95,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-numba-oldest out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-numba-oldest $(OBP) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,6 @@
 """Makes ``obp_reference.json``: what Open Bandit Pipeline 0.5.5 estimates on arrays that are drawn here.
 
-The tests read the file and need no obp. To make it again, in an environment of its own:
-
-    python -m venv obp && obp/bin/pip install numpy scipy pandas scikit-learn tqdm matplotlib seaborn pyyaml
-    obp/bin/pip install --no-deps --ignore-requires-python obp==0.5.5
-    obp/bin/python tests/offline/make_obp_reference.py > tests/offline/obp_reference.json
+The tests read the file and need no obp. ``make obp-reference`` makes it again, in an environment of its own.
 
 obp imports torch, which the slate estimators do not use: a stand-in takes its place.
 """
