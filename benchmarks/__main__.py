@@ -9,6 +9,7 @@ import sys
 PARTS = (
     "rounds",
     "rounds --others",
+    "rounds --recommended",
     "sparse",
     "scale",
     "peers",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 SOURCE = Path(__file__).with_name("reference.cpp")
-INDICES = {"bernstein": 0, "hoeffding": 1, "kl": 2, "beta": 3}
+INDICES = {"bernstein": 0, "hoeffding": 1, "kl": 2, "beta": 3, "ziggurat": 4}
 REWARDS = {"coverage": 0, "logistic": 1, "linear": 2}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import superarm as sa
 from benchmarks import literal, native
 from benchmarks.states import State, begin_run, jumped, parameters, played
-from superarm.simulation.engine import advance
+from superarm.simulation.engine import advance, begin
 
 SIZES = {
     "(20,10,3)": (20, 10, 3, 20_000),
@@ -123,6 +123,7 @@ def others() -> None:
         ("hoeffding", "coverage", sa.cucb(), sa.Coverage(), 3.0),
         ("kl", "coverage", sa.kl_ucb(3.0, 0.0), sa.Coverage(), 3.0),
         ("beta", "coverage", sa.cts(), sa.Coverage(), 0.0),
+        ("ziggurat", "coverage", sa.cts(), sa.Coverage(), 0.0),
         ("bernstein", "logistic", sa.bc_ucb(), sa.Logistic(), 3.0),
         ("bernstein", "linear", sa.bc_ucb(), sa.Linear(), 3.0),
     ]
@@ -134,12 +135,47 @@ def others() -> None:
         print(row(f"(100,50,10) {index} {reward}", compare(timers)), flush=True)
 
 
+def own_timer(problem: sa.Problem, p: Any, policy: Any, t: int) -> Timer:
+    """Seconds of CPU time for n rounds of ``policy`` after it has played ``t`` rounds by itself."""
+    environment, fitted, at = sa.environments.Bernoulli(p), policy.fit(problem), [t]
+    run = begin(problem, environment, fitted, np.random.SeedSequence(1))
+    advance(problem, environment, fitted, run, np.array([0, t]), np.zeros(1))
+
+    def timer(n: int) -> float:
+        started = time.thread_time()
+        advance(problem, environment, fitted, run, np.array([at[0], at[0] + n]), np.zeros(1))
+        at[0] += n
+        return time.thread_time() - started
+
+    return timer
+
+
+def recommended(t: int = 4_000) -> None:
+    """Policies that the documentation recommends on (1000,100,20): how many rounds of BC-UCB one of theirs takes."""
+    n_arms, n_items, k, _ = SIZES["(1000,100,20)"]
+    problem = sa.Problem(n_arms, n_items, sa.Coverage(), sa.Subsets(k))
+    p = parameters("iid", n_arms, n_items)
+    policies = {"KL-UCB": sa.kl_ucb(), "KL-MOSS": sa.kl_moss(), "directional KL-MOSS": sa.directional_kl_moss()}
+    timers = {name: own_timer(problem, p, policy, t) for name, policy in policies.items()}
+    taken = compare(timers | {"BC-UCB": own_timer(problem, p, sa.bc_ucb(), t)}, most=200)
+    for name in policies:
+        low, middle, high = np.percentile(taken[name] / taken["BC-UCB"], [25, 50, 75])
+        print(
+            f"(1000,100,20) {name:22s} {np.median(taken[name]):8.1f} µs  "
+            f"BC-UCB {np.median(taken['BC-UCB']):8.1f} µs  {middle:5.2f} of its rounds [{low:.2f}-{high:.2f}]",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", default="iid", choices=["iid", "clustered", "strong"])
     parser.add_argument("--others", action="store_true", help="other indices and rewards instead")
+    parser.add_argument("--recommended", action="store_true", help="KL-UCB, KL-MOSS and the directional policy instead")
     arguments = parser.parse_args()
-    if arguments.others:
+    if arguments.recommended:
+        recommended()
+    elif arguments.others:
         others()
     else:
         dense(arguments.kind)
