@@ -201,7 +201,7 @@ def test_what_an_arm_did_is_the_estimate_of_the_library():
         learner.learner.apply(join_rows(n, rows), learner.stream("coin", ""), 1.0)
     mean, variance = estimates(learner.tally, learner.problem.support)
     for j in range(2):
-        row = views.arm(learner, j)
+        row = views.arm(learner, learner.overall(), j)
         assert row.mean == mean.reshape(2, 3)[j].tolist()
         assert row.variance == variance.reshape(2, 3)[j].tolist()
 

@@ -97,8 +97,9 @@ class ContextBlocks(NamedTuple):
 class ContextForgetting(NamedTuple):
     """A policy for contexts on a tally that forgets: as :class:`superarm.policies.Forgetting`, with its blocks.
 
-    A window counts rounds of all users, not those of a segment. Every choice estimates anew from the weighted sum of
-    the blocks. Numeric features need ranges: the sums of earlier frames have no rounds.
+    After [GarivierMoulines2011]_, block by block. A window counts rounds of all users, not those of a segment. Every
+    choice estimates anew from the weighted sum of the blocks. Numeric features need ranges: the sums of earlier frames
+    have no rounds.
     """
 
     policy: Policy

@@ -1,7 +1,10 @@
 """Why a slate was chosen, as a table."""
 
 from superarm.agent.explanations import ExplainedArm, Explanation
-from superarm.service.console.markup import Html, join, tag
+from superarm.service.console.markup import Html, tag
+from superarm.service.console.view import section
+
+TITLE = "Why these arms"
 
 FEATURES_SHOWN = 3
 """How many features are named for each arm."""
@@ -10,7 +13,7 @@ FEATURES_SHOWN = 3
 def explained(found: Explanation | str) -> Html:
     """The arms of a slate in the order of picking: what they added, and the features that mattered most."""
     if isinstance(found, str):
-        return tag("p", found, class_="note")
+        return section("explanation", TITLE, tag("p", found, class_="empty"))
     heads = [
         tag("th", "Arm", scope="col"),
         *(tag("th", word, scope="col", class_="num") for word in ("Mean", "Optimistic", "Added", "Added at the means")),
@@ -18,11 +21,11 @@ def explained(found: Explanation | str) -> Html:
     ]
     rows = [_arm(arm) for arm in found.arms]
     note = (
-        "Why these arms, by what is known now: means over items of the estimates and of the parameters that the policy "
+        "By what is known now: means over items of the estimates and of the parameters that the policy "
         "hoped for, what each arm added to those above it, and the features that changed its estimate most."
     )
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
-    return join(tag("h3", "Why these arms"), tag("p", note, class_="note"), tag("div", table, class_="wide"))
+    return section("explanation", TITLE, tag("div", table, class_="wide"), note=note)
 
 
 def _arm(arm: ExplainedArm) -> Html:

@@ -105,13 +105,14 @@ def inspector(view: View, learner: ProblemState, found: Any) -> Html:
         class_="row",
     )
     body = (
-        join(_decision(found.record, learner), explained(found.explanation))
+        _decision(found.record, learner)
         if isinstance(found, FoundDecision)
         else tag("p", found, class_="bad")
         if found
         else None
     )
-    return section("inspector", "Look at a decision", form, body)
+    looked_up = section("inspector", "Look at a decision", form, body)
+    return join(looked_up, explained(found.explanation)) if isinstance(found, FoundDecision) else looked_up
 
 
 def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
