@@ -14,6 +14,8 @@ class Load(NamedTuple):
     rate: float
     p50: float
     p90: float
+    p99: float
+    longest: float
     n: int
 
 
@@ -76,5 +78,5 @@ def load(port: int, path: str, body: bytes, connections: int, seconds: float) ->
         await asyncio.gather(*(protocol.done for _, protocol in made))
 
     uvloop.run(run())
-    cuts = statistics.quantiles(times, n=10) if len(times) > 1 else times * 9
-    return Load(len(times) / seconds, 1000.0 * cuts[4], 1000.0 * cuts[8], len(times))
+    cuts = [1000.0 * cut for cut in (statistics.quantiles(times, n=100) if len(times) > 1 else times * 99)]
+    return Load(len(times) / seconds, cuts[49], cuts[89], cuts[98], 1000.0 * max(times), len(times))

@@ -6,13 +6,17 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm._lanes import WIDTH, weighted_sums
+from superarm.candidates import Candidates
 from superarm.oracles import Default
+from superarm.policies.base import Round, choose, prepare
 from superarm.policies.fast import sparse_sieve
 from superarm.policies.fast.sieve import Sieve
 from superarm.policies.fast.sparse_sieve import SparseSieve
 from superarm.policies.fast.tournament import fill_in_order, new_tournament, update_key
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
+from superarm.streams import new_stream
+from superarm.tally import empty
 
 compiled = pytest.mark.compiled("trajectories of large problems take too long as plain Python")
 
@@ -68,6 +72,24 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=weights)
     rounds = 600 if policy.confidence == sa.kl_ucb().confidence else 3_000
     assert_same(problem, parameters(kind, rng, (L, M)), policy, Sieve, rounds)
+
+
+def test_no_decision_but_the_first_renews_more_than_a_share_of_all_bounds():
+    n_arms, n_items, tiles = 10 * WIDTH, 4, 10
+    rng, problem = np.random.default_rng(7), sa.Problem(10 * WIDTH, 4, sa.Coverage(), sa.Subsets(2))
+    tally = empty(problem.support)
+    tally.pulls[:] = 50.0
+    tally.total[:] = tally.square[:] = rng.integers(1, 25, n_arms * n_items)
+    policy = sa.kl_ucb().fit(problem)
+    memory, stream, renewed = prepare(policy, problem, tally), new_stream(np.random.SeedSequence(0)), []
+    for t in range(1_000, 1_040):
+        before = memory.until.copy()
+        choose(policy, problem, Round(t, tally, Candidates(tally.pulls, np.ones(n_arms, bool))), memory, stream)
+        renewed.append(int((memory.until != before).sum()))
+        assert (memory.until >= t).all()
+    assert renewed[0] == tiles
+    assert max(renewed[1:]) == 1
+    assert sum(renewed[1:34]) == tiles  # within a stride of 32 rounds, every tile again
 
 
 @compiled

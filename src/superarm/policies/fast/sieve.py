@@ -25,17 +25,20 @@ _MIN_ENTRIES = 2_000
 """The fewest entries for which sieving pays: (100, 50) is faster sieved, (20, 10) is not (``benchmarks.rounds``)."""
 
 _STRIDE_DIVISOR, _MIN_STRIDE = 128, 32
-"""Bounds hold for t / 128 rounds, at least 32: log t grows by about 1/128 in that time, less than arms differ by."""
+"""Bounds hold for t / 128 rounds, at least 32: log t grows by about 1/128 in that time, less than arms differ by.
+
+The tiles of arms are renewed at different rounds, so that no single decision has to wait until all are.
+"""
 
 
 class Sifted(NamedTuple):
     """What a sieve keeps between rounds; all of it follows from the tally.
 
-    ``screen`` bounds every parameter up to round ``until`` (1,), and ``tournament`` orders the arms for ties. ``stamp``
-    (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were last computed. ``states``
-    (n_items,) and ``chosen`` (k,) are buffers for the batch under construction, ``ones`` (n_items,) the scores of an
-    unknown arm. ``overridden`` (1,) says that the last call used counts or eligibility other than the tally's, and
-    ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made.
+    ``screen`` bounds the parameters of each tile up to its round ``until`` (n_tiles,), and ``tournament`` orders the
+    arms for ties. ``stamp`` (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were last
+    computed. ``states`` (n_items,) and ``chosen`` (k,) are buffers for the batch under construction, ``ones``
+    (n_items,) the scores of an unknown arm. ``overridden`` (1,) says that the last call used counts or eligibility
+    other than the tally's, and ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made.
     """
 
     estimates: Estimates
@@ -69,11 +72,12 @@ class Sieve(NamedTuple):
 
     @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
+        screen = new_tiles(problem.n_arms, problem.n_items)
         memory = Sifted(
             estimate_arms(problem, tally),
-            new_tiles(problem.n_arms, problem.n_items),
+            screen,
             new_tournament(tally.pulls, np.zeros(problem.n_arms)),
-            np.zeros(1, np.int64),
+            np.zeros(len(screen.top), np.int64),
             np.zeros(problem.n_arms, np.int64),
             np.zeros(1, np.int64),
             np.empty(problem.n_items),
@@ -116,8 +120,7 @@ def _choose_batch(confidence: Index, problem: Problem, current: Round, memory: S
     _synchronise(confidence, problem, current, memory, stream)
     size = 0
     if tournament.key[tournament.winner[1]] > 0.0:
-        if current.t > memory.until[0]:
-            _renew_bounds(confidence, problem, current, memory, stream)
+        _renew_bounds(confidence, problem, current, memory, stream)
         memory.calls[0] += 1
         reset_states(problem.reward, problem.terms, memory.states)
         while size < len(chosen) and tournament.key[tournament.winner[1]] < np.inf:
@@ -144,7 +147,7 @@ def _update_arms(
     for j in action:
         estimate(tally, problem.terms.support, j, memory.estimates.mean, memory.estimates.deviation)
         update_key(memory.tournament, j, tally.pulls[j], 0.0)
-        _bound(confidence, problem, tally, memory, ArmView(j, tally.pulls[j], memory.until[0], 1.0), stream)
+        _bound(confidence, problem, tally, memory, ArmView(j, tally.pulls[j], memory.until[j // WIDTH], 1.0), stream)
 
 
 @lean
@@ -166,7 +169,7 @@ def _synchronise(confidence: Index, problem: Problem, current: Round, memory: Si
                     problem,
                     current.tally,
                     memory,
-                    ArmView(j, candidates.counts[j], memory.until[0], 1.0),
+                    ArmView(j, candidates.counts[j], memory.until[j // WIDTH], 1.0),
                     stream,
                 )
     memory.overridden[0] = overridden
@@ -174,18 +177,21 @@ def _synchronise(confidence: Index, problem: Problem, current: Round, memory: Si
 
 @lean
 def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> None:
-    """Compute bounds of all parameters for the next rounds. Bounds of 1 stay valid."""
-    memory.until[0] = current.t + max(_MIN_STRIDE, current.t // _STRIDE_DIVISOR)
-    for j in range(problem.n_arms):
-        if not memory.screen.all_one[j]:
-            _bound(
-                confidence,
-                problem,
-                current.tally,
-                memory,
-                ArmView(j, current.candidates.counts[j], memory.until[0], 1.0),
-                stream,
-            )
+    """Compute the bounds of the tiles whose rounds are over, for the next rounds. Bounds of 1 stay valid.
+
+    Of several tiles that are due in one round, each gets fewer rounds than the one before, so that they are not due in
+    one round again: when all are, as in the first round, they spread over a whole stride.
+    """
+    stride, renewed, until = max(_MIN_STRIDE, current.t // _STRIDE_DIVISOR), 0, memory.until
+    for tile in range(len(until)):
+        if current.t <= until[tile]:
+            continue
+        until[tile] = current.t + stride - renewed * stride // len(until)
+        renewed += 1
+        for j in range(tile * WIDTH, min((tile + 1) * WIDTH, problem.n_arms)):
+            if not memory.screen.all_one[j]:
+                view = ArmView(j, current.candidates.counts[j], until[tile], 1.0)
+                _bound(confidence, problem, current.tally, memory, view, stream)
 
 
 @inlined
