@@ -3,12 +3,9 @@
 import itertools
 
 import numpy as np
-import pytest
 
 import superarm as sa
 from superarm.candidates import Candidates
-
-plain = pytest.mark.plain_only("without effect: every test runs as plain Python")
 
 
 def _explicit(n, rng):
