@@ -20,6 +20,7 @@ def started(monkeypatch, tmp_path):
 
     def start(*words, environment=None, file=None):
         calls = []
+        monkeypatch.setattr(server, "prepare_store", lambda *given: None)  # it would connect to the database
         monkeypatch.setattr(server, "serve", lambda *given: calls.append(given))
         if file is not None:
             (tmp_path / "superarm.toml").write_text(file)
@@ -62,7 +63,7 @@ def test_the_file_may_be_named_by_the_environment(started, tmp_path):
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("prot = 1", "there is no setting 'prot'; there are compat,"),
+        ("prot = 1", "there is no setting 'prot'; there are"),
         ("port = 'many'", "'many' is not a valid integer"),
         ("port = [1]", "port is a table or a list"),
         ("port = ", "is not TOML"),
