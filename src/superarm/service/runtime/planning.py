@@ -3,6 +3,7 @@
 import numpy as np
 
 from superarm.actions import Slots
+from superarm.arrays import Bools
 from superarm.context import EncodedContext
 from superarm.errors import InvalidArgument
 from superarm.learner.contexts import require_context
@@ -35,11 +36,7 @@ def plan_decision(
     baseline = _baseline(learner, body)
     group = assign_group(learner, id, body.unit, slate, request, baseline)
     shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
-    if baseline is not None and body.slots and len(baseline) != len(names):
-        wrong = f"{len(baseline)} arms for {len(names)} slots"
-        raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
-    table = None if shown.action == baseline or request is None else request.slots
-    table = learner.problem.actions.allowed if isinstance(learner.problem.actions, Slots) else table
+    table = _slots(learner, request, is_baseline=shown.action == baseline)
     return Asked(
         at=now,
         problem=name,
@@ -66,6 +63,13 @@ def plan_decision(
         fallback=group.fallback,
         context=_context(learner, request, body, shown.action),
     )
+
+
+def _slots(learner: ProblemState, request: SlateRequest | None, *, is_baseline: bool) -> Bools | None:
+    """Which arms each slot may hold; None if the arms of the slate are in the order of the slots."""
+    if isinstance(learner.problem.actions, Slots):
+        return learner.problem.actions.allowed
+    return None if is_baseline or request is None else request.slots
 
 
 def _encode(learner: ProblemState, body: AskBody) -> EncodedContext | None:
@@ -135,6 +139,9 @@ def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     slate = tuple(arm_numbers(learner.arms, body.baseline, "baseline"))
     if not learner.problem.actions.includes(np.array(slate, np.int64)):
         raise invalid("baseline", "outside the action set", f"give a slate of {learner.problem.actions}")
+    if body.slots and len(slate) != len(body.slots):
+        wrong = f"{len(slate)} arms for {len(body.slots)} slots"
+        raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
     return slate
 
 
