@@ -75,11 +75,11 @@ def crash(trial: Trial, tell=lambda line: None) -> Acknowledged:
     return book
 
 
-def create(server: Server) -> None:
+def create(server: Server, name: str = "p") -> None:
     """The problem that all rounds are about."""
     spec = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
     settings = {"window_s": 0.5, "at_window_end": 0.0, "policy": {"name": "bc_ucb"}}
-    httpx.put(f"{server.url}/v1/problems/p", json={**spec, "settings": settings}, timeout=60.0).raise_for_status()
+    httpx.put(f"{server.url}/v1/problems/{name}", json={**spec, "settings": settings}, timeout=60.0).raise_for_status()
 
 
 async def attack(server: Server, book: Acknowledged, rng: random.Random, database: Database | None) -> None:

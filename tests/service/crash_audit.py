@@ -80,12 +80,15 @@ class Audit:
             sums[item] += Fraction(value)
 
 
-def audit(db: str, book: Acknowledged) -> Sums:
-    """Compare the log with what was acknowledged; the sums and counts that it comes to."""
+def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:
+    """Compare the log with what was acknowledged of a problem; the sums and counts that it comes to."""
     store = open_store(db, serving=False)
-    found = Audit()
+    found, own = Audit(), {("problem", problem)}
     for read in sorted(store.tail({}), key=lambda read: (read.entry.kind != "problem", read.entry.step)):
-        found.read(read.entry)
+        if isinstance(read.entry.event, Asked) and read.entry.event.problem == problem:
+            own.add((read.entry.kind, read.entry.stream))
+        if (read.entry.kind, read.entry.stream) in own:
+            found.read(read.entry)
     store.close()
     assert set(found.asked) <= book.sent
     for id, arms in book.asked.items():
@@ -105,10 +108,10 @@ def audit(db: str, book: Acknowledged) -> Sums:
     return found.sums
 
 
-def compare(url: str, sums: Sums) -> None:
+def compare(url: str, sums: Sums, problem: str = "p") -> None:
     """What the restarted service reports, against the sums; windows may have ended since the log was read."""
-    rows = []
-    while part := httpx.get(f"{url}/v1/problems/p/arms?offset={len(rows)}&limit=1000", timeout=30.0).json()["arms"]:
+    rows, path = [], f"{url}/v1/problems/{problem}/arms"
+    while part := httpx.get(f"{path}?offset={len(rows)}&limit=1000", timeout=30.0).json()["arms"]:
         rows += part
     assert [row["arm"] for row in rows] == sums.arms
     for row in rows:

@@ -36,8 +36,12 @@ class Acknowledged:
 class Client:
     """One client of a round. It repeats what was not answered, under the same id, until ``over`` is set."""
 
-    def __init__(self, http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, over: asyncio.Event) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, over: asyncio.Event, problem: str = "p"
+    ) -> None:
         self._http, self._book, self._rng, self._over = http, book, rng, over
+        self._path = f"/v1/problems/{problem}"
+        self._feedback_paths = [f"{self._path}/decisions", "/v1/decisions"][: 2 if problem == "p" else 1]
 
     async def run(self) -> None:
         """Ask and tell until the round is over."""
@@ -57,9 +61,9 @@ class Client:
             except httpx.TransportError:
                 await asyncio.sleep(0.05)
                 continue
-            if reply.status_code == 503:
-                assert reply.headers["retry-after"], reply.text
-                self._book.refused += 1
+            if reply.status_code in (502, 503, 504):
+                assert reply.status_code != 503 or reply.headers["retry-after"], reply.text
+                self._book.refused += "starting" not in reply.text  # of several workers, one may come later
                 await asyncio.sleep(0.1)
                 continue
             assert reply.status_code in expected, (method, path, body, reply.status_code, reply.text)
@@ -70,7 +74,7 @@ class Client:
         book, rng = self._book, self._rng
         id = f"d{rng.getrandbits(60):x}"
         book.sent.add(id)
-        reply = await self._send("POST", "/v1/problems/p/decisions", {"id": id}, (201, 200))
+        reply = await self._send("POST", f"{self._path}/decisions", {"id": id}, (201, 200))
         arms = book.asked[id] = reply["arms"]
         if rng.random() < 0.2:
             return  # nothing is ever told: its window ends
@@ -79,7 +83,7 @@ class Client:
         if rng.random() < 0.1:
             await asyncio.sleep(rng.uniform(0.0, 0.6))  # perhaps after the window
         for n in range(rng.choice((1, 1, 2))):  # sometimes twice: it must count once
-            reply = await self._send("POST", f"/v1/decisions/{id}/feedback", body)
+            reply = await self._send("POST", f"{rng.choice(self._feedback_paths)}/{id}/feedback", body)
             book.seen["repeats"] += n
             if reply["late"]:
                 book.late.add(id)
@@ -88,14 +92,14 @@ class Client:
 
     async def _add(self) -> None:
         arm = f"b{self._rng.getrandbits(40):x}"
-        await self._send("POST", "/v1/problems/p/arms", {"add": [arm]})
+        await self._send("POST", f"{self._path}/arms", {"add": [arm]})
         self._book.added.add(arm)
         self._book.seen["arms added"] += 1
 
     async def _retire(self) -> None:
         if self._book.added:
             arm = self._rng.choice(sorted(self._book.added))
-            await self._send("POST", "/v1/problems/p/arms", {"retire": [arm]})
+            await self._send("POST", f"{self._path}/arms", {"retire": [arm]})
             self._book.retired.add(arm)
             self._book.seen["arms retired"] += 1
 
@@ -103,7 +107,7 @@ class Client:
         rng = self._rng
         change: dict[str, Any] = {"policy": {"name": rng.choice(POLICIES)}, "explore": rng.choice((0.0, 0.25))}
         change |= {"window_s": rng.choice((0.2, 0.5, 3600.0)), "at_window_end": rng.choice(ENDS)}
-        reply = await self._send("PATCH", "/v1/problems/p/settings", change)
+        reply = await self._send("PATCH", f"{self._path}/settings", change)
         self._book.versions[reply["version"]] = reply["settings"]
         self._book.seen["settings changed"] += 1
 

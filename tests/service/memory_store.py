@@ -9,7 +9,7 @@ from superarm.service.storage.base import LogLine, Position, ReadEntry, decode_l
 class MemoryStore:
     """A store without a file; what is read is what was there when reading began."""
 
-    worker, shared = "", False
+    worker, shared, shards = "", False, None
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
@@ -27,6 +27,9 @@ class MemoryStore:
             self.lines.append(line)
             numbers.append(len(self.lines))
         return numbers
+
+    def logs_of(self, lines: list[LogLine]) -> list[str]:
+        return [""] * len(lines)
 
     def open(self) -> None:
         pass
@@ -51,6 +54,9 @@ class MemoryStore:
 
     def snapshots(self) -> Iterator:
         yield from reversed(self.saved)
+
+    def problem_logs(self) -> Iterator:
+        return iter(())
 
     def save(self, saved) -> None:
         self.saved.append(saved)

@@ -196,11 +196,13 @@ def test_others_events_may_build_on_one_of_this_worker_that_was_not_reported_yet
     async def live() -> Coordinator:
         coordinator = await opened(mine, 2)
         problem = [(0, created()), (1, Armed(0, ["more"], [], ""))]
-        lines = [make_write(LogEntry("t", "problem", "p", step, event), asyncio.Future()) for step, event in problem]
+        lines = [
+            make_write(LogEntry("t", "problem", "p", step, event), "p", asyncio.Future()) for step, event in problem
+        ]
         kept = mine.commit([line.line for line in lines])
         other.commit([line("d", 0, Asked(0, "p", "d", "", 1, (0, 4), 2, 1))])
         await coordinator.catch_up()
-        coordinator.applier.on_commit(lines, kept, mine.worker)
+        coordinator.applier.on_commit(lines, kept, mine.logs_of([write.line for write in lines]))
         assert all(line.done.result() for line in lines)
         await coordinator.writer.stop()
         return coordinator

@@ -162,8 +162,8 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     coordinator = service.coordinator
     try:
         await starting
-        tasks = (expire(coordinator), coordinator.follower.follow(), watch(coordinator), service.keyring.follow())
-        await asyncio.gather(*tasks, service.metrics.publish())
+        tasks = (expire(coordinator), coordinator.follower.follow(), watch(coordinator))
+        await asyncio.gather(*tasks, coordinator.ownership.run(), service.keyring.follow(), service.metrics.publish())
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))

@@ -84,6 +84,16 @@ def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -
 
 @click.command()
 @_DB
+def reshard(db: str) -> None:
+    """Prepare a PostgreSQL log for workers with --sharded; no service may run. No event is changed or lost."""
+    if "://" not in db:
+        raise SuperarmError("--db: only PostgreSQL can be served by several workers")
+    with _open_for_reading(db) as store:
+        click.echo(f"{store.reshard()} events moved to logs of their problems")
+
+
+@click.command()
+@_DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
@@ -236,4 +246,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, export, propensities, import_, backup, keys]
+COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, keys]

@@ -93,7 +93,7 @@ class RemoteAgent:
     def decision(self, id: str) -> RemoteDecision:
         """A decision as it is now, by its id."""
         try:
-            return _decision(self._call("GET", f"/v1/decisions/{quote(id, safe='')}"))
+            return _decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
         except ServiceError as error:
             raise _translate_error(error) from None
 
@@ -133,7 +133,7 @@ class RemoteAgent:
             body["arms"] = list(arms)
         applied = bool(self._post(id, "feedback", body)["applied"])
         if arms is not None and complete:
-            slate = self._call("GET", f"/v1/decisions/{quote(id, safe='')}")["arms"]
+            slate = self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}")["arms"]
             unseen = [{"arm": arm, "seen": False} for arm in slate if arm not in arms]
             applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
         return applied
@@ -213,7 +213,7 @@ class RemoteAgent:
 
     def _post(self, id: str, verb: str, body: Any) -> Any:
         try:
-            return self._call("POST", f"/v1/decisions/{quote(id, safe='')}/{verb}", body)
+            return self._call("POST", f"{self._path}/decisions/{quote(id, safe='')}/{verb}", body)
         except ServiceError as error:
             raise _translate_error(error) from None
 

@@ -74,6 +74,7 @@ FILE = click.Path(exists=True, dir_okay=False)
     show_default=True,
     help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
 )
+@setting("--sharded", is_flag=True, help="Serve only the problems that a proxy sends here; see docs/scaling.md.")
 @setting("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
 @setting("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 @setting(
@@ -108,7 +109,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
-        prepare_store(db, listening.host, admin_key)
+        prepare_store(db, listening.host, admin_key, limits.sharded)
         run(db, listening, limits, imports, describe_settings(context))
 
 

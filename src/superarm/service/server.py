@@ -39,11 +39,16 @@ PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
 
 
-def open_store(db: str, *, serving: bool = True, wait: bool = False) -> Store:
+def open_store(db: str, *, serving: bool = True, wait: bool = False, sharded: bool = False) -> Store:
     """The store at a path or an address; with ``serving``, for a process that writes events.
 
-    With ``wait``, a PostgreSQL that cannot be reached now is reached when the store is first used.
+    With ``wait``, a PostgreSQL that cannot be reached now is reached when the store is first used. With ``sharded``,
+    the process serves only the problems that it acquires.
     """
+    if db.startswith(("postgresql://", "postgres://")) and sharded:
+        from superarm.service.storage.sharded import ShardedPostgres
+
+        return ShardedPostgres(db, wait=wait)
     if db.startswith(("postgresql://", "postgres://")):
         from superarm.service.storage.postgres import Postgres
 
@@ -65,8 +70,9 @@ def worker() -> Any:
     settings = json.loads(os.environ[SETTINGS])
     configure_logging()
     import_components(settings["imports"])
-    store = open_store(settings["db"], wait=True)
-    app = application(store, ServiceLimits(**settings["limits"]), _tune_interpreter, _leave, PATIENCE_SECONDS)
+    limits = ServiceLimits(**settings["limits"])
+    store = open_store(settings["db"], wait=True, sharded=limits.sharded)
+    app = application(store, limits, _tune_interpreter, _leave, PATIENCE_SECONDS)
     _on_stop(app.end_streams)
     return trace_requests(app) if settings["otel"] else app
 
@@ -157,6 +163,9 @@ def serve(
         raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
     if listening.ssl_keyfile and not listening.ssl_certfile:
         raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
+    if limits.sharded and (listening.workers > 1 or "://" not in db or limits.compat):
+        wrong = "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat"
+        raise SuperarmError(f"{wrong}; see docs/scaling.md")
     import_components(imports)  # a mistake is reported before any worker starts
     configure_logging()
     if configuration is not None:
@@ -187,9 +196,9 @@ def _explain_failure() -> Iterator[None]:
         raise
 
 
-def prepare_store(db: str, host: str, admin_key: str | None) -> None:
+def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = False) -> None:
     """Create the key that the operator gives, and refuse to serve others than loopback without keys."""
-    store = open_store(db)  # also refuses a file that another process serves
+    store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
     try:
         if admin_key:
             _ensure_key(store, read_key(admin_key, "default", ("admin", "metrics"), "given at the start"))

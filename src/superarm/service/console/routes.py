@@ -110,11 +110,13 @@ class Console:
     async def _render(self, who: Any, query: bytes) -> bytes:
         coordinator = self._service.coordinator
         await coordinator.follower.refresh()
-        names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
+        names = await coordinator.ownership.names(who.tenant)
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
         if not chosen:
             return page.nothing_yet(bool(who.key))
+        if not coordinator.ownership.use((who.tenant, chosen)):
+            await coordinator.ownership.enter((who.tenant, chosen), creates=False)
         learner = await coordinator.learner(who.tenant, chosen)
         view = view._replace(problem=chosen)
         learner.history.flush(learner.problem)

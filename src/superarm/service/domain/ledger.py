@@ -99,6 +99,15 @@ class Ledger:
             self.pending.pop(key, None)
             self.remember(key, after)
 
+    def remove(self, problem: Key) -> None:
+        """Forget a problem and its decisions."""
+        self.problems.pop(problem, None)
+        self.n_pending.pop(problem, None)
+        for records in (self.pending, self.closed):
+            gone = [key for key, record in records.items() if (key[0], record.asked.problem) == problem]
+            for key in gone:
+                del records[key]
+
     def place(self, key: Key, record: DecisionRecord) -> None:
         """Add a pending decision from a snapshot, whose effect is in the counters already."""
         self.pending[key] = record

@@ -66,6 +66,9 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
+        name = scope["path_params"].get("name")
+        if name is not None and not service.coordinator.ownership.use((who.tenant, name)):
+            await service.coordinator.ownership.enter((who.tenant, name), creates=operation.method == "PUT")
         body: Any = await service.bodies.read(receive, headers)
         if self._decoder is not None:
             require_json(headers)

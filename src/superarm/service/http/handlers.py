@@ -11,7 +11,7 @@ from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.spec import Name, Settings
-from superarm.service.errors import RequestError, invalid
+from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
@@ -60,8 +60,7 @@ async def get_problem(call: Call) -> Answer:
 
 async def get_problems(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
-    names = (name for tenant, name in call.coordinator.ledger.problems if tenant == call.who.tenant)
-    return 200, replies.NamesReply(sorted(names))
+    return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
 
 
 async def get_policies(call: Call) -> Answer:
@@ -172,6 +171,32 @@ async def post_decisions(call: Call) -> Answer:
             return replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
 
     return 200, replies.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
+
+
+async def _check_problem(call: Call) -> None:
+    """404 unless the decision of the path belongs to the problem of the path."""
+    record = await call.coordinator.record((call.who.tenant, call.path["id"]))
+    if record.asked.problem != call.path["name"]:
+        raise unknown("decision", call.path["id"])
+
+
+async def get_problem_decision(call: Call) -> Answer:
+    await _check_problem(call)
+    return await get_decision(call)
+
+
+async def post_problem_feedback(call: Call) -> Answer:
+    await _check_problem(call)
+    return await post_feedback(call)
+
+
+async def post_problem_activation(call: Call) -> Answer:
+    await _check_problem(call)
+    return await post_activation(call)
+
+
+async def post_problem_bulk(call: Call) -> Answer:
+    return await post_bulk(call)
 
 
 async def get_decision(call: Call) -> Answer:

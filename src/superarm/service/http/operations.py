@@ -27,6 +27,7 @@ class Operation(NamedTuple):
 
 _P = "/v1/problems/{name}"
 _D = "/v1/decisions/{id}"
+_PD = f"{_P}/decisions/{{id}}"
 
 OPERATIONS = (
     Operation(
@@ -210,15 +211,18 @@ OPERATIONS = (
         (404, 422),
         {"decisions": [{"id": "visit-2"}, {}]},
     ),
-    Operation(
-        "GET",
-        _D,
-        "read",
-        handlers.get_decision,
-        "The current state of a decision.",
-        None,
-        {200: replies.DecisionReply},
-        (404,),
+    *(
+        Operation(
+            "GET",
+            path,
+            "read",
+            handler,
+            "The current state of a decision.",
+            None,
+            {200: replies.DecisionReply},
+            (404, 421),
+        )
+        for path, handler in ((_D, handlers.get_decision), (_PD, handlers.get_problem_decision))
     ),
     Operation(
         "GET",
@@ -228,39 +232,48 @@ OPERATIONS = (
         "Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most.",
         None,
         {200: ExplanationReply},
-        (404, 422),
+        (404, 421, 422),
     ),
-    Operation(
-        "POST",
-        f"{_D}/feedback",
-        "feedback",
-        handlers.post_feedback,
-        "Send feedback: what the arms of a decision did.",
-        schemas.TellBody,
-        {200: replies.AppliedReply},
-        (404, 409, 422),
-        {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]},
+    *(
+        Operation(
+            "POST",
+            f"{path}/feedback",
+            "feedback",
+            handler,
+            "Send feedback: what the arms of a decision did.",
+            schemas.TellBody,
+            {200: replies.AppliedReply},
+            (404, 409, 421, 422),
+            {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]},
+        )
+        for path, handler in ((_D, handlers.post_feedback), (_PD, handlers.post_problem_feedback))
     ),
-    Operation(
-        "POST",
-        f"{_D}/activate",
-        "decide",
-        handlers.post_activation,
-        "Report that a decision was shown, and with which arms.",
-        schemas.ActivateBody,
-        {200: replies.AppliedReply},
-        (404, 409, 422),
-        {"shown": ["ad-2", "ad-1"]},
+    *(
+        Operation(
+            "POST",
+            f"{path}/activate",
+            "decide",
+            handler,
+            "Report that a decision was shown, and with which arms.",
+            schemas.ActivateBody,
+            {200: replies.AppliedReply},
+            (404, 409, 421, 422),
+            {"shown": ["ad-2", "ad-1"]},
+        )
+        for path, handler in ((_D, handlers.post_activation), (_PD, handlers.post_problem_activation))
     ),
-    Operation(
-        "POST",
-        "/v1/feedback/bulk",
-        "feedback",
-        handlers.post_bulk,
-        "Feedback of many decisions: NDJSON, one line per decision.",
-        bytes,
-        {200: bytes},
-        (),
-        '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
+    *(
+        Operation(
+            "POST",
+            f"{path}/feedback/bulk",
+            "feedback",
+            handler,
+            "Feedback of many decisions: NDJSON, one line per decision.",
+            bytes,
+            {200: bytes},
+            (),
+            '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
+        )
+        for path, handler in (("/v1", handlers.post_bulk), (_P, handlers.post_problem_bulk))
     ),
 )

@@ -1,8 +1,8 @@
 """From a path to its endpoint by one dictionary look-up.
 
 Starlette's router tries one pattern after the other, which costs ten times as much. Routes are declared once, as
-Starlette's: this index is built from them, and what it does not find (an unknown path, another method, a path with two
-parameters) is left to Starlette, which answers with 404 or 405 or finds the route by its pattern.
+Starlette's: this index is built from them, and what it does not find (an unknown path, another method, parameters in
+other places) is left to Starlette, which answers with 404 or 405 or finds the route by its pattern.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Match(NamedTuple):
 
 
 class Router:
-    """An index of routes by method and path. It holds paths without parameter, and those whose third segment is one.
+    """An index of routes by method and path: without parameters, or with the third segment as one, or third and fifth.
 
     >>> async def arms(scope, receive, send): ...
     >>> index = Router([Route("/v1/problems/{name}/arms", arms, methods=["GET"])])
@@ -32,6 +32,7 @@ class Router:
     def __init__(self, routes: Sequence[Route]) -> None:
         self._exact: dict[tuple[str, str], Any] = {}
         self._with_parameter: dict[tuple[str, ...], tuple[str, Any]] = {}
+        self._with_two: dict[tuple[str, ...], tuple[str, str, Any]] = {}
         for route in routes:
             for method in route.methods or ():
                 self._add(method, route.path, route.app)
@@ -43,6 +44,9 @@ class Router:
             self._exact[method, path] = endpoint
         elif parameters == [3]:
             self._with_parameter[method, *segments[1:3], *segments[4:]] = (segments[3][1:-1], endpoint)
+        elif parameters == [3, 5]:
+            names = segments[3][1:-1], segments[5][1:-1]
+            self._with_two[method, *segments[1:3], segments[4], *segments[6:]] = (*names, endpoint)
 
     def find(self, method: str, path: str) -> Match | None:
         """The endpoint of a path; a path without parameter is preferred."""
@@ -53,4 +57,9 @@ class Router:
         if len(segments) < 4 or not segments[3]:
             return None
         found = self._with_parameter.get((method, *segments[1:3], *segments[4:]))
-        return None if found is None else Match(found[1], {found[0]: segments[3]})
+        if found is not None:
+            return Match(found[1], {found[0]: segments[3]})
+        if len(segments) < 6 or not segments[5]:
+            return None
+        two = self._with_two.get((method, *segments[1:3], segments[4], *segments[6:]))
+        return None if two is None else Match(two[2], {two[0]: segments[3], two[1]: segments[5]})

@@ -37,6 +37,8 @@ class ServiceLimits(NamedTuple):
         Where the workers of one service leave what they have counted; empty if there is one process.
     access_log
         Whether every request is a line of the log.
+    sharded
+        Whether this process serves only the problems that it owns.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -49,6 +51,7 @@ class ServiceLimits(NamedTuple):
     root_path: str = ""
     metrics_directory: str = ""
     access_log: bool = False
+    sharded: bool = False
 
 
 def check_root_path(path: str) -> str:

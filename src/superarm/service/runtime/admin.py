@@ -52,7 +52,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
     if known is None:
         check_new_names([name], "name")
         await asyncio.to_thread(_check, spec)
-        if sum(owner == tenant for owner, _ in coordinator.ledger.problems) >= limit:
+        if len(await coordinator.ownership.names(tenant)) >= limit:
             raise RequestError(
                 429, "too_many_problems", f"this tenant has {limit} problems, the limit of this service", 60
             )

@@ -20,8 +20,8 @@ from superarm.service.runtime.deadlines import Deadlines
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
 from superarm.service.runtime.writer import WriteRequest, fail_all
-from superarm.service.storage.base import Position, ReadEntry, SavedSnapshot, Store
-from superarm.service.storage.snapshot import StateCopy, copy_state, encode_state, restore_ledger
+from superarm.service.storage.base import MOVED, Position, ReadEntry, SavedSnapshot, Store
+from superarm.service.storage.snapshot import StateCopy, copy_problem, copy_state, encode_state, restore_ledger
 
 log = logging.getLogger("superarm.applying")
 
@@ -52,10 +52,10 @@ class Applier:
         for learner in self.ledger.problems.values():
             learner.seen = dict(self.position)
 
-    def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
         """Called by the writer: apply what is in the log, then answer the requests."""
         self._condition.clear("write")
-        self._enqueue(self._apply_batch(batch, numbers, worker))
+        self._enqueue(self._apply_batch(batch, numbers, logs))
 
     def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         """Called by the writer: answer that nothing is known to be written."""
@@ -76,6 +76,40 @@ class Applier:
         done = asyncio.get_running_loop().create_future()
         self._enqueue(self._apply_reads(reads, lambda: None if done.done() else done.set_result(None)))
         await done
+
+    def include(self, ledger: Ledger, position: Position) -> None:
+        """Add problems that were read apart, with their pending decisions."""
+        self.ledger.problems.update(ledger.problems)
+        for learner in ledger.problems.values():
+            learner.seen = dict(position)
+        self.ledger.pending.update(ledger.pending)
+        self.ledger.n_pending.update(ledger.n_pending)
+        self.position.update(position)
+        for key, record in ledger.pending.items():
+            self.deadlines.watch(key, record, resumed=True)
+
+    def exclude(self, problem: Key, log: str) -> None:
+        """Remove a problem and its decisions, and its log's position."""
+        self.position.pop(log, None)
+        self.ledger.remove(problem)
+
+    async def copy_problem(self, problem: Key, log: str) -> StateCopy | None:
+        """A copy of one problem's state, after everything that is in the queue now; None if it is not here."""
+        done: asyncio.Future[StateCopy | None] = asyncio.get_running_loop().create_future()
+
+        async def copy() -> None:
+            async with self.gates.close(problem):
+                if problem not in self.ledger.problems:
+                    done.set_result(None)
+                    return
+                position = {log: self.position.get(log, 0)}
+                done.set_result(await asyncio.to_thread(copy_problem, self.ledger, problem, position))
+
+        def job() -> Job:
+            yield copy
+
+        self._enqueue(job())
+        return await done
 
     async def finish(self) -> None:
         """Wait until everything in the queue was applied."""
@@ -107,12 +141,14 @@ class Applier:
         finally:
             self._working = None
 
-    def _apply_batch(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> Job:
-        known = self.position.get(worker, 0)  # reading the log may have been quicker than this report
-        for n, (written, seq) in enumerate(zip(batch, numbers, strict=True)):
-            if seq > known:
-                self.position[worker] = seq
-                read = ReadEntry(worker, seq, written.entry)
+    def _apply_batch(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> Job:
+        for n, (written, seq, log) in enumerate(zip(batch, numbers, logs, strict=True)):
+            if seq == MOVED:
+                fail_all([written], overloaded("the problem has moved to another worker; try again"))
+                continue
+            if seq > self.position.get(log, 0):  # otherwise reading the log was quicker than this report
+                self.position[log] = seq
+                read = ReadEntry(log, seq, written.entry)
                 if self._must_wait(written.entry):
                     yield self._in_thread(read)
                 else:

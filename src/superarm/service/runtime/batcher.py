@@ -147,7 +147,7 @@ class Batcher:
         for ask, asked in planned:
             if isinstance(asked, Asked):
                 entry = LogEntry(ask.tenant, "decision", ask.id, 0, asked)
-                writes.append(make_write(entry, ask.done, partial(ask.learner.release, asked.t)))
+                writes.append(make_write(entry, ask.name, ask.done, partial(ask.learner.release, asked.t)))
             elif not ask.done.done():
                 ask.done.set_exception(asked)
         return writes

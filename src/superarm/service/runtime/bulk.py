@@ -80,7 +80,8 @@ def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latc
         return feedback.reply(False, record, None)
     coordinator.locks.acquire(lock)
     result = latch.new_write()
-    coordinator.batcher.post(make_write(LogEntry(key[0], "decision", key[1], record.step + 1, event), result))
+    entry = LogEntry(key[0], "decision", key[1], record.step + 1, event)
+    coordinator.batcher.post(make_write(entry, record.asked.problem, result))
     return _PlannedWrite(key, lock, record, event, result)
 
 

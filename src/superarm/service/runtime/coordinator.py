@@ -6,6 +6,7 @@ the state. At most one event of a stream is being written at a time.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.following import RETRY_SECONDS, Follower
 from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
 from superarm.service.runtime.locks import StreamLock, StreamLocks
+from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write
 from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import take_snapshot
@@ -45,7 +47,10 @@ class Coordinator:
         self._queue_limit = queue_limit
         self.locks = StreamLocks()
         self.condition = Condition()
-        self.applier = Applier(store, self.condition, snapshot_every)
+        self.applier = Applier(store, self.condition, snapshot_every if store.shards is None else sys.maxsize)
+        self.ownership: AllProblems | OwnedProblems = AllProblems(self.applier)
+        if store.shards is not None:
+            self.ownership = OwnedProblems(store.shards, self.applier, self.condition, snapshot_every)
         self.follower = Follower(store, self.condition, self.applier.read_unapplied, self.applier.apply_reads)
         self.gates = self.applier.gates
         self.deadlines = self.applier.deadlines
@@ -86,6 +91,8 @@ class Coordinator:
             await asyncio.to_thread(compile_kernels, kind.as_created(kind.settings))
         self.writer = Writer(self.store, self.applier, self._queue_limit)
         self.applier.save = lambda saved: self.writer.run(lambda: self.store.save(saved))
+        if isinstance(self.ownership, OwnedProblems):
+            self.ownership.writer = self.writer
         self.condition.enter("running")
 
     async def stop(self) -> None:
@@ -94,11 +101,15 @@ class Coordinator:
             await asyncio.to_thread(self.store.close)
             return
         self.condition.enter("stopping", "the service is stopping")
+        try:
+            await self.ownership.save_all()
+        except Exception:
+            log.exception("no snapshot could be written; the next owner reads more of the log")
         unsaved: list[SavedSnapshot] = []
         self.applier.save = unsaved.append  # the writer takes no more jobs
         await self.writer.stop()  # its reports were queued on this loop before it ended, so all have been handled
         await self.applier.finish()
-        if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed":
+        if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed" and self.store.shards is None:
             try:
                 await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
             except Exception:
@@ -109,15 +120,14 @@ class Coordinator:
         """The lock of a stream: while it is held, nobody else in this process plans or writes an event of it."""
         return self.locks.lock((kind, *key))
 
-    async def write(self, tenant: str, kind: str, stream: str, step: int, event: Any) -> None:
-        """Write an event and apply it, or raise ``StepTaken`` or ``RequestError`` with status 503."""
+    async def write(self, entry: LogEntry, problem: str) -> None:
+        """Write an event of a problem and apply it, or raise ``StepTaken`` or ``RequestError`` with status 503."""
         self._require_ready()
         done = asyncio.get_running_loop().create_future()
-        entry = LogEntry(tenant, kind, stream, step, event)
         if is_heavy_event(entry, self.ledger):
-            self.batcher.post(await asyncio.to_thread(make_write, entry, done))
+            self.batcher.post(await asyncio.to_thread(make_write, entry, problem, done))
         else:
-            self.batcher.post(make_write(entry, done))
+            self.batcher.post(make_write(entry, problem, done))
         if not await done:
             raise StepTaken
 
@@ -139,6 +149,7 @@ class Coordinator:
     async def learner(self, tenant: str, name: str) -> ProblemState:
         """A problem that no thread works on, or 404: until the caller next waits, the state is the caller's own."""
         if (tenant, name) not in self.ledger.problems:
+            await self.ownership.need((tenant, name))
             await self.catch_up()
         found = self.ledger.problems.get((tenant, name))
         if found is None:
@@ -156,10 +167,10 @@ class Coordinator:
             await self.catch_up()
             found = self.ledger.record(key)
         if found is None:
-            shared = self.store.shared
+            remote = self.store.shared or self.store.shards is not None
             found = (
                 await asyncio.to_thread(recall_decision, self.store, key)
-                if shared
+                if remote
                 else recall_decision(self.store, key)
             )
             if found is None:
@@ -186,7 +197,8 @@ class Coordinator:
                 if event is None:
                     return False, record, None
                 try:
-                    await self.write(key[0], "decision", key[1], record.step + 1, event)
+                    entry = LogEntry(key[0], "decision", key[1], record.step + 1, event)
+                    await self.write(entry, record.asked.problem)
                 except StepTaken:
                     await self._reload(key)
                     continue
@@ -212,7 +224,7 @@ class Coordinator:
                 if event is None:
                     return False
                 try:
-                    await self.write(tenant, "problem", name, learner.step + 1, event)
+                    await self.write(LogEntry(tenant, "problem", name, learner.step + 1, event), name)
                 except StepTaken:
                     await self.catch_up()
                     continue
@@ -223,7 +235,7 @@ class Coordinator:
         """Write the creation of a problem; False if another worker created it first."""
         async with self.lock("problem", (tenant, name)):
             try:
-                await self.write(tenant, "problem", name, 0, event)
+                await self.write(LogEntry(tenant, "problem", name, 0, event), name)
             except StepTaken:
                 await self.catch_up()
                 return False

@@ -55,10 +55,12 @@ class WriteRequest(NamedTuple):
     on_finish: Callable[[], None] = _do_nothing
 
 
-def make_write(entry: LogEntry, done: Completion, on_finish: Callable[[], None] = _do_nothing) -> WriteRequest:
-    """The request to write an event."""
+def make_write(
+    entry: LogEntry, problem: str, done: Completion, on_finish: Callable[[], None] = _do_nothing
+) -> WriteRequest:
+    """The request to write an event of a problem, or of one of its decisions."""
     tenant, kind, stream, step, event = entry
-    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event)), done, on_finish)
+    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event), problem), done, on_finish)
 
 
 def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
@@ -72,10 +74,10 @@ def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
 class Receiver(Protocol):
     """Gets the writer's reports, on the event loop and in the order of commits."""
 
-    def on_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
-        """These are in the log of ``worker`` under these numbers; 0 if another event has the step.
+    def on_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
+        """These are in the log under these numbers; 0 if another event has the step, ``MOVED`` if nothing was written.
 
-        ``worker`` was the store's name for this process at the commit; the store may have taken another one since.
+        ``logs`` are the names of the logs that they went to; the store may have taken another name since.
         An empty batch says that the log can be written.
         """
         ...
@@ -174,25 +176,25 @@ class Writer:
                 self._store.last()  # connects again and claims this worker's name again, if the connection was lost
                 report(self._receiver.recover, self._receiver.read_unapplied())
                 self._uncertain = False
-            if batch:
-                numbers = self._store.commit([write.line for write in batch])
+            lines, numbers = [write.line for write in batch], list[int]()
+            if lines:
+                numbers = self._store.commit(lines)
                 self.timings.add(time.monotonic() - began)
                 self.events += len(batch)
             else:
                 self._store.probe()
-                numbers = []
         except Exception as error:
             self._uncertain = True
             self.failures += 1
             report(self._report_failure, batch, error)
         else:
-            report(self._report_commit, batch, numbers, self._store.worker)
+            report(self._report_commit, batch, numbers, self._store.logs_of(lines))
         finally:
             self._busy_since = None
 
-    def _report_commit(self, batch: list[WriteRequest], numbers: list[int], worker: str) -> None:
+    def _report_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
         self.depth -= len(batch)
-        self._receiver.on_commit(batch, numbers, worker)
+        self._receiver.on_commit(batch, numbers, logs)
 
     def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)

@@ -19,14 +19,19 @@ Position = dict[str, int]
 """How far each worker's log was read."""
 
 
+MOVED = -1
+"""In place of the number of an event: it was not written, because this worker does not own its problem."""
+
+
 class LogLine(NamedTuple):
-    """An event as it is written."""
+    """An event as it is written; ``problem`` is the name of the problem that it concerns."""
 
     tenant: str
     kind: str
     stream: str
     step: int
     body: bytes
+    problem: str = ""
 
 
 class ReadEntry(NamedTuple):
@@ -60,7 +65,73 @@ class StoreUnavailable(SuperarmError):
     """The database cannot be reached, read or written at present; trying again later may succeed."""
 
 
-class Store(Protocol):
+class LogReader(Protocol):
+    """What a state is restored from: a log, and its snapshots."""
+
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        """The events after a position, in an order in which they can be applied; with ``problems``, only theirs."""
+        ...
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
+        """All events of one problem or decision."""
+        ...
+
+    def snapshots(self) -> Iterator[SavedSnapshot]:
+        """The snapshots, newest first."""
+        ...
+
+
+class Shards(Protocol):
+    """Ownership of single problems, for a worker that serves only some of them.
+
+    Only the writer thread calls ``acquire``, ``release``, ``claim``, ``claims`` and ``save_problem``.
+    """
+
+    def holds(self, problem: Key) -> bool:
+        """Whether this worker may write events of a problem, as far as it knows; answered from memory."""
+        ...
+
+    def acquire(self, problem: Key) -> int | None:
+        """Own a problem, unless another worker does (None): the number of its last event.
+
+        Nothing of it can be written before ``admit``: its log has to be read first.
+        """
+        ...
+
+    def admit(self, problem: Key) -> bool:
+        """Let events of an acquired problem be written; False if it was lost meanwhile. Answered from memory."""
+        ...
+
+    def release(self, problem: Key) -> None:
+        """Own a problem no longer."""
+        ...
+
+    def claim(self, problem: Key) -> None:
+        """Ask the owner of a problem to release it."""
+        ...
+
+    def claims(self) -> list[Key]:
+        """The problems of this worker that others have asked for during the last seconds."""
+        ...
+
+    def log_name(self, problem: Key) -> str:
+        """The name of the log of a problem."""
+        ...
+
+    def problem_log(self, problem: Key) -> LogReader:
+        """The log of one problem."""
+        ...
+
+    def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
+        """Save a snapshot of one problem, and delete all but a few older ones."""
+        ...
+
+    def problem_names(self, tenant: str) -> list[str]:
+        """The names of all problems of a tenant, whoever owns them."""
+        ...
+
+
+class Store(LogReader, Protocol):
     """What the service needs of a database. Only the writer thread calls ``commit`` and ``probe``.
 
     Every method may raise ``StoreUnavailable``.
@@ -76,6 +147,11 @@ class Store(Protocol):
         """Whether other workers write to the same log."""
         ...
 
+    @property
+    def shards(self) -> Shards | None:
+        """Ownership of single problems; None where every worker serves all of them."""
+        ...
+
     def open(self) -> None:
         """Connect, unless that is done already."""
         ...
@@ -85,7 +161,11 @@ class Store(Protocol):
         ...
 
     def commit(self, lines: list[LogLine]) -> list[int]:
-        """Write all lines durably in one transaction; the number of each, 0 if its key was taken."""
+        """Write lines durably in one transaction; the number of each, 0 if its key was taken, or ``MOVED``."""
+        ...
+
+    def logs_of(self, lines: list[LogLine]) -> list[str]:
+        """The name of the log that each line goes to: this worker's, or that of the line's problem."""
         ...
 
     def last(self) -> int:
@@ -95,20 +175,12 @@ class Store(Protocol):
         """
         ...
 
-    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
-        """The events after a position, in an order in which they can be applied; with ``problems``, only theirs."""
-        ...
-
     def read_transaction(self) -> AbstractContextManager[None]:
         """A context within which all reads see the same state, whatever is written meanwhile."""
         ...
 
-    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
-        """All events of one problem or decision."""
-        ...
-
-    def snapshots(self) -> Iterator[SavedSnapshot]:
-        """The snapshots, newest first."""
+    def problem_logs(self) -> Iterator[LogReader]:
+        """The logs of single problems that have snapshots of their own."""
         ...
 
     def save(self, saved: SavedSnapshot) -> None:
@@ -152,7 +224,7 @@ class Store(Protocol):
         ...
 
 
-def recall_decision(store: Store, key: Key, before: int | None = None) -> DecisionRecord | None:
+def recall_decision(store: LogReader, key: Key, before: int | None = None) -> DecisionRecord | None:
     """A decision out of the log, as it was before step ``before``, or as it is."""
     record: DecisionRecord | None = None
     for entry in store.stream(key[0], "decision", key[1]):

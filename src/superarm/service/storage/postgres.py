@@ -18,6 +18,7 @@ from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import (
     KeyRow,
     LogLine,
+    LogReader,
     Position,
     ReadEntry,
     SavedSnapshot,
@@ -25,12 +26,10 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.postgres_connection import connect, explain_errors
+from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, MIGRATION, enter_mode, take_slot
+from superarm.service.storage.problem_log import ProblemLog, reshard, save_snapshot
 
 log = logging.getLogger("superarm.postgres")
-
-MAX_WORKERS = 256
-MAX_SNAPSHOTS = 2
-_LOCK = 0x5A5A  # the class of superarm's advisory locks; slot -1 guards migrations
 
 MIGRATIONS = [
     """
@@ -50,15 +49,20 @@ MIGRATIONS = [
         created bigint NOT NULL, revoked bigint, note text NOT NULL
     );
     """,
+    """
+    ALTER TABLE superarm_snapshots ADD COLUMN log text NOT NULL DEFAULT '';
+    CREATE INDEX superarm_snapshots_log ON superarm_snapshots (log, id);
+    CREATE UNLOGGED TABLE superarm_claims (log text PRIMARY KEY, worker text NOT NULL, at timestamptz NOT NULL);
+    """,
 ]
 """One script per version of the tables; ``superarm_version`` counts those that have run."""
 
-_INSERT = """
+INSERT = """
 INSERT INTO superarm_events (worker, seq, tenant, kind, stream, step, body)
-SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::int[], %s::text[])
-    AS line (seq, tenant, kind, stream, step, body)
+SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::int[], %s::text[])
+    AS line (worker, seq, tenant, kind, stream, step, body)
 ORDER BY tenant, kind, stream, step -- all workers in one order: no deadlocks
-ON CONFLICT (tenant, kind, stream, step) DO NOTHING RETURNING seq
+ON CONFLICT (tenant, kind, stream, step) DO NOTHING RETURNING worker, seq
 """
 _TAIL = """
 SELECT event.worker, event.seq, tenant, kind, stream, step, body
@@ -79,7 +83,7 @@ class Postgres:
     worker goes on under another name.
     """
 
-    shared = True
+    shared, shards = True, None
 
     def __init__(self, url: str, *, slot: bool = True, wait: bool = False) -> None:
         self._url, self._slot = url, slot
@@ -109,16 +113,18 @@ class Postgres:
     def _claim(self) -> Any:
         """A connection that holds the lock of a slot: of the same one as before, or of the first that is free."""
         connection, before = connect(self._url), self.worker
-        own = [int(before[1:])] if before else []
-        for number in [*own, *range(MAX_WORKERS)]:
-            if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_LOCK, number)).fetchone()[0]:
-                self.worker = f"w{number}"
-                if before not in ("", self.worker):
-                    log.warning("the slot %s was taken by another process; going on as %s", before, self.worker)
-                connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (self.worker,))
-                return connection
-        connection.close()
-        raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
+        try:
+            enter_mode(connection, "whole")
+            name = take_slot(connection, before)
+            if name is None:
+                raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
+        except BaseException:
+            connection.close()
+            raise
+        self.worker = name
+        if before not in ("", name):
+            log.warning("the slot %s was taken by another process; going on as %s", before, name)
+        return connection
 
     def _write_connection(self) -> Any:
         """The connection to write on. One that was lost is made again by ``last`` alone, before the log is read.
@@ -160,13 +166,16 @@ class Postgres:
     def commit(self, lines: list[LogLine]) -> list[int]:
         connection = self._write_connection()
         numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
-        tenants, kinds, streams, steps, bodies = (list(column) for column in zip(*lines, strict=True))
-        texts = [body.decode() for body in bodies]
+        tenants, kinds, streams, steps, bodies, _ = (list(column) for column in zip(*lines, strict=True))
+        texts, workers = [body.decode() for body in bodies], [self.worker] * len(lines)
         with connection.transaction():
-            rows = connection.execute(_INSERT, (self.worker, numbers, tenants, kinds, streams, steps, texts)).fetchall()
+            rows = connection.execute(INSERT, (workers, numbers, tenants, kinds, streams, steps, texts)).fetchall()
         self._seq += len(lines)
-        written = {row[0] for row in rows}
+        written = {seq for _, seq in rows}
         return [number if number in written else 0 for number in numbers]
+
+    def logs_of(self, lines: list[LogLine]) -> list[str]:
+        return [self.worker] * len(lines)
 
     @explain_errors()
     def last(self) -> int:
@@ -199,22 +208,31 @@ class Postgres:
         return [decode_line(LogLine(*row)) for row in rows]
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
-        query = "SELECT digest, body FROM superarm_snapshots ORDER BY id DESC"
-        with explain_errors():
-            rows = self._read_connection().execute(query)
-        for digest, body in rows:
-            yield SavedSnapshot(digest, bytes(body))
+        return ProblemLog(self, "").snapshots()
+
+    def problem_logs(self) -> Iterator[LogReader]:
+        query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
+        return (ProblemLog(self, log) for (log,) in list(self.rows(query, ())))
+
+    def problem_names(self, tenant: str) -> list[str]:
+        """The names of a tenant's problems, by a query."""
+        query = "SELECT stream FROM superarm_events WHERE tenant = %s AND kind = 'problem' AND step = 0 ORDER BY stream"
+        return [name for (name,) in self.rows(query, (tenant,))]
+
+    def rows(self, query: str, values: tuple[Any, ...]) -> Iterator[Any]:
+        """The rows that a query gives."""
+        with explain_errors(), self._read_connection().cursor() as cursor:
+            yield from cursor.execute(query, values)
 
     @explain_errors()
     def save(self, saved: SavedSnapshot) -> None:
-        connection = self._write_connection()
-        with connection.transaction():
-            connection.execute("INSERT INTO superarm_snapshots (digest, body) VALUES (%s, %s)", saved)
-            connection.execute(
-                "DELETE FROM superarm_snapshots WHERE id NOT IN"
-                " (SELECT id FROM superarm_snapshots ORDER BY id DESC LIMIT %s)",
-                (MAX_SNAPSHOTS,),
-            )
+        save_snapshot(self._write_connection(), "", saved)
+
+    @explain_errors()
+    def reshard(self) -> int:
+        """Give every problem a log of its own; no service may run. The number of events that were moved."""
+        self.keep_out_others()
+        return reshard(self._write_connection())
 
     @explain_errors()
     def forget(self, saved: SavedSnapshot) -> None:
@@ -225,7 +243,7 @@ class Postgres:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
         taken = [
             number
-            for number, free in self._write_connection().execute(query, (_LOCK, MAX_WORKERS - 1)).fetchall()
+            for number, free in self._write_connection().execute(query, (CLASS, MAX_WORKERS - 1)).fetchall()
             if not free
         ]
         if taken:
@@ -265,7 +283,7 @@ class Postgres:
 def migrate(connection: Any) -> None:
     """Bring the tables up to this version, one process at a time; refuse those of a newer one."""
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s, -1)", (_LOCK,))
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (CLASS, MIGRATION))
         connection.execute("CREATE TABLE IF NOT EXISTS superarm_version (version integer NOT NULL)")
         row = connection.execute("SELECT max(version) FROM superarm_version").fetchone()
         version = row[0] or 0

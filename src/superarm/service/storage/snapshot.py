@@ -12,8 +12,8 @@ from superarm.context.observations import ContextTally
 from superarm.policies import PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
-from superarm.service.domain.ledger import Ledger
-from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
+from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
 from superarm.tally import Tally
 
 log = logging.getLogger("superarm.snapshot")
@@ -104,11 +104,25 @@ def take_snapshot(ledger: Ledger, position: Position) -> SavedSnapshot:
 
 def copy_state(ledger: Ledger, position: Position) -> StateCopy:
     """Copy the state, while nobody changes it."""
-    problems = sorted(ledger.problems.items())
+    pending = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
+    return _copy_problems(sorted(ledger.problems.items()), pending, position)
+
+
+def copy_problem(ledger: Ledger, problem: Key, position: Position) -> StateCopy:
+    """Copy the state of one problem, while nobody changes it."""
+    tenant, name = problem
+    pending = [
+        (tenant, record)
+        for (owner, _), record in ledger.pending.items()
+        if owner == tenant and record.asked.problem == name
+    ]
+    return _copy_problems([(problem, ledger.problems[problem])], pending, position)
+
+
+def _copy_problems(problems: list[tuple[Key, Any]], pending: Any, position: Position) -> StateCopy:
     for _, learner in problems:
         learner.history.flush(learner.problem)
     counters = [copy_counters(tenant, name, learner) for (tenant, name), learner in problems]
-    pending = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
     return StateCopy(dict(position), counters, pending, [msgpack.encode(learner.history) for _, learner in problems])
 
 
@@ -152,7 +166,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
         return None
 
 
-def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
+def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
     position: Position = {}
@@ -174,7 +188,7 @@ def restore_ledger(store: Store) -> tuple[Ledger, Position, int]:
     return ledger, position, folded
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot, store: Store) -> None:
+def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
     for read in store.tail({}, problems=True):
         if read.seq <= snapshot.position.get(read.worker, 0):
             ledger.apply(read.entry)

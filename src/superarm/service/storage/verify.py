@@ -6,7 +6,7 @@ from typing import NamedTuple
 from superarm.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger, LogEntry, fold
-from superarm.service.storage.base import Position, SavedSnapshot, Store, recall_decision
+from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store, recall_decision
 from superarm.service.storage.snapshot import Counters, decode_snapshot, encode_counters, restore_ledger, take_snapshot
 
 
@@ -44,10 +44,14 @@ def _verify(store: Store) -> VerifyReport:
     n_snapshots = 0
     for n_snapshots, saved in enumerate(store.snapshots(), 1):
         faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
+    for part in store.problem_logs():
+        for saved in part.snapshots():
+            n_snapshots += 1
+            faults += _snapshot_faults(part, saved, f"snapshot {n_snapshots}")
     return VerifyReport(n_events, len(whole.problems), len(whole.pending), n_snapshots, faults)
 
 
-def _snapshot_faults(store: Store, saved: SavedSnapshot, what: str) -> list[str]:
+def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[str]:
     """Where a snapshot differs from the fold of the log up to its position."""
     snapshot = decode_snapshot(saved)
     if snapshot is None:
@@ -84,6 +88,10 @@ def repair(store: Store) -> RepairReport:
         raise SuperarmError(f"the database is damaged ({found}): snapshots cannot be rebuilt; restore a backup")
     every = list(store.snapshots())
     wrong = [saved for n, saved in enumerate(every, 1) if _snapshot_faults(store, saved, f"snapshot {n}")]
+    for part in store.problem_logs():
+        own = list(part.snapshots())
+        every += own
+        wrong += [saved for saved in own if _snapshot_faults(part, saved, "snapshot")]
     if not wrong:
         return RepairReport(0, len(every), 0)
     whole, n_events = _fold_log(store, None)
@@ -96,7 +104,7 @@ def repair(store: Store) -> RepairReport:
     return RepairReport(len(wrong), len(every) - len(wrong), n_events)
 
 
-def _fold_log(store: Store, until: Position | None) -> tuple[Ledger, int]:
+def _fold_log(store: LogReader, until: Position | None) -> tuple[Ledger, int]:
     n_events = 0
 
     def entries() -> Iterator[LogEntry]:

@@ -1,0 +1,227 @@
+"""Workers that own single problems: locks, fences, moves, and logs that become logs of problems."""
+
+import asyncio
+
+import psycopg
+import pytest
+
+from superarm.errors import SuperarmError
+from superarm.service.application import application
+from superarm.service.domain.events import Asked, encode
+from superarm.service.http.service import ServiceLimits
+from superarm.service.runtime import ownership
+from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
+from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.sharded import ShardedPostgres
+from superarm.service.storage.verify import verify
+
+from .database import fresh
+from .inprocess import serving
+from .running import invoke
+
+SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
+P = ("default", "p")
+ASK = "/v1/problems/p/decisions"
+
+
+def line(id: str, problem: str = "p") -> LogLine:
+    return LogLine("default", "decision", id, 0, encode(Asked(0, problem, id, "", 1, (0, 1), 2, 1)), problem)
+
+
+def owning(url: str, *problems: tuple[str, str]) -> ShardedPostgres:
+    store = ShardedPostgres(url)
+    for problem in problems:
+        assert store.acquire(problem) is not None
+        assert store.admit(problem)
+    return store
+
+
+def end_session(url: str, store: ShardedPostgres) -> None:
+    """What PostgreSQL does to a worker that is silent for too long, or whose machine has gone."""
+    pid = store._session.connection.info.backend_pid
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        while connection.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone()[0]:
+            pass
+
+
+def streams(url: str) -> list[str]:
+    reader = Postgres(url, slot=False)
+    try:
+        assert verify(reader).faults == []
+        return sorted(read.entry.stream for read in reader.tail({}) if read.entry.step == 0)
+    finally:
+        reader.close()
+
+
+def test_a_problem_has_one_owner_and_nobody_else_writes_its_events(postgres):
+    url = fresh(postgres, "owners")
+    first, second = owning(url, P), owning(url, ("default", "q"))
+    assert second.acquire(P) is None
+    assert first.commit([line("d1"), line("d2", "q"), line("d1"), line("d3")]) == [1, MOVED, 0, 3]
+    assert second.commit([line("d1", "q"), line("d4", "q"), line("d5")]) == [0, 2, MOVED], "ids are unique in a tenant"
+    first.release(P)
+    assert first.commit([line("d6")]) == [MOVED]
+    assert second.acquire(P) == 3
+    assert second.commit([line("d6")]) == [MOVED], "not before its log was read"
+    assert second.admit(P)
+    assert second.commit([line("d6")]) == [4]
+    for store in (first, second):
+        store.close()
+
+
+def test_a_worker_whose_session_has_ended_writes_nothing(postgres):
+    url = fresh(postgres, "fenced")
+    first, second = owning(url, P), owning(url)
+    assert first.commit([line("d1")]) == [1]
+    end_session(url, first)
+    assert first.holds(P), "it does not know yet"
+    assert second.acquire(P) == 1
+    with pytest.raises(StoreUnavailable):
+        first.commit([line("d2")])
+    assert not first.holds(P)
+    assert first.commit([line("d2")]) == [MOVED], "a new session has nothing"
+    assert first.acquire(P) is None
+    assert not first.admit(P)
+    for store in (first, second):
+        store.close()
+
+
+def test_two_sessions_that_both_believe_to_own_a_problem_cannot_both_write(postgres):
+    """Behind a pool that shares sessions, locks mean nothing; the primary key still refuses the second."""
+    url = fresh(postgres, "pooled")
+    first, second = owning(url, P), owning(url)
+    second._session.locked["p/default/p"] = 0
+    assert second.admit(P)
+    assert first.commit([line("d1"), line("d2")]) == [1, 2]
+    with pytest.raises(StoreUnavailable, match="another worker has written"):
+        second.commit([line("d3")])
+    assert not second.holds(P)
+    first.close()
+    second.close()
+
+
+def test_workers_with_and_without_sharding_exclude_each_other(postgres):
+    url = fresh(postgres, "modes")
+    store = ShardedPostgres(url)
+    with pytest.raises(SuperarmError, match="at the same time"):
+        Postgres(url)
+    store.close()
+    whole = Postgres(url)
+    with pytest.raises(SuperarmError, match="at the same time"):
+        ShardedPostgres(url)
+    whole.commit([line("d1")])
+    whole.close()
+    with pytest.raises(SuperarmError, match="superarm reshard"):
+        ShardedPostgres(url)
+
+
+async def create_and_decide(http, name: str = "p", ids: tuple[str, ...] = ("d1", "d2")) -> None:
+    assert (await http.put(f"/v1/problems/{name}", json=SPEC)).status_code == 201
+    for id in ids:
+        answer = (await http.post(f"/v1/problems/{name}/decisions", json={"id": id})).json()
+        body = {"outcome": [[1, 0.5]] * len(answer["arms"])}
+        told = await http.post(f"/v1/problems/{name}/decisions/{id}/feedback", json=body)
+        assert told.json()["applied"], told.text
+
+
+def sharded(store: ShardedPostgres, snapshot_every: int = 50_000):
+    return application(store, ServiceLimits(snapshot_every=snapshot_every, sharded=True))
+
+
+def test_a_problem_moves_to_the_worker_that_gets_its_requests(postgres, monkeypatch):
+    monkeypatch.setattr(ownership, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(ownership, "WAIT_SECONDS", 0.2)
+    url = fresh(postgres, "moving")
+
+    async def live() -> None:
+        first, second = ShardedPostgres(url), ShardedPostgres(url)
+        async with serving(sharded(first, 2)) as one, serving(sharded(second)) as two:
+            await create_and_decide(one)
+            before = (await one.get("/v1/problems/p/arms")).json()
+            refused = await two.post(ASK, json={"id": "d3"})
+            assert (refused.status_code, "another worker" in refused.text) == (503, True)
+            misdirected = await two.post("/v1/decisions/d1/feedback", json={"feedback": []})
+            assert misdirected.status_code == 421, "the path does not name the problem"
+            assert (await two.get("/v1/problems")).json() == {"problems": ["p"]}
+            assert (await two.get("/v1/problems/unknown")).status_code == 404
+            assert (await two.get("/v1/problems/other/decisions/d1")).status_code == 404
+
+            monkeypatch.setattr(ownership, "IDLE_SECONDS", 0.0)  # no requests come to the first any more
+            monkeypatch.setattr(ownership, "WAIT_SECONDS", 30.0)
+            assert (await two.get("/v1/problems/p/arms")).json() == before
+            monkeypatch.setattr(ownership, "IDLE_SECONDS", 3600.0)
+            assert not first.holds(P)
+            assert (await two.post(ASK, json={"id": "d3"})).status_code == 201
+            repeated = await two.post(ASK, json={"id": "d1"})
+            assert (repeated.status_code, repeated.json()["state"]) == (200, "complete")
+
+    asyncio.run(live())
+    assert streams(url) == ["d1", "d2", "d3", "p"]
+
+
+def test_a_fenced_worker_does_not_acknowledge_and_the_next_owner_knows_everything(postgres, monkeypatch):
+    monkeypatch.setattr(ownership, "WAIT_SECONDS", 0.2)
+    url = fresh(postgres, "fence")
+
+    async def live() -> None:
+        first, second = ShardedPostgres(url), ShardedPostgres(url)
+        async with serving(sharded(first)) as one, serving(sharded(second)) as two:
+            await create_and_decide(one)
+            before = (await one.get("/v1/problems/p/arms")).json()
+            end_session(url, first)
+            assert (await two.get("/v1/problems/p/arms")).json() == before
+            for _ in range(2):  # at first it does not know that its session has ended
+                body = {"feedback": [{"arm": "a", "value": 0}], "amend": True}
+                tried = [await one.post(ASK, json={"id": "d3"}), await one.post(f"{ASK}/d1/feedback", json=body)]
+                assert [reply.status_code for reply in tried] == [503, 503], tried
+            assert (await two.post(ASK, json={"id": "d4"})).status_code == 201
+
+    asyncio.run(live())
+    assert streams(url) == ["d1", "d2", "d4", "p"]
+
+
+def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
+    url = fresh(postgres, "alone")
+
+    async def live() -> None:
+        store = ShardedPostgres(url)
+        async with serving(sharded(store)) as http:
+            await create_and_decide(http)
+            end_session(url, store)
+            first = await http.post(ASK, json={"id": "d3"})
+            assert first.status_code in (201, 503)
+            assert (await http.post(ASK, json={"id": "d3"})).status_code in (200, 201)
+            assert (await http.get("/v1/problems/p")).json()["pending"] == 1
+
+    asyncio.run(live())
+    assert streams(url) == ["d1", "d2", "d3", "p"]
+
+
+def test_a_whole_log_becomes_logs_of_problems(postgres):
+    url = fresh(postgres, "reshard")
+
+    async def whole() -> list[object]:
+        async with serving(application(Postgres(url))) as http:
+            await create_and_decide(http)
+            await create_and_decide(http, "q", ("d7",))
+            assert (await http.post("/v1/problems/p/arms", json={"add": ["d"]})).status_code == 200
+            return [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
+
+    async def parts() -> list[object]:
+        async with serving(sharded(ShardedPostgres(url))) as http:
+            found = [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
+            assert (await http.post(ASK, json={"id": "d8"})).status_code == 201
+            return found
+
+    before = asyncio.run(whole())
+    done = invoke("reshard", "--db", url)
+    assert (done.exit_code, "9 events" in done.output) == (0, True), done.output
+    assert asyncio.run(parts()) == before
+    assert streams(url) == ["d1", "d2", "d7", "d8", "p", "q"]
+    assert "0 events" in invoke("reshard", "--db", url).output
+
+
+def test_options_that_sharding_cannot_have():
+    refused = invoke("serve", "--sharded", "--db", "x.db")
+    assert (refused.exit_code, "--sharded" in refused.output) != (0, True)
