@@ -29,7 +29,7 @@ from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
 from .crash_audit import audit, compare
-from .crash_load import ARMS, ITEMS, Acknowledged, K, load
+from .crash_load import ARMS, ITEMS, POLICIES, Acknowledged, K, load
 from .database import Database, fresh
 from .running import Server
 
@@ -58,7 +58,8 @@ def crash(trial: Trial, tell=lambda line: None) -> Acknowledged:
         server = Server(trial.db, *options)
         try:
             if sums is None:
-                create(server)
+                compile_ahead(server)
+                create(server.url)
             else:
                 compare(server.url, sums)
             asyncio.run(attack(server, book, rng, trial.database if n % 3 == 1 else None))
@@ -75,11 +76,20 @@ def crash(trial: Trial, tell=lambda line: None) -> Acknowledged:
     return book
 
 
-def create(server: Server, name: str = "p") -> None:
+SPEC = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
+SETTINGS = {"window_s": 0.5, "at_window_end": 0.0, "policy": {"name": "bc_ucb"}}
+
+
+def compile_ahead(server: Server) -> None:
+    """Compile what changes of the policy will need: on a busy machine that takes longer than a round."""
+    for policy in POLICIES:
+        body = {**SPEC, "settings": {**SETTINGS, "policy": {"name": policy}}}
+        httpx.put(f"{server.url}/v1/problems/with-{policy}", json=body, timeout=300.0).raise_for_status()
+
+
+def create(url: str, name: str = "p") -> None:
     """The problem that all rounds are about."""
-    spec = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
-    settings = {"window_s": 0.5, "at_window_end": 0.0, "policy": {"name": "bc_ucb"}}
-    httpx.put(f"{server.url}/v1/problems/{name}", json={**spec, "settings": settings}, timeout=60.0).raise_for_status()
+    httpx.put(f"{url}/v1/problems/{name}", json={**SPEC, "settings": SETTINGS}, timeout=60.0).raise_for_status()
 
 
 async def attack(server: Server, book: Acknowledged, rng: random.Random, database: Database | None) -> None:

@@ -24,7 +24,7 @@ import psycopg
 from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
-from .crash import create
+from .crash import compile_ahead, create
 from .crash_audit import audit, compare
 from .crash_load import Acknowledged, Client
 from .database import Database, fresh
@@ -146,8 +146,9 @@ def trial(database: Database, home: Path, rounds: int, seed: int, tell=lambda li
     books = {name: Acknowledged() for name in PROBLEMS}
     fleet = Fleet(db, home, 3, rng)
     try:
+        compile_ahead(fleet.workers[0])
         for name in books:
-            create(fleet, name)
+            create(fleet.url, name)
         done = asyncio.run(attack(fleet, books, rng, rounds, tell))
     finally:
         fleet.close()
