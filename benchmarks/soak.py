@@ -4,8 +4,8 @@
 
 The highest rate is measured first, for some seconds with every connection busy. Then pairs of a decision and its
 feedback are sent at half of it: every connection has fixed times, and catches up if an answer comes late. Printed for
-every minute: pairs per second, p50 and p99 of the latency of a call, resident memory and the size of the log. In the end
-the service is stopped, and ``superarm verify`` is run.
+every minute: pairs per second, p50 and p99 of the latency of a call, resident memory and the size of the log. In the
+end the service is stopped, and ``superarm verify`` is run.
 """
 
 import argparse
@@ -23,6 +23,12 @@ from typing import NamedTuple
 MAIN = "from superarm.cli import main; main(prog_name='superarm')"
 CONNECTIONS = 16
 N_ARMS, N_ITEMS, K = 50, 10, 5
+SPEC = {
+    "arms": [f"a{n}" for n in range(N_ARMS)],
+    "items": [f"i{n}" for n in range(N_ITEMS)],
+    "k": K,
+    "settings": {"policy": {"name": "bc_ucb"}},
+}
 
 
 class Minute(NamedTuple):
@@ -58,11 +64,12 @@ class Caller:
         assert said[9:12] in (b"200", b"201"), answer
         return answer
 
-    async def pair(self) -> None:
+    async def pair(self, problem: str = "soak") -> None:
         """A decision, and feedback on all of it."""
-        answer = await self.call("POST", "/v1/problems/soak/decisions", {})
+        path = f"/v1/problems/{problem}/decisions"
+        answer = await self.call("POST", path, {})
         outcome = [[(hash((arm, item)) % 10) / 10 for item in range(N_ITEMS)] for arm in answer["action"]]
-        await self.call("POST", f"/v1/decisions/{answer['id']}/feedback", {"outcome": outcome})
+        await self.call("POST", f"{path}/{answer['id']}/feedback", {"outcome": outcome})
 
 
 async def highest_rate(callers: list[Caller], seconds: float) -> float:
@@ -112,8 +119,7 @@ async def soak(port: int, pid: int, db: Path, minutes: int) -> list[Minute]:
     for _ in range(CONNECTIONS):
         callers.append(Caller(port, times))
         await callers[-1].open()
-    spec = {"arms": [f"a{n}" for n in range(N_ARMS)], "items": [f"i{n}" for n in range(N_ITEMS)], "k": K}
-    await callers[0].call("PUT", "/v1/problems/soak", {**spec, "settings": {"policy": {"name": "bc_ucb"}}})
+    await callers[0].call("PUT", "/v1/problems/soak", SPEC)
     await highest_rate(callers, 3.0)
     rate = await highest_rate(callers, 10.0)
     times.clear()

@@ -32,6 +32,7 @@ class Nginx:
         (home / "nginx.conf").write_text(f"master_process off;\n{text}")
         words = [nginx(), "-p", str(home), "-c", str(home / "nginx.conf"), "-e", str(home / "error.log")]
         self._process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        self.pid = self._process.pid
         for _ in range(200):
             assert self._process.poll() is None, (home / "error.log").read_text()
             try:
