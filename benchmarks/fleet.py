@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.soak import MAIN, SPEC, Caller, wait
+from benchmarks.soak import MAIN, Caller, open_callers, wait
 from tests.service.database import Database, fresh
 from tests.service.proxy import Nginx
 
@@ -53,11 +53,7 @@ def start(db: str, port: int, *options: str) -> subprocess.Popen[bytes]:
 
 async def pairs(port: int, n: int) -> None:
     """So many pairs, over all problems."""
-    callers = [Caller(port, []) for _ in range(CONNECTIONS)]
-    for caller in callers:
-        await caller.open()
-    for name in PROBLEMS:
-        await callers[0].call("PUT", f"/v1/problems/{name}", SPEC)
+    callers = await open_callers(port, CONNECTIONS, PROBLEMS, [])
     left = iter(range(n))
 
     async def run(caller: Caller) -> None:

@@ -72,6 +72,18 @@ class Caller:
         await self.call("POST", f"{path}/{answer['id']}/feedback", {"outcome": outcome})
 
 
+async def open_callers(port: int, n: int, problems: list[str], times: list[float]) -> list[Caller]:
+    """Connections to a service on which the problems were created; kernels may be compiled for that."""
+    first = Caller(port, times)
+    await first.open()
+    for name in problems:
+        await first.call("PUT", f"/v1/problems/{name}", SPEC)
+    callers = [Caller(port, times) for _ in range(n)]
+    for caller in callers:
+        await caller.open()
+    return callers
+
+
 async def highest_rate(callers: list[Caller], seconds: float) -> float:
     """Pairs per second with every connection busy."""
     end, done = time.perf_counter() + seconds, 0
@@ -115,11 +127,8 @@ def measure(times: list[float], pairs: float, pid: int, db: Path) -> Minute:
 
 async def soak(port: int, pid: int, db: Path, minutes: int) -> list[Minute]:
     """All minutes."""
-    times, callers = list[float](), list[Caller]()
-    for _ in range(CONNECTIONS):
-        callers.append(Caller(port, times))
-        await callers[-1].open()
-    await callers[0].call("PUT", "/v1/problems/soak", SPEC)
+    times = list[float]()
+    callers = await open_callers(port, CONNECTIONS, ["soak"], times)
     await highest_rate(callers, 3.0)
     rate = await highest_rate(callers, 10.0)
     times.clear()

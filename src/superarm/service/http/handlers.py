@@ -196,6 +196,7 @@ async def post_problem_activation(call: Call) -> Answer:
 
 
 async def post_problem_bulk(call: Call) -> Answer:
+    await call.coordinator.learner(call.who.tenant, call.path["name"])
     return await post_bulk(call)
 
 

@@ -271,7 +271,7 @@ OPERATIONS = (
             "Feedback of many decisions: NDJSON, one line per decision.",
             bytes,
             {200: bytes},
-            (),
+            () if path == "/v1" else (404,),
             '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
         )
         for path, handler in (("/v1", handlers.post_bulk), (_P, handlers.post_problem_bulk))
