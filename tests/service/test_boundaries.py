@@ -1,8 +1,8 @@
 """What may cross the boundary of the service: origins, names, methods, Personalizer's calls. In one process."""
 
 import asyncio
-import re
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
