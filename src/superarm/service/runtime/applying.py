@@ -103,7 +103,10 @@ class Applier:
                     done.set_result(None)
                     return
                 position = {log: self.position.get(log, 0)}
-                done.set_result(await asyncio.to_thread(copy_problem, self.ledger, problem, position))
+                try:
+                    done.set_result(await asyncio.to_thread(copy_problem, self.ledger, problem, position))
+                except Exception as error:
+                    done.set_exception(error)
 
         def job() -> Job:
             yield copy

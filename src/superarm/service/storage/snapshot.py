@@ -109,11 +109,11 @@ def copy_state(ledger: Ledger, position: Position) -> StateCopy:
 
 
 def copy_problem(ledger: Ledger, problem: Key, position: Position) -> StateCopy:
-    """Copy the state of one problem, while nobody changes it."""
+    """Copy the state of one problem, while nobody changes it; other problems may change."""
     tenant, name = problem
     pending = [
         (tenant, record)
-        for (owner, _), record in ledger.pending.items()
+        for (owner, _), record in list(ledger.pending.items())
         if owner == tenant and record.asked.problem == name
     ]
     return _copy_problems([(problem, ledger.problems[problem])], pending, position)
