@@ -18,6 +18,7 @@ from superarm.service.storage.verify import verify
 from .database import fresh
 from .inprocess import serving
 from .running import invoke
+from .shards import trial
 
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 P = ("default", "p")
@@ -222,6 +223,12 @@ def test_a_whole_log_becomes_logs_of_problems(postgres):
     assert "0 events" in invoke("reshard", "--db", url).output
 
 
+@pytest.mark.needs("nginx")
+def test_behind_nginx_problems_move_and_nothing_is_lost_or_counted_twice(postgres_server, tmp_path):
+    done = trial(postgres_server, tmp_path, 2, seed=1)
+    assert (done["kill"], done["lose"]) == (1, 1)
+
+
 def test_options_that_sharding_cannot_have():
     refused = invoke("serve", "--sharded", "--db", "x.db")
-    assert (refused.exit_code, "--sharded" in refused.output) != (0, True)
+    assert (refused.exit_code, "--sharded: needs PostgreSQL" in refused.output) == (2, True), refused.output
