@@ -7,7 +7,8 @@ from pathlib import Path
 
 import httpx
 
-from ..system_packages import nginx
+from tests.system_packages import nginx
+
 from .running import free_port
 
 DOCS = Path(__file__).parents[2] / "docs" / "scaling.md"

@@ -229,6 +229,6 @@ def test_behind_nginx_problems_move_and_nothing_is_lost_or_counted_twice(postgre
     assert (done["kill"], done["lose"]) == (1, 1)
 
 
-def test_options_that_sharding_cannot_have():
-    refused = invoke("serve", "--sharded", "--db", "x.db")
+def test_options_that_sharding_cannot_have(tmp_path):
+    refused = invoke("serve", "--sharded", "--db", str(tmp_path / "x.db"))
     assert (refused.exit_code, "--sharded: needs PostgreSQL" in refused.output) == (2, True), refused.output
