@@ -4,6 +4,7 @@
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
+# make docs-test         build the site and check its links, search and looks in Chromium
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
@@ -17,7 +18,7 @@ TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference pristine docs docs-serve image image-test bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference pristine docs docs-serve docs-test image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -80,6 +81,9 @@ docs: $(DOCS_READY)
 
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory out/docs 8080
+
+docs-test: docs
+	$(BIN)/python -m pytest -q -n0 tools/test_site.py
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

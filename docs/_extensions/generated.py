@@ -1,6 +1,6 @@
 """Parts of pages that are written when the site is built: the gallery, the command line, the HTTP interface."""
 
-import textwrap
+import inspect
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -77,12 +77,12 @@ def _describe_body(operation: dict[str, Any], schemas: dict[str, Any]) -> list[s
     if not body.get("properties"):
         return []
     required = body.get("required", [])
-    rows = []
-    for name, field in body["properties"].items():
-        kind = _describe_type(field) + (", required" if name in required else "")
-        rows.append(f"| `{name}` | {kind} | {_cell(field.get('description', ''))} |")
-    about = [body["description"] + "\n"] if body.get("description") else []
-    return [*about, "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"]
+    rows = [
+        f"| `{name}` | {_describe_type(field)}{', required' if name in required else ''} |"
+        for name, field in body["properties"].items()
+    ]
+    about = [_plain(body["description"]) + "\n"] if body.get("description") else []
+    return [*about, "| field of the body | type |\n|---|---|\n" + "\n".join(rows) + "\n"]
 
 
 def _describe_type(field: dict[str, Any]) -> str:
@@ -95,8 +95,9 @@ def _describe_type(field: dict[str, Any]) -> str:
     return str(field.get("type", field.get("enum", "any value")))
 
 
-def _cell(text: str) -> str:
-    return textwrap.shorten(text.replace("|", "\\|"), 400)
+def _plain(docstring: str) -> str:
+    """A docstring as Markdown."""
+    return inspect.cleandoc(docstring).replace("``", "`")
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
