@@ -170,9 +170,8 @@ def serve(
     configure_logging()
     if configuration is not None:
         log.info("configuration", extra={"fields": {"settings": configuration}})
-    with tempfile.TemporaryDirectory(prefix="superarm-metrics-") as directory, _explain_failure():
-        if listening.workers > 1:
-            limits = limits._replace(metrics_directory=directory)
+    with _metrics_directory(listening.workers) as directory, _explain_failure():
+        limits = limits._replace(metrics_directory=directory)
         settings = {"db": db, "limits": limits._asdict(), "imports": list(imports), "otel": listening.otel}
         os.environ[SETTINGS] = json.dumps(settings)
         uvicorn.run(
@@ -184,6 +183,11 @@ def serve(
             http=TimedProtocol,
             timeout_graceful_shutdown=30,
         )
+
+
+def _metrics_directory(workers: int) -> contextlib.AbstractContextManager[str]:
+    """Where several workers leave what they have counted; none for one process, which SIGTERM ends without clean-up."""
+    return tempfile.TemporaryDirectory(prefix="superarm-metrics-") if workers > 1 else contextlib.nullcontext("")
 
 
 @contextlib.contextmanager
