@@ -24,6 +24,7 @@ from superarm.indices import Bernstein
 from superarm.oracles import Greedy, Guarantee
 from superarm.oracles.exhaustive import RewardAt
 from superarm.policies import Uniform, contextual
+from superarm.policies.contextual import forgetting_contexts
 from superarm.policies.fast import directional_sieve, sieve, sparse_sieve
 from superarm.policies.set_search import SumAndBonus
 from superarm.rewards import Coverage, Linear, Smoothness
@@ -117,6 +118,11 @@ EXAMPLES = {
     "superarm.policies.directional_policy:DirectionalPolicy": superarm.directional_kl_moss(policies.Covariance()),
     "superarm.policies.directions:Covariance": policies.Covariance(),
     "superarm.policies.directions:Triangle": policies.Triangle(),
+    "superarm.policies.contextual.forgetting_contexts:ContextForgetting": contextual.ContextForgetting(
+        superarm.vac2_ucb(), 4, np.ones(3)
+    ),
+    "superarm.policies.contextual.forgetting_contexts:RegressionLayout": forgetting_contexts.RegressionLayout(),
+    "superarm.policies.contextual.forgetting_contexts:SegmentLayout": forgetting_contexts.SegmentLayout(),
     "superarm.policies.contextual.grouped:GroupedPolicy": contextual.GroupedPolicy(indices.KL(), Greedy(), None),
     "superarm.policies.contextual.logistic:LogisticPolicy": superarm.logistic_ts(0.5),
     "superarm.policies.contextual.regression:LinearPolicy": superarm.vac2_ucb(),
@@ -164,6 +170,7 @@ PLAIN_ONLY = {
     "superarm.context.features",
     "superarm.context.models",
     "superarm.policies.contextual.regression",  # tests/context compares contextual policies with naive references
+    "superarm.policies.contextual.forgetting_contexts",
     "superarm.policies.contextual.grouped",
     "superarm.policies.contextual.logistic",
     "superarm.policies.contextual.rules",
