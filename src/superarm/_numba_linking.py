@@ -76,7 +76,8 @@ if LINKED:
         """The code of one kernel alone, in the form in which ``finalize`` asks for a library."""
 
         def __init__(self, library: Any) -> None:
-            self._reload_init, self._module = library._reload_init, library._final_module
+            self._module = library._final_module
+            self._reload_init = getattr(library, "_reload_init", set())  # numba 0.61 has none, and asks for none
 
         def _get_module_for_linking(self) -> Any:
             return self._module
@@ -153,7 +154,7 @@ if LINKED:
         """A compiled function: an entry for Python, and its inner form for kernels, which is made when one needs it."""
 
         def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
-            super().__init__(py_func, locals, targetoptions, pipeline_class=_EntryCompiler)
+            super().__init__(py_func, locals or {}, targetoptions or {}, pipeline_class=_EntryCompiler)
             self._inner: Any = None
 
         def compile(self, sig: Any) -> Any:
