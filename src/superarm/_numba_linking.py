@@ -77,7 +77,7 @@ if LINKED:
 
         def __init__(self, library: Any) -> None:
             self._module = library._final_module
-            self._reload_init = getattr(library, "_reload_init", set())  # numba 0.61 has none, and asks for none
+            self._reload_init: Any = getattr(library, "_reload_init", set())  # numba 0.61 has none, and asks for none
 
         def _get_module_for_linking(self) -> Any:
             return self._module
