@@ -283,6 +283,19 @@ def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeyp
     assert "can be written" in done.stderr
 
 
+def test_a_file_that_is_no_database_leaves_no_connection_open(tmp_path, monkeypatch):
+    path, opened = tmp_path / "log.db", []
+    path.write_text("no database" * 100)
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: opened.append(connect(*given, **more)) or opened[-1])
+    with pytest.raises(SuperarmError):
+        Sqlite(path)
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
 def test_a_damaged_log_stops_the_service_with_a_sentence(tmp_path):
     path = tmp_path / "log.db"
     store = filled(path, 10)
