@@ -65,12 +65,22 @@ def report(tests: dict[str, str]) -> list[str]:
     return lines
 
 
+def escaped(name: str) -> str:
+    """A parameter's name as pytest writes it into the id of a test."""
+    return name.encode("unicode_escape").decode("ascii")
+
+
+def parameter(test: str) -> str:
+    """What stands in brackets at the end of a test's id, of the tests that compare a composition in both modes."""
+    return test.partition("::test_compositions_agree[")[2].removesuffix("]")
+
+
 def covered(plain: dict[str, str | None], compiled: dict[str, str | None]) -> str:
     """The line that says what the passes have run."""
     from tests.compositions import covering_set, goals  # not above: it takes a second
 
-    names = {f"test_compositions_agree[{' × '.join(one)}]": one for one in covering_set()}
-    ran = [names[name] for test, reason in compiled.items() if not reason and (name := test.split("::")[-1]) in names]
+    names = {escaped(" × ".join(one)): one for one in covering_set()}
+    ran = [one for test, reason in compiled.items() if not reason and (one := names.get(parameter(test)))]
     pairs = {goal for one in ran for goal in goals(one) if len(goal) == 2}
     counts = [sum(reason is None for reason in record.values()) for record in (plain, compiled)]
     return (
