@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from superarm.context import Context, Features
     from superarm.context import models as models
     from superarm.errors import (
+        CompileError,
         ConflictingFeedback,
         InvalidArgument,
         InvalidSpec,
@@ -129,7 +130,9 @@ _HOMES = {
     ),
     "superarm.arrays": "Probabilities",
     "superarm.context": "Context Features",
-    "superarm.errors": "ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision",
+    "superarm.errors": (
+        "CompileError ConflictingFeedback InvalidArgument InvalidSpec MissingExtra SuperarmError UnknownDecision"
+    ),
     "superarm.experiments": "Experiment",
     "superarm.oracles": (
         "Certificate ContinuousGreedy CostBenefit Exhaustive Failing Greedy GreedyMax Guarantee IMM KnapsackScheme "

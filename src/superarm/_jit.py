@@ -21,6 +21,7 @@ from numba.extending import overload
 
 from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
+from superarm._compile_errors import declared
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
 from superarm._renamed import old_hooks
 from superarm.errors import InvalidArgument
@@ -108,10 +109,10 @@ class _Method:
     """A component's method, made a kernel when it is first used: a process uses few of the methods that it imports."""
 
     def __init__(self, cls: type, name: str, fn: FunctionType) -> None:
-        self._cls, self._name, self._fn = cls, name, fn
+        self._cls, self._name, self.py_func = cls, name, fn
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        compiled: Any = _dispatcher(self._fn)
+        compiled: Any = _dispatcher(self.py_func)
         setattr(self._cls, self._name, compiled)
         return compiled.__get__(instance, owner)
 
@@ -228,6 +229,7 @@ class verb(Generic[P, R]):
 
     def __new__(cls, method: Callable[P, R], default: Callable[..., R] | None = None) -> "verb[P, R]":
         name = method.__name__
+        declared.setdefault(name, []).append(method)
 
         def find(owner: type) -> Callable[..., R]:
             found: Callable[..., R] | None = getattr(owner, name, None) or default

@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+from superarm._compile_errors import explaining, place_of
 from superarm._compiling import compiling, components
 from superarm._numba_private import WANTED, KernelCache, has_interfaces, is_tested, vectorising
+from superarm.errors import CompileError
 
 _INTERFACES = {
     "numba.core.codegen": ("JITCodeLibrary._get_module_for_linking", "JITCodeLibrary._raise_if_finalized"),
@@ -164,7 +166,8 @@ if LINKED:
             if tuple(args) in self.overloads or (kept and self._cache.holds(sig, self.targetctx)):
                 return super().compile(sig)
             classes, place = list(_list_components(args)), self._cache.place if kept else None
-            with compiling(self.__name__, classes, place, f"{self.__module__}.{self.__qualname__}{args}"):
+            name = f"{self.__module__}.{self.__qualname__}{args}"
+            with compiling(self.__name__, classes, place, name), explaining(classes):
                 return super().compile(sig)
 
         @property
@@ -184,8 +187,22 @@ if LINKED:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return self.py_func(*args, **kwargs)
 
+    def _undecorated(owner: type, method: str) -> CompileError:
+        """The error for a method that kernels call and that was not compiled."""
+        if owner not in components:
+            wrong, remedy = "lacks a decorator", f"write @superarm.component above class {owner.__name__}"
+        else:
+            wrong, remedy = "is called by compiled code", "remove @superarm.interpreted above it"
+        return CompileError(place_of(owner), f"{owner.__name__}.{method}", wrong, remedy)
+
     def resolve_verb(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
         """Let kernels that call ``call`` call the kernel ``find(owner)``, by the type of the first argument."""
+
+        def find_inner(owner: type) -> Any:
+            found = find(owner)
+            if not hasattr(found, "inner"):
+                raise _undecorated(owner, call.__name__)
+            return found.inner
 
         class VerbTemplate(_templates.AbstractTemplate):
             key = call
@@ -193,9 +210,9 @@ if LINKED:
             def generic(self, args: Any, kws: Any) -> Any:
                 if not args or not isinstance(args[0], _types.BaseNamedTuple):
                     return None
-                return _types.Dispatcher(find(args[0].instance_class).inner).get_call_type(self.context, args, kws)
+                return _types.Dispatcher(find_inner(args[0].instance_class)).get_call_type(self.context, args, kws)
 
             def get_impl_key(self, sig: Any) -> Any:
-                return find(sig.args[0].instance_class).inner.get_overload(sig.args)
+                return find_inner(sig.args[0].instance_class).get_overload(sig.args)
 
         _templates.infer_global(call, _types.Function(VerbTemplate))

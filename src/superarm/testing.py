@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from superarm._contract import ContractViolation, check_declaration, require, require_number
 from superarm.actions import Actions, Subsets, admits, capacity, cover, sample
 from superarm.arrays import Ints
 from superarm.candidates import Candidates
 from superarm.describe import build, describe
 from superarm.environments import AnswerBuffer, Environment, draw
-from superarm.errors import SuperarmError
 from superarm.indices import Index, unclipped
 from superarm.oracles import Oracle, maximize
 from superarm.parameters import has_method
@@ -30,45 +30,50 @@ from superarm.streams import Stream, new_stream, run_streams, seek, uniform
 from superarm.support import Support, length
 from superarm.tally import Feedback
 
+__all__ = [
+    "ContractViolation",
+    "check",
+    "check_actions",
+    "check_declaration",
+    "check_environment",
+    "check_index",
+    "check_oracle",
+    "check_plain",
+    "check_policy",
+    "check_reward",
+]
+
 _TRIALS = 300
 """How many random inputs a check of an index or a reward tries."""
 
 
-class ContractViolation(SuperarmError, AssertionError):
-    """A component breaks the contract of its family; the message contains a counterexample."""
-
-
-def _require(holds: Any, promise: str, **example: Any) -> None:
-    if not holds:
-        raise ContractViolation(f"{promise}; violated with {', '.join(f'{k}={v!r}' for k, v in example.items())}")
-
-
 def check(component: Any) -> None:
-    """Run every check that applies to ``component``.
+    """Run every check that applies to ``component``: of its declaration, and those of its family.
 
     >>> import superarm as sa
     >>> check(sa.Coverage())
     """
-    check_plain(component)
-    families: dict[str, Callable[[Any], None]] = {
-        "score": check_index,
-        "join": check_reward,
-        "admits": check_actions,
-        "maximize": check_oracle,
-        "choose": check_policy,
-        "draw": check_environment,
+    families: dict[str, tuple[type, Callable[[Any], None]]] = {
+        "score": (Index, check_index),
+        "join": (Reward, check_reward),
+        "admits": (Actions, check_actions),
+        "maximize": (Oracle, check_oracle),
+        "choose": (Policy, check_policy),
+        "draw": (Environment, check_environment),
     }
-    found = [run for method, run in families.items() if has_method(component, method)]
-    _require(found, "a component has the methods of a family", component=component)
-    for run in found:
+    found = [both for method, both in families.items() if has_method(component, method)]
+    require(found, f"a component has the methods of a family, one of {', '.join(families)}", component=component)
+    check_declaration(component, *(family for family, _ in found))
+    check_plain(component)
+    for _, run in found:
         run(component)
 
 
 def check_plain(component: Any) -> None:
     """Check that a component can be pickled, and described as plain data and built again."""
     repeated = pickle.loads(pickle.dumps(component))
-    _require(repr(repeated) == repr(component), "pickling keeps a component", component=component)
-    _require(repr(build(describe(component))) == repr(component), "describing keeps a component", component=component)
+    require(repr(repeated) == repr(component), "pickling keeps a component", component=component)
+    require(repr(build(describe(component))) == repr(component), "describing keeps a component", component=component)
 
 
 def check_index(index: Index) -> None:
@@ -79,42 +84,49 @@ def check_index(index: Index) -> None:
         deviation = float(np.sqrt(mean * (1.0 - mean)) * rng.random())
         pulls, t, share = float(rng.integers(1, 10_000)), int(rng.integers(1, 10**6)), float(rng.random())
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
-        _require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
+        require_number(index, "level", x)
+        require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
         q, other = (index.score(mean, deviation, x, new_stream(np.random.SeedSequence(n))) for n in (1, 2))
+        require_number(index, "score", q)
         clipped = q <= 1.0 or unclipped(index)
-        _require(0.0 <= q and clipped, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
+        require(0.0 <= q and clipped, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
         if q == other and later > x:
             more = index.score(mean, deviation, later, new_stream(np.random.SeedSequence(1)))
             sampled = more != index.score(mean, deviation, later, new_stream(np.random.SeedSequence(2)))
-            _require(sampled or q >= mean, "scores are at least the mean", mean=mean, level=x, score=q)
-            _require(sampled or more >= q, "scores grow with the level", mean=mean, levels=(x, later))
+            require(sampled or q >= mean, "scores are at least the mean", mean=mean, level=x, score=q)
+            require(sampled or more >= q, "scores grow with the level", mean=mean, levels=(x, later))
 
 
-def check_reward(reward: Reward, k: int = 5) -> None:
-    """Check that the order of arms does not matter, that gains are differences of worth, and what is declared."""
+def check_reward(reward: Reward, k: int = 5, tolerance: float = 1e-9) -> None:
+    """Check that the order of arms does not matter, that gains are differences of worth, and what is declared.
+
+    Differences up to ``tolerance`` times the weight are taken for rounding.
+    """
     rng = np.random.default_rng(0)
     smoothness = reward.smoothness(k)
+    require_number(reward, "start", start(reward, 1.0))
+    require_number(reward, "join", join(reward, start(reward, 1.0), 0.5))
     for _ in range(_TRIALS):
         qs, weight = rng.random(k), float(rng.uniform(0.1, 3.0))
         state, shuffled = start(reward, weight), start(reward, weight)
         for q, other in zip(qs[:-1], rng.permutation(qs[:-1]), strict=True):
             state, shuffled = join(reward, state, float(q)), join(reward, shuffled, float(other))
-        _require(np.isclose(state, shuffled, rtol=1e-9), "the order of joining does not matter", q=qs.tolist())
+        require(np.isclose(state, shuffled, rtol=1e-9), "the order of joining does not matter", q=qs.tolist())
         q = float(qs[-1])
         difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
         gain = item_gain(reward, weight, state, q)
-        _require(abs(gain - difference) <= 1e-9 * weight, "item_gain is a difference of worth", state=state, q=q)
+        require(abs(gain - difference) <= tolerance * weight, "item_gain is a difference of worth", state=state, q=q)
         increasing = gain >= 0.0 or not monotone(reward)
-        _require(increasing, "an arm never lowers the worth", state=state, q=q)
+        require(increasing, "an arm never lowers the worth", state=state, q=q)
         early = item_gain(reward, weight, start(reward, weight), q)
         if reward.submodular:
-            _require(gain <= early + 1e-9 * weight, "gains shrink as the batch grows", q=qs.tolist())
+            require(gain <= early + tolerance * weight, "gains shrink as the batch grows", q=qs.tolist())
         if reward.modular:
-            _require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
+            require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
         _check_derivatives(reward, weight, qs, smoothness)
         if linear_gain(reward):
-            linear = abs(gain - q * derivative(reward, weight, state, 0.0)) <= 1e-9 * weight
-            _require(linear, "gains are linear in the parameters of the arm", q=qs.tolist())
+            linear = abs(gain - q * derivative(reward, weight, state, 0.0)) <= tolerance * weight
+            require(linear, "gains are linear in the parameters of the arm", q=qs.tolist())
 
 
 def _check_derivatives(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:
@@ -126,10 +138,10 @@ def _check_derivatives(reward: Reward, weight: float, qs: Any, smoothness: Any) 
         slopes.append(derivative(reward, weight, state, float(q)) / weight)
         rise = item_gain(reward, weight, state, float(q) + 5e-7) - item_gain(reward, weight, state, float(q) - 5e-7)
         smooth = abs(rise / 1e-6 - slopes[-1] * weight) <= 1e-3 * weight * (1.0 + slopes[-1])
-        _require(smooth or _has_kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
+        require(smooth or _has_kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
     gini = float(np.sqrt(np.sum(qs * (1.0 - qs) * np.square(slopes))))
-    _require(max(slopes) <= smoothness.gamma_inf + 1e-9, "gamma_inf bounds the derivatives", q=qs.tolist())
-    _require(gini <= smoothness.gamma_g + 1e-9, "gamma_g bounds the Gini-weighted gradient", q=qs.tolist(), gini=gini)
+    require(max(slopes) <= smoothness.gamma_inf + 1e-9, "gamma_inf bounds the derivatives", q=qs.tolist())
+    require(gini <= smoothness.gamma_g + 1e-9, "gamma_g bounds the Gini-weighted gradient", q=qs.tolist(), gini=gini)
 
 
 def _has_kink(reward: Reward, weight: float, state: float, q: float) -> bool:
@@ -142,19 +154,19 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
     """Check that ``admits`` is true exactly if a batch contains all arms, and that listed batches may be played."""
     actions.validate(n_arms)
     batches = [frozenset(batch) for batch in actions.batches(n_arms)]
-    _require(len(batches) <= actions.n_batches(n_arms), "n_batches is a bound", batches=len(batches))
+    require(len(batches) <= actions.n_batches(n_arms), "n_batches is a bound", batches=len(batches))
     largest = capacity(actions, n_arms)
-    _require(largest == max(map(len, batches)), "capacity is the size of the largest batch", capacity=largest)
+    require(largest == max(map(len, batches)), "capacity is the size of the largest batch", capacity=largest)
     chosen = np.zeros(max(largest, n_arms), np.int64)
     for batch in batches:
-        _require(actions.includes(np.array(sorted(batch))), "a listed batch may be played", batch=sorted(batch))
+        require(actions.includes(np.array(sorted(batch))), "a listed batch may be played", batch=sorted(batch))
         for size in range(len(batch)):
             for part in itertools.combinations(sorted(batch), size):
                 chosen[:size] = part
                 for arm in set(range(n_arms)) - set(part):
                     possible = any({*part, arm} <= other for other in batches)
                     admitted = admits(actions, chosen, size, arm)
-                    _require(
+                    require(
                         admitted == possible,
                         "admits is true exactly if some batch contains all arms",
                         chosen=part,
@@ -162,7 +174,7 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
                     )
     candidates = Candidates(np.zeros(n_arms), np.ones(n_arms, bool))
     for played in (cover(actions, candidates), sample(actions, candidates, new_stream(np.random.SeedSequence(0)))):
-        _require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
+        require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
 
 
 def _small_problem(rng: np.random.Generator) -> Problem:
@@ -185,12 +197,12 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
         action, repeated = (
             maximize(ready, task, q, candidates, new_stream(np.random.SeedSequence(trial))) for _ in range(2)
         )
-        _require(np.array_equal(action, repeated), "the same stream gives the same batch", p=p.tolist())
-        _require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
+        require(np.array_equal(action, repeated), "the same stream gives the same batch", p=p.tolist())
+        require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
         value = task.value(p, action)
         best = max(task.value(p, b) for b in task.actions.batches(task.n_arms) if eligible[list(b)].all())
         kept = promise.beta < 1.0 or value >= promise.alpha * best * (1.0 - 1e-12)
-        _require(kept, f"value is at least {promise.alpha:.3f} of the best", p=p.tolist(), value=value, best=best)
+        require(kept, f"value is at least {promise.alpha:.3f} of the best", p=p.tolist(), value=value, best=best)
 
 
 def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 40) -> None:
@@ -199,8 +211,8 @@ def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 4
     ready = policy.fit(task)
     first, second = (_play(ready, task, rounds) for _ in range(2))
     for action, repeated in zip(first, second, strict=True):
-        _require(task.actions.includes(action), "batches may be played", action=action.tolist())
-        _require(np.array_equal(action, repeated), "the same seed gives the same batches", action=action.tolist())
+        require(task.actions.includes(action), "batches may be played", action=action.tolist())
+        require(np.array_equal(action, repeated), "the same seed gives the same batches", action=action.tolist())
 
 
 class _AnyAnswer(NamedTuple):
@@ -231,7 +243,7 @@ def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
         for sign in (1.0, -1.0):
             learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, sign)
         same = all(np.array_equal(x, y) for x, y in zip(before, run.tally, strict=True))
-        _require(same, "undoing feedback restores the tally", action=action.tolist())
+        require(same, "undoing feedback restores the tally", action=action.tolist())
         actions.append(action)
     return actions
 
@@ -253,7 +265,7 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     for t in range(1, rounds + 1):
         seen[:] = True
         draw(environment, task.support, all_arms, t, answers, outcome, seen)
-        _require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
+        require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
         total += np.where(seen, outcome, 0.0)
         square += np.where(seen, outcome**2, 0.0)
         count += seen
@@ -262,9 +274,9 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     for t in range(1, 31):  # several rounds: in a single one, a binary entry agrees by chance half of the time
         draw(environment, task.support, all_arms, t, answers, outcome, np.ones(size, bool))
         draw(environment, task.support, part, t, answers, alone, np.ones(size, bool))
-        _require(
+        require(
             np.array_equal(alone[:last], outcome[-last:]), "the outcome of an arm does not depend on the others", t=t
         )
     mean = total / np.maximum(count, 1.0)
     error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))
-    _require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())
+    require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())

@@ -1,0 +1,106 @@
+"""Components with one mistake each, for ``test_compile_errors``."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import superarm as sa
+from superarm.parameters import NoParameters
+
+
+def plain_function(x: float) -> float:
+    return x + 1.0
+
+
+def index(name: str, level: Any) -> Any:
+    """A component with the given ``level``."""
+
+    def score(self, mean, deviation, level, stream):  # type: ignore[no-untyped-def]
+        return min(1.0, mean + level)
+
+    cls: Any = type(name, (NoParameters,), {"level": level, "score": score, "__module__": __name__})
+    return sa.component(cls)
+
+
+def f_string(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    text = f"{pulls:.3f}"
+    return 1.0 / pulls + len(text)
+
+
+def prints(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    print("pulls: %s" % pulls)  # noqa: UP031
+    return 1.0 / pulls
+
+
+def untyped_list(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    terms = []
+    return len(terms) / pulls
+
+
+def text(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    return "much" * pulls
+
+
+def unsupported(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    return np.einsum("i,i->", np.ones(2), np.ones(2)) / pulls
+
+
+def undecorated(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    return plain_function(pulls)
+
+
+def wrong_shape(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    terms = np.ones(3)
+    return terms[0, 0] / pulls
+
+
+def unknown_field(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    return self.rho / pulls
+
+
+def mixed(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    x = 1.0
+    if t > 3:
+        x = "no"
+    return x
+
+
+def wrong_signature(self, pulls, t):  # type: ignore[no-untyped-def]
+    return math.log(1.0 + t) / pulls
+
+
+def no_number(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    return (pulls, t)
+
+
+class Undeclared(NamedTuple):
+    """Lacks ``@component``."""
+
+    def level(self, pulls, t, share):  # type: ignore[no-untyped-def]
+        return 1.0 / pulls
+
+    def score(self, mean, deviation, level, stream):  # type: ignore[no-untyped-def]
+        return min(1.0, mean + level)
+
+
+@sa.component
+class PairState(NamedTuple):
+    """Its state is a tuple, and ``smoothness`` lacks ``@interpreted``."""
+
+    submodular, modular = True, False
+
+    def start(self, weight):  # type: ignore[no-untyped-def]
+        return (0.0, 0.0)
+
+    def join(self, state, q):  # type: ignore[no-untyped-def]
+        return (max(state[0], q), state[1])
+
+    def worth(self, weight, state):  # type: ignore[no-untyped-def]
+        return weight * state[0]
+
+    def derivative(self, weight, state, q):  # type: ignore[no-untyped-def]
+        return weight
+
+    def smoothness(self, k):  # type: ignore[no-untyped-def]
+        return sa.Smoothness(1.0, 0.5, 0.5)
