@@ -7,6 +7,8 @@ when the worth of a batch is a nonlinear function of its arms.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from superarm._renamed import find_old_modules
+
 if TYPE_CHECKING:
     from superarm import actions as actions
     from superarm import agent as agent
@@ -166,6 +168,9 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(importlib.import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+
+
+find_old_modules()
 
 
 def __dir__() -> list[str]:

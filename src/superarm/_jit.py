@@ -23,7 +23,7 @@ from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
-from superarm._renamed import old_hooks
+from superarm._renamed import find_old_fields_in_kernels, old_hooks
 from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,6 +87,7 @@ def _watch(*functions: Callable[..., Any]) -> None:
         watch(fn)
     if functions and not is_ours(functions[0]):
         sources_changed()
+        find_old_fields_in_kernels()
 
 
 def _dispatcher(fn: F, kind: Any = None, **options: Any) -> F:

@@ -1,12 +1,41 @@
-"""Names of modules that are found when they are first used: lazily loaded ones, and old spellings.
+"""Names that are found when they are first used: lazily loaded ones, and old spellings.
 
-Old spellings of public names work for one more release, with a ``DeprecationWarning``.
+Old names of public objects, modules, attributes and keywords work for one more release, with a
+``DeprecationWarning``.
 """
 
+import functools
 import importlib
+import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+OLD_MODULES = {
+    "superarm.book": "superarm.agent",
+    "superarm.environments.places": "superarm.environments",
+    "superarm.experiments.cluster": "superarm.experiments",
+    "superarm.experiments.executors": "superarm.experiments",
+    "superarm.experiments.runner": "superarm.experiments",
+    "superarm.experiments.shelf": "superarm.experiments",
+    "superarm.experiments.study": "superarm.experiments",
+    "superarm.experiments.tasks": "superarm.experiments",
+    "superarm.policies.fading": "superarm.policies",
+    "superarm.policies.keeping": "superarm.policies",
+    "superarm.policies.optimistic": "superarm.policies",
+    "superarm.policies.sieve": "superarm.policies",
+    "superarm.policies.sparse_sieve": "superarm.policies",
+}
+"""The modules of 0.1.0 that defined public names and are gone, and the packages that have these names."""
+
+OLD_FIELDS: dict[type, Mapping[str, str]] = {}
+"""The classes with renamed fields: for each, the new name of every old one."""
 
 
 def load_on_use(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
@@ -40,17 +69,114 @@ def old_names(
                 return find_other(name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home, _, new = names[name].rpartition(":")
-        message = f"{module}.{name} is now called {home or module}.{new}; the old name goes in the next release"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        _warn(f"{module}.{name}", f"{home or module}.{new}")
         return getattr(importlib.import_module(home or module), new)
 
     return find
 
 
 def old_hooks(cls: Any, hooks: dict[str, str]) -> None:
-    """Let a component that defines optional methods under their old names have them under the new ones."""
+    """Let a component have its optional methods under both names, the old one and the new one."""
     for old, new in hooks.items():
         if callable(vars(cls).get(old)) and new not in vars(cls):
-            message = f"{cls.__name__}.{old} is now called {new}; the old name goes in the next release"
-            warnings.warn(message, DeprecationWarning, stacklevel=3)
+            _warn(f"{cls.__name__}.{old}", new, depth=4)
             setattr(cls, new, vars(cls)[old])
+        elif new in vars(cls) and not any(old in vars(one) for one in cls.__mro__):
+            setattr(cls, old, _OldAttribute(old, new))
+
+
+class _OldAttribute:
+    """The old name of an attribute."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self._old, self._new = old, new
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        _warn(f"{owner.__name__}.{self._old}", f"{owner.__name__}.{self._new}")
+        return getattr(owner if instance is None else instance, self._new)
+
+
+def old_attributes(**names: str) -> Callable[[type[T]], type[T]]:
+    """A class decorator: attributes are found under their old names, ``old="new"``, too."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        for old, new in names.items():
+            setattr(cls, old, _OldAttribute(old, new))
+        return cls
+
+    return decorate
+
+
+def old_fields(**names: str) -> Callable[[type[T]], type[T]]:
+    """A decorator of a NamedTuple: fields are found under their old names, ``old="new"``, by its constructor, too."""
+
+    def decorate(cls: Any) -> Any:
+        cls.__new__ = _take_old_keywords(cls.__new__, cls.__name__, names)
+        OLD_FIELDS[cls] = names
+        return old_attributes(**names)(cls)
+
+    return decorate
+
+
+def old_keywords(**names: str) -> Callable[[F], F]:
+    """A decorator of a function: it takes arguments by their old keywords, ``old="new"``, too."""
+
+    return lambda fn: _take_old_keywords(fn, fn.__qualname__, names)
+
+
+def _take_old_keywords(fn: Any, title: str, names: Mapping[str, str]) -> Any:
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for old in names.keys() & kwargs.keys():
+            _warn(f"{title}({old}=)", f"{title}({names[old]}=)")
+            kwargs[names[old]] = kwargs.pop(old)
+        return fn(*args, **kwargs)
+
+    call.__dict__["old_keywords"] = tuple(names)
+    return call
+
+
+@functools.cache
+def find_old_fields_in_kernels() -> None:
+    """Let users' kernels read renamed fields; called when the first of them is compiled."""
+    from numba import types
+    from numba.extending import overload_attribute
+
+    options: Any = {"strict": False}  # the annotations of the two functions may differ
+    read = {"counts": lambda value: value.counts, "candidates": lambda value: value.candidates}
+
+    def register(old: str, new: str) -> None:
+        def resolve(value: Any) -> Callable[[Any], Any] | None:
+            if OLD_FIELDS.get(value.instance_class, {}).get(old) != new:
+                return None
+            _warn(f"{value.instance_class.__name__}.{old}", new)
+            return read[new]
+
+        overload_attribute(types.NamedTuple, old, **options)(resolve)
+
+    for names in list(OLD_FIELDS.values()):
+        for old, new in names.items():
+            if new in read:
+                register(old, new)
+
+
+class _OldModules(MetaPathFinder, Loader):
+    """Imports the modules of ``OLD_MODULES``; as the last finder it is asked only when no module was found."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name in OLD_MODULES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        home = OLD_MODULES[module.__name__]
+        _warn(module.__name__, home)
+        vars(module)["__getattr__"] = lambda name: getattr(importlib.import_module(home), name)
+
+
+def find_old_modules() -> None:
+    """Let old modules be imported; called once, when superarm is imported."""
+    sys.meta_path.append(_OldModules())
+
+
+def _warn(old: str, new: str, depth: int = 3) -> None:
+    message = f"{old} is now called {new}; the old name goes in the next release"
+    warnings.warn(message, DeprecationWarning, stacklevel=depth)

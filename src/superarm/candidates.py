@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from superarm._renamed import old_fields
 from superarm.arrays import Bools, Floats
 
 
+@old_fields(pulls="counts")
 class Candidates(NamedTuple):
     """Which arms may be played, and how often each counts as pulled.
 

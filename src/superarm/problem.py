@@ -1,10 +1,10 @@
 """Problem: what is to be learnt, without the true parameters."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from superarm._renamed import old_attributes
 from superarm.actions import Actions
 from superarm.actions.traits import is_action_set, uniform
 from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
@@ -28,6 +28,7 @@ class _Fields(NamedTuple):
     terms: Terms
 
 
+@old_attributes(ranks="candidates")
 class Problem(_Fields):
     """A combinatorial semi-bandit problem: arms, items, weights, reward and action set.
 
@@ -194,11 +195,6 @@ class Problem(_Fields):
     def candidates(self) -> Candidates:
         """The candidates before the first round: no arm was pulled, all are eligible."""
         return Candidates(np.zeros(self.n_arms), np.ones(self.n_arms, bool))
-
-    def ranks(self) -> Candidates:
-        """Deprecated: ``candidates``."""
-        warnings.warn("Problem.ranks is now called Problem.candidates", DeprecationWarning, stacklevel=2)
-        return self.candidates()
 
 
 def _parse_weights(weights: Any, n_items: int) -> Floats:

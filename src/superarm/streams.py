@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm._jit import kernel, wrapping
+from superarm._renamed import old_fields
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ROUND_STEP = np.uint64(0xD1342543DE82EF95)
@@ -44,6 +45,7 @@ def new_stream(seed: np.random.SeedSequence) -> Stream:
     return Stream(key, key.copy())
 
 
+@old_fields(world="environment", mind="policy", coin="rounding")
 class RunStreams(NamedTuple):
     """The random number streams of a run: for the environment, for the policy, and for the intake of outcomes."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import kernel, lean, verb
+from superarm._renamed import old_keywords
 from superarm.arrays import Bools, Floats, Ints
 from superarm.streams import Stream, seek, uniform
 from superarm.support import Support, span
@@ -132,6 +133,7 @@ context: verb[..., Any] = verb(EnvironmentHooks.context)
 expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_default_reward)
 
 
+@old_keywords(noise="stream")
 def respond(environment: Environment, support: Support, action: Ints, t: int, stream: Stream) -> Feedback:
     """Draw the feedback to ``action`` in round ``t``, for an ``Agent`` or a tally.
 

@@ -1,6 +1,7 @@
 from typing import Any, NamedTuple
 
 from superarm._jit import component, interpreted
+from superarm._renamed import old_fields
 from superarm.arrays import Bools, Floats, Ints
 from superarm.environments import traits
 from superarm.environments.base import (
@@ -17,6 +18,7 @@ from superarm.streams import Stream
 from superarm.support import Support
 
 
+@old_fields(world="environment")
 @component
 class FreeSamples(NamedTuple):
     """Another environment that shows every arm ``n`` times before the first round, without regret.

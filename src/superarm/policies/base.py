@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import kernel, lean, verb
+from superarm._renamed import old_fields
 from superarm.actions import Actions, cover
 from superarm.arrays import Ints
 from superarm.candidates import Candidates
@@ -18,6 +19,7 @@ from superarm.streams import Stream
 from superarm.tally import Feedback, Tally
 
 
+@old_fields(ranks="candidates")
 class Round(NamedTuple):
     """What a policy sees when it chooses: the round ``t`` >= 1, the tally, and the candidates.
 

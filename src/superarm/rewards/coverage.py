@@ -1,10 +1,12 @@
 import math
 
 from superarm._jit import component, interpreted
+from superarm._renamed import old_attributes
 from superarm.parameters import NoParameters
 from superarm.rewards.base import Smoothness
 
 
+@old_attributes(steady="gains_shrink")
 @component
 class Coverage(NoParameters):
     r"""Probabilistic maximum coverage (PMC): an item counts if at least one arm of the batch covers it.

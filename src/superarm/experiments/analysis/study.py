@@ -1,7 +1,6 @@
 """Study: the results of an experiment, read from its directory."""
 
 import functools
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm._renamed import old_attributes, old_keywords
 from superarm.errors import InvalidArgument
 from superarm.experiments import manifest as manifests
 from superarm.experiments import store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from superarm.experiments.analysis.summary import RankedPolicy, SweepLine
 
 
+@old_attributes(worlds="instances", of="records_for", final="final_regret")
 @dataclass(frozen=True)
 class Study:
     """The results of an experiment: by instance and policy, as Arrow tables, as a figure, as a report.
@@ -72,10 +73,12 @@ class Study:
         """A digest of all numbers, which does not depend on where or how the experiment was run."""
         return store.digest_of([[*labels, record.digest] for labels, record in self.records.items()])
 
+    @old_keywords(world="instance")
     def final_regret(self, instance: str, policy: str) -> Any:
         """The regret at the horizon, (replications,)."""
         return self.records[instance, policy].regret[:, -1]
 
+    @old_keywords(world="instance")
     def records_for(self, instance: str) -> dict[str, CellResults]:
         """The results on one instance by policy, in the order of the spec."""
         found = {policy: self.records.get((instance, policy)) for policy in self.policies}
@@ -125,6 +128,7 @@ class Study:
     def _loaded_instances(self) -> dict[str, Instance]:
         return {}
 
+    @old_keywords(world="label")
     def instance(self, label: str) -> Instance:
         """The instance with this label, as it was run."""
         digest = next(iter(self.records_for(label).values())).metadata["instance"]
@@ -164,6 +168,7 @@ class Study:
 
         return pa.Table.from_pylist(self.final_regrets)
 
+    @old_keywords(world="instance")
     def plot(self, instance: str | None = None) -> Any:
         """Regret curves as a matplotlib figure: of one instance, or of all."""
         from superarm.experiments.report.plots import plot_curves
@@ -185,26 +190,6 @@ class Study:
         from superarm.experiments.report.text import format_study
 
         return "\n".join(format_study(self))
-
-    @property
-    def worlds(self) -> Mapping[str, Case]:
-        """Deprecated: ``instances``."""
-        _warn_renamed("worlds", "instances")
-        return self.instances
-
-    def of(self, world: str) -> dict[str, CellResults]:
-        """Deprecated: ``records_for``."""
-        _warn_renamed("of", "records_for")
-        return self.records_for(world)
-
-    def final(self, world: str, policy: str) -> Any:
-        """Deprecated: ``final_regret``."""
-        _warn_renamed("final", "final_regret")
-        return self.final_regret(world, policy)
-
-
-def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(f"Study.{old} is now called Study.{new}", DeprecationWarning, stacklevel=3)
 
 
 def axis_types(cases: Mapping[str, Case]) -> dict[str, type]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import superarm
+from superarm._renamed import old_keywords
 from superarm.errors import MissingExtra, SuperarmError
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Task, play_task
@@ -38,6 +39,7 @@ class Cluster:
             client.wait_for_workers(1, timeout=self.wait)
             return int(max(1, sum(client.nthreads().values())))
 
+    @old_keywords(watch="progress")
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
         from distributed import as_completed
 

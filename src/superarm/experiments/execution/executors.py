@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
+from superarm._renamed import old_keywords
 from superarm.errors import InvalidArgument, SuperarmError
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Executor, Task, compile_all, play_task
@@ -44,6 +45,7 @@ class _Pool:
 class Threads(_Pool):
     """Threads of this process. Kernels release the interpreter's lock, so this uses all cores and copies nothing."""
 
+    @old_keywords(watch="progress")
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
         compile_all(tasks, progress)
         with ThreadPoolExecutor(self.workers) as pool:
@@ -60,6 +62,7 @@ class Threads(_Pool):
 class Processes(_Pool):
     """Processes of this machine; tasks whose process dies are played again by another one."""
 
+    @old_keywords(watch="progress")
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
         compile_all(tasks, progress)
         left = {task.number: task for task in tasks}
