@@ -79,6 +79,7 @@ def test_the_command_prints_and_writes_a_page(log, tmp_path):
     source, out = tmp_path / "log.jsonl", tmp_path / "report.html"
     source.write_text("\n".join(json.dumps(row) for row in table_of(log)))
     words = ["evaluate", str(source), "--policy", "kl_moss", "--policy", "baseline", "--reward", "coverage"]
+    words += ["--policy", "bc_ucb rho=0.5 window=100", "--policy", "directional_kl_ucb explore=0.2"]
     done = CliRunner().invoke(main, [*words, "--slate", "arm 0, arm 1", "--out", str(out)])
     assert done.exit_code == 0, done.output
     for text in (
@@ -100,6 +101,7 @@ def test_the_command_prints_and_writes_a_page(log, tmp_path):
     [
         (["--policy", "magic", "--reward", "coverage"], "give baseline, or a policy such as kl_ucb"),
         (["--policy", "sliding_window", "--reward", "coverage"], "unknown 'sliding_window'"),
+        (["--policy", "kl_ucb nu=2", "--reward", "coverage"], "without one of these parameters"),
         (["--reward", "magic"], "give coverage, linear, logistic"),
         ([], "reward: the file does not say"),
         (["--slate", "nobody", "--reward", "coverage"], "unknown name 'nobody'"),

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.errors import InvalidArgument
+from superarm.offline import explored_inclusion
 from superarm.offline.estimators.methods import METHODS
-from superarm.offline.estimators.mixture import mix_slates, next_slates
+from superarm.offline.estimators.mixture import mix_slates
+from superarm.offline.estimators.next_slates import PolicyTarget, next_slates
 from superarm.offline.value import by_scores
 
 from .static_logs import coverage_problem, draw_log
@@ -74,7 +77,9 @@ def test_a_policy_stands_for_what_it_would_play_next(log):
     agent.learner.asked = log.n_rounds
     slate = agent.ask().action
     assert log.value(sa.kl_moss()).slate == tuple(str(j) for j in slate)
-    assert len(next_slates(log, sa.uniform())) == 256
+    assert [len(part) for part in next_slates(log, sa.uniform())] == [256]
+    with pytest.raises(InvalidArgument, match="unknown name 'x'"):
+        log.of_group("x")
     mixture = mix_slates(log, sa.epsilon_greedy(0.3))
     assert mixture.shares.sum() == pytest.approx(1.0)
     assert 0.6 < mixture.shares.max() < 0.85
@@ -201,3 +206,26 @@ def test_a_comparison_holds_all_targets(log):
     assert list(found) == ["KL-UCB", "now", "first"]
     assert found["first"].verdict == "equal"
     assert "KL-UCB" in repr(found)
+
+
+def test_a_policy_that_explores_shows_arms_as_often_as_the_recursion_says(log):
+    """256 slates; a share errs by more than four standard errors with probability below 1e-4."""
+    (slate,) = next_slates(log, sa.kl_moss())[0]
+    (drawn,) = next_slates(log, PolicyTarget(sa.kl_moss(), 0.4))
+    expected = explored_inclusion(log.problem.n_arms, slate, 0.4)
+    counted = np.bincount(drawn.reshape(-1), minlength=log.problem.n_arms) / len(drawn)
+    assert np.all(np.abs(counted - expected) <= 4.0 * np.sqrt(expected * (1.0 - expected) / len(drawn)))
+    some = next_slates(log, PolicyTarget(sa.kl_moss(), 1.0, eligible=[1, 2, 3]))[0]
+    assert set(some.reshape(-1).tolist()) == {1, 2, 3}
+    assert "explored" in log.value(PolicyTarget(sa.kl_moss(), 0.4)).target
+    with pytest.raises(InvalidArgument, match="explore"):
+        log.value(PolicyTarget(sa.kl_moss(), 1.5))
+
+
+def test_the_rounds_of_one_group_are_a_log():
+    problem = sa.Problem(3, 1, sa.Coverage(), sa.Subsets(1))
+    log = sa.offline.Log.from_arrays(problem, [[0], [1], [2], [0]], [[1], [0], [1], [0]], groups=["b", "a", "b", "b"])
+    own = log.of_group("b")
+    assert own.slates.tolist() == [[0], [2], [0]]
+    assert own.rewards.tolist() == [1.0, 1.0, 0.0]
+    assert own.group_names == ("b",)

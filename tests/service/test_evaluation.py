@@ -8,9 +8,11 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.offline.estimators.entries import entry_intervals, pooled_means
+from superarm.offline.estimators.next_slates import next_slates
 from superarm.service.application import application
 from superarm.service.console import certificates, evaluation
 from superarm.service.domain.intervals import known_means, time_uniform
+from superarm.service.domain.spec import PolicySpec, to_policy
 from superarm.service.storage.recent import log_of, recent_decisions
 
 from .inprocess import serving
@@ -52,7 +54,7 @@ def test_without_a_control_share_the_page_says_how_to_know():
 
 def test_the_evaluation_shows_policy_baseline_uniform_and_candidates():
     (page, empty), _, store = visit(
-        "/evaluation?problem=p&policy=kl_moss&policy=nonsense",
+        "/evaluation?problem=p&policy=kl_moss&policy=nonsense&policy=cucb+rho=x&add=kl_ucb&with=rho%3D9",
         "/evaluation?problem=nobody",
         settings={"control": 0.3},
         n=60,
@@ -61,7 +63,11 @@ def test_the_evaluation_shows_policy_baseline_uniform_and_candidates():
         assert f'<th scope="row">{word}' in page
     assert "The slate to ship" in page
     assert "95 %, at all times" in page
-    assert '<th scope="row">nonsense' not in page
+    assert "Not understood: unknown &#x27;nonsense&#x27;; give one of kl_ucb" in page
+    assert "&#x27;rho=x&#x27; is not of the form name=number" in page
+    assert '<th scope="row">kl_ucb rho=9' in page
+    assert '<input type="hidden" name="policy" value="kl_ucb rho=9">' in page
+    assert 'href="evaluation?problem=p&amp;policy=nonsense&amp;policy=cucb+rho%3Dx&amp;policy=kl_ucb+rho%3D9"' in page
     assert "nobody" in empty
     records = recent_decisions(store, {"": len(store.lines)}, "default", "p", 2)
     assert len(records) == 60
@@ -108,3 +114,95 @@ def test_intervals_of_the_console_are_those_of_logs(sparse):
 
 def test_most_frequent_baseline_is_none_without_one():
     assert evaluation._frequent(None, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("kl_ucb nu=1", "unknown 'nu'"),
+        ("kl_ucb window=0.5", "0.5"),
+        ("kl_ucb window=5 half_life=5", "given beside window"),
+        ("", "no name"),
+    ],
+)
+def test_candidates_that_cannot_be_read_say_why(text, wrong):
+    assert wrong in evaluation._read(text)
+
+
+def test_a_candidate_is_the_policy_that_a_problem_with_these_settings_would_have():
+    target = evaluation._read("bc_ucb rho=0.5 window=160 explore=0.25")
+    assert target.explore == 0.25
+    assert repr(target.policy) == repr(to_policy(PolicySpec("bc_ucb", {"rho": 0.5}, window=160)))
+
+
+CONTEXT = {"features": {"categorical": {"country": ["NO", "SE", "DK"]}}, "model": {"name": "segments"}}
+
+
+async def play_segments(http, n, rng, settings=None):
+    """Readers of two of three countries, who like different arms."""
+    spec = {"arms": list("abcd"), "items": ["x"], "k": 2, "context": CONTEXT}
+    await http.put("/v1/problems/p", json={**spec, "settings": {"window_s": None, **(settings or {})}})
+    likes = {"NO": (0.9, 0.7, 0.2, 0.1), "SE": (0.1, 0.2, 0.7, 0.9)}
+    for t in range(n):
+        country = ("NO", "SE")[t % 2]
+        reply = await http.post("/v1/problems/p/decisions", json={"id": f"v{t}", "context": {"country": country}})
+        rows = [[int(rng.random() < likes[country]["abcd".index(arm)])] for arm in reply.json()["arms"]]
+        await http.post(f"/v1/decisions/v{t}/feedback", json={"outcome": rows})
+
+
+@pytest.mark.parametrize("policy", ["kl_ucb", "kl_ucb window=160"])
+def test_policies_on_segments_are_evaluated_segment_by_segment(policy):
+    """The next slates are those that the service itself would show in each segment."""
+    store = MemoryStore()
+
+    async def trial():
+        app = application(store)
+        async with serving(app) as http:
+            name, _, window = policy.partition(" window=")
+            chosen = {"name": name, **({"window": int(window)} if window else {})}
+            await play_segments(http, 60, np.random.default_rng(0), {"policy": chosen})
+            page = (await http.get("/evaluation?problem=p&policy=kl_moss")).text
+            learner = await app.service.coordinator.learner("default", "p")
+            records = recent_decisions(store, dict(app.service.coordinator.position), "default", "p", 2)
+            log = log_of(records, "default", "p", learner)
+            shown = []
+            for country in ("NO", "SE"):
+                reply = await http.post("/v1/problems/p/decisions", json={"context": {"country": country}})
+                shown.append(sorted(reply.json()["arms"]))
+            return page, log, shown
+
+    page, log, shown = asyncio.run(trial())
+    assert log.group_names == ("country=NO", "country=SE")
+    found = [np.asarray(part)[0].tolist() for part in next_slates(log, evaluation._read(policy))]
+    assert [sorted(log.arms[j] for j in slate) for slate in found] == shown
+    assert '<th scope="row">kl_moss' in page
+    assert "country=NO: a, b" in page
+    assert "country=SE: d, c" in page
+
+
+def test_a_problem_with_a_linear_model_says_why_it_is_not_evaluated():
+    async def trial():
+        async with serving(application(MemoryStore())) as http:
+            spec = {"arms": ["a", "b"], "context": {"features": {"d": 2}, "model": {"name": "linear"}}}
+            made = await http.put("/v1/problems/p", json={**spec, "settings": {"policy": {"name": "c2_ucb"}}})
+            assert made.status_code == 201, made.text
+            return (await http.get("/evaluation?problem=p")).text
+
+    page = asyncio.run(trial())
+    assert "learns a LinearModel of features" in page
+    assert "set a control share" in page
+
+
+def test_retired_arms_are_in_no_candidate():
+    async def trial():
+        async with serving(application(MemoryStore())) as http:
+            await create(http)
+            await play(http, 60, np.random.default_rng(0))
+            await http.post("/v1/problems/p/arms", json={"retire": ["a", "b"]})
+            return (await http.get("/evaluation?problem=p&policy=kl_ucb")).text
+
+    page = asyncio.run(trial())
+    rows = page.split("<tbody>")[1].split("</tbody>")[0].split("<tr>")
+    slates = [row.split('class="note">')[1].split("<")[0] for row in rows if row.startswith('<th scope="row">kl_ucb')]
+    assert slates
+    assert not set("ab") & set(slates[0].split(", "))

@@ -1,5 +1,6 @@
 """Context: what varies from decision to decision, and the model of how outcomes depend on it."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -96,6 +97,20 @@ class Context(_ContextFields):
     def n_segments(self) -> int:
         """How many segments there are; 1 for a model without segments."""
         return self.model.n_segments(self.features) if isinstance(self.model, Segments) else 1
+
+    @property
+    def segment_names(self) -> list[str]:
+        """The names of the segments, in the order of their numbers; empty for a model without segments.
+
+        >>> features = Features(categorical={"country": ["NO", "SE"], "device": ["phone", "other"]})
+        >>> Context(features).segment_names[:3]
+        ['country=NO, device=phone', 'country=NO, device=other', 'country=SE, device=phone']
+        """
+        if not isinstance(self.model, Segments):
+            return []
+        by = self.model.names(self.features)
+        combined = itertools.product(*(self.features.levels[name] for name in by))
+        return [", ".join(f"{name}={level}" for name, level in zip(by, levels, strict=True)) for levels in combined]
 
     @interpreted
     def dimension(self, n_items: int) -> int:

@@ -12,7 +12,8 @@ import click
     "--policy",
     "policies",
     multiple=True,
-    help="A policy by its name (kl_moss, …), which learns from the log; or baseline, the logged slates. Repeatable.",
+    help="A policy by its name, with settings if any ('kl_moss', 'kl_ucb rho=2 explore=0.1'), which learns from the "
+    "log; or baseline, the logged slates. Repeatable.",
 )
 @click.option("--slate", "slates", multiple=True, help="Arms of one slate, separated by commas. Repeatable.")
 @click.option("--against", default="baseline", show_default=True, help="What to compare with: baseline, or a slate.")
@@ -55,22 +56,32 @@ def estimators(rounds: int, replications: int) -> None:
     click.echo("\n".join(validation.format_learning(validation.measure_learning(rounds, replications))))
 
 
-def _policy(name: str) -> Any:
-    """A policy of the catalogue with its defaults, or the slates of the log."""
-    from superarm import catalog
+def _policy(text: str) -> Any:
+    """A policy of the catalogue with its settings, or the slates of the log."""
+    from superarm import catalog, policies
     from superarm.errors import InvalidArgument
+    from superarm.offline.candidates import parse_candidate
+    from superarm.offline.estimators.next_slates import PolicyTarget
     from superarm.policies.traits import is_policy
 
+    candidate = parse_candidate(text)
+    name = candidate.name
     if name in ("baseline", "logged"):
         return "logged"
-    make = vars(catalog).get(name)
+    parameters, memory, explore = candidate.split()
+    make = vars(catalog).get(name) or vars(policies).get(name)
     try:
-        made = make() if callable(make) and not name.startswith("_") else None
-    except TypeError:  # it has no defaults
+        made: Any = make(**parameters) if callable(make) and not name.startswith("_") else None
+    except TypeError:  # it has no defaults, or another parameter was given
         made = None
     if not is_policy(made):
-        raise InvalidArgument("policy", f"unknown {name!r}", "give baseline, or a policy such as kl_ucb or kl_moss")
-    return made
+        wrong = f"unknown {name!r}" if not parameters else f"{text!r}: unknown, or without one of these parameters"
+        raise InvalidArgument("policy", wrong, "give baseline, or a policy such as kl_ucb or kl_moss")
+    if "window" in memory:
+        made = catalog.sliding_window(made, memory["window"], min(16, memory["window"]))
+    elif "half_life" in memory:
+        made = catalog.discounted(made, memory["half_life"])
+    return PolicyTarget(made, explore) if explore else made
 
 
 def _slate(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""How likely a slate was to contain an arm, in any slot or in a given one, when slots are explored at random."""
+"""Slates whose slots are explored at random, and how likely they contain an arm, in any slot or in a given one."""
 
 import numpy as np
 
@@ -87,6 +87,26 @@ def _moves(k: int, n: int, length: int, share: float) -> Floats:
         if inside:  # an arm outside of the queue was drawn, and the last of the queue is dropped
             moves[rank, k if rank == length - 1 else rank] += share * (n - length) / n
     return moves
+
+
+def explore_slates(n_arms: int, queues: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Slates that explore around ``queues`` (n, k), and the probability of each slot given those before it, (n, k)."""
+    n, k = queues.shape
+    slates, chances = np.zeros((n, k), np.int64), np.zeros((n, k))
+    free = np.ones((n, n_arms), bool)
+    waiting = queues.copy()
+    every = np.arange(n)
+    for slot in range(k):
+        left, leader = n_arms - slot, waiting[:, 0]
+        place: Ints = np.asarray(rng.integers(left, size=n))  # the arm at this place among those that are left
+        drawn = np.argmax(np.cumsum(free, axis=1) == place[:, None] + 1, axis=1)
+        arm = np.where(rng.random(n) < share, drawn, leader)
+        slates[:, slot], chances[:, slot] = arm, share / left + (1.0 - share) * (arm == leader)
+        free[every, arm] = False
+        gone = waiting == arm[:, None]
+        gone[:, -1] |= ~gone.any(axis=1)  # the policy goes on without its last pick
+        waiting = waiting[~gone].reshape(n, k - slot - 1)
+    return slates, chances
 
 
 def _check(n_arms: int, queue: Ints, share: float) -> int:

@@ -1,6 +1,6 @@
 """Log: rounds that were played by some policy, with their slates, outcomes and propensities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.intake import Exact
 from superarm.learner.names import Names
 from superarm.offline.estimators.slates import fill_padding, gains_of_rows
-from superarm.offline.rows import LogRows
+from superarm.offline.rows import LogRows, keep_rounds
 from superarm.problem import Problem
 from superarm.streams import new_stream
 from superarm.support import Dense, Sparse
@@ -144,6 +144,14 @@ class Log:
         feedback = Feedback(0, rows.arm, np.where(rows.seen, rows.outcome, 0.0)[inside], rows.seen[inside])
         record(tally, support, feedback, Exact(), new_stream(np.random.SeedSequence(0)), 1.0)
         return tally
+
+    def of_group(self, name: str) -> "Log":
+        """The rounds of one group, as a log of its own."""
+        kept = self.groups == Names(list(self.group_names), "groups").numbers([name])[0]
+        groups, certain = np.zeros(int(kept.sum()), np.int64), self.deterministic[kept]
+        return replace(
+            self, rows=keep_rounds(self.rows, kept), groups=groups, group_names=(name,), deterministic=certain
+        )
 
     def numbers(self, arms: Any) -> Ints:
         """The numbers of arms that are given by name or by number."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from superarm.arrays import Bools, Floats, Ints
 
 
@@ -30,3 +32,9 @@ class LogRows(NamedTuple):
     prefix: Floats
     position_propensity: Floats
     inclusion: Floats
+
+
+def keep_rounds(rows: LogRows, kept: Bools) -> LogRows:
+    """The rows of the rounds of a mask (n_rounds,), with these rounds numbered from 0."""
+    own = LogRows._make(part[kept[rows.round]] for part in rows)
+    return own._replace(round=(np.cumsum(kept) - 1)[own.round])

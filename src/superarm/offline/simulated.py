@@ -8,7 +8,7 @@ from superarm.agent import Agent
 from superarm.arrays import Floats, Ints
 from superarm.environments import respond
 from superarm.errors import InvalidArgument
-from superarm.offline.inclusion import explored_inclusion, explored_positions
+from superarm.offline.inclusion import explore_slates, explored_inclusion, explored_positions
 from superarm.offline.log import Log
 from superarm.policies.traits import is_policy
 from superarm.simulation import Instance
@@ -108,23 +108,3 @@ def draw_log(problem: Any, means: Any, queues: Ints, share: float, rng: np.rando
         inclusion=inclusion,
         groups=groups,
     )
-
-
-def explore_slates(n_arms: int, queues: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """Slates that explore around ``queues`` (n, k), and the probability of each slot given those before it, (n, k)."""
-    n, k = queues.shape
-    slates, chances = np.zeros((n, k), np.int64), np.zeros((n, k))
-    free = np.ones((n, n_arms), bool)
-    waiting = queues.copy()
-    every = np.arange(n)
-    for slot in range(k):
-        left, leader = n_arms - slot, waiting[:, 0]
-        place: Ints = np.asarray(rng.integers(left, size=n))  # the arm at this place among those that are left
-        drawn = np.argmax(np.cumsum(free, axis=1) == place[:, None] + 1, axis=1)
-        arm = np.where(rng.random(n) < share, drawn, leader)
-        slates[:, slot], chances[:, slot] = arm, share / left + (1.0 - share) * (arm == leader)
-        free[every, arm] = False
-        gone = waiting == arm[:, None]
-        gone[:, -1] |= ~gone.any(axis=1)  # the policy goes on without its last pick
-        waiting = waiting[~gone].reshape(n, k - slot - 1)
-    return slates, chances

@@ -13,6 +13,7 @@ from superarm.offline.estimators.entries import EntryIntervals, entry_intervals,
 from superarm.offline.estimators.importance import effective_sample_size
 from superarm.offline.estimators.methods import METHODS, Method, find_method, has
 from superarm.offline.estimators.mixture import LOGGED, SlateMixture, is_policy_target, mix_slates
+from superarm.offline.estimators.next_slates import PolicyTarget
 from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
 from superarm.offline.estimators.slates import value_each_slate
 from superarm.offline.estimators.weighted import group_shares, slate_weights
@@ -182,6 +183,9 @@ def name_target(log: "Log", target: Any) -> str:
         return "the logged slates" if target == LOGGED else target
     if isinstance(target, dict):
         return "one slate per group"
+    if isinstance(target, PolicyTarget):
+        share = f", {100 * target.explore:g} % of slots explored" if target.explore else ""
+        return name_target(log, target.policy) + share
     if is_policy_target(target):
         parts = [type(part).__name__ for part in target[:1]]
         return f"{type(target).__name__}({', '.join(parts)})"

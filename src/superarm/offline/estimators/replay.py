@@ -5,14 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.arrays import Bools
-from superarm.offline.estimators.mixture import (
-    LOGGED,
-    SlateMixture,
-    feedback_by_round,
-    is_policy_target,
-    mix_slates,
-    new_learner,
-)
+from superarm.errors import InvalidArgument
+from superarm.offline.estimators.mixture import LOGGED, SlateMixture, is_policy_target, mix_slates
+from superarm.offline.estimators.next_slates import PolicyTarget, feedback_by_round, new_learner
 from superarm.offline.estimators.scores import RoundScores
 from superarm.streams import new_stream, seek
 
@@ -34,12 +29,17 @@ def score_replay(log: "Log", target: Any) -> RoundScores:
 
 def replay_policy(log: "Log", policy: Any) -> Bools:
     """In which rounds a policy that learns on the way would have played the logged arms, (n,)."""
-    learner, stream = new_learner(log, policy), new_stream(np.random.SeedSequence(0))
+    target = policy if isinstance(policy, PolicyTarget) else PolicyTarget(policy)
+    if log.problem.context is not None or target.explore:
+        wrong = "the policy learns in segments" if log.problem.context is not None else "the policy explores besides"
+        raise InvalidArgument("method", f"'replay', and {wrong}", "take another method, or a policy without either")
+    learner, stream = new_learner(log, target.policy), new_stream(np.random.SeedSequence(0))
+    eligible = learner.playable(target.eligible)
     sets = [frozenset(slate[slate >= 0].tolist()) for slate in log.slates]
     agreed, t = np.zeros(log.n_rounds, bool), 0
     for n, feedback in enumerate(feedback_by_round(log)):
         seek(stream, t + 1, 0)
-        slate = learner.choose(t + 1, learner.playable(), stream)
+        slate = learner.choose(t + 1, eligible, stream)
         if frozenset(slate.tolist()) == sets[n]:
             t += 1
             agreed[n] = True

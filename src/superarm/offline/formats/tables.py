@@ -188,7 +188,8 @@ def _assemble(table: dict[str, Any], problem: Problem, names: _Names, at: tuple[
     deterministic = _deterministic(table, probabilities[0], round, slot, first)
     chain = np.where(deterministic[round] & np.isnan(probabilities[0]), 1.0, probabilities[0])
     rows = LogRows(round, slot, arm, outcome, seen, _prefix(chain, round, slot), probabilities[1], probabilities[2])
-    labels = None if table["group"] is None else [table["group"][n] for n in first]
+    given = [] if table["group"] is None else [table["group"][n] for n in first]
+    labels = None if all(_empty(label) for label in given) else given
     return make_log(problem, rows, labels, deterministic, (names.arms, names.items))
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, parse_qsl
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
-from superarm.service.console import evaluation, page
+from superarm.service.console import evaluation, evaluation_page, page
 from superarm.service.console.certificates import Certificates
 from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.markup import tag
@@ -41,6 +41,7 @@ _SECURITY_HEADERS = [
 ]
 MAX_TRIED_ARMS = 50
 MAX_CANDIDATES = 5
+MAX_CANDIDATE_LENGTH = 200
 MAX_LOGIN_BYTES = 4_096
 STREAM_SECONDS = 300.0
 
@@ -137,13 +138,13 @@ class Console:
         names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
         name = asked.get("problem", names[:1] or [""])[0]
         learner = await coordinator.learner(who.tenant, name)
-        wanted = evaluation.Wanted(who.tenant, name, tuple(asked.get("policy", []))[:MAX_CANDIDATES])
+        wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
         position = dict(coordinator.position)
         found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
         return page.document(
             f"Evaluation of {name} · superarm",
             page.header(names, name, bool(who.key)),
-            tag("main", *evaluation.sections(learner, wanted, found)),
+            tag("main", *evaluation_page.sections(wanted, found)),
         )
 
     async def _find_decision(self, tenant: str, view: View) -> Any:
@@ -211,6 +212,17 @@ class Console:
             await _send(send, 200, self._files[name], media)
 
         return serve
+
+
+def candidates_of(asked: dict[str, list[str]]) -> tuple[str, ...]:
+    """The candidates that the address names, each once, with the one that the form adds.
+
+    >>> candidates_of({"policy": ["kl_moss"], "add": ["kl_ucb"], "with": ["rho=2"]})
+    ('kl_moss', 'kl_ucb rho=2')
+    """
+    added = [f"{name} {asked.get('with', [''])[0]}".strip() for name in asked.get("add", [])[:1]]
+    given = dict.fromkeys(text[:MAX_CANDIDATE_LENGTH] for text in (*asked.get("policy", []), *added))
+    return tuple(given)[:MAX_CANDIDATES]
 
 
 def view_of(query: bytes) -> View:

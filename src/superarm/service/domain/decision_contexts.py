@@ -27,6 +27,7 @@ class DecisionContexts:
     def __init__(self, learner: Learner, stored: str) -> None:
         self._learner, self._stored = learner, stored
         self.reserved: dict[int, Asked] = {}
+        self._names: list[str] | None = None  # of the segments, which never change
 
     @property
     def _contexts(self) -> Contexts:
@@ -80,6 +81,16 @@ class DecisionContexts:
     def segment(self, asked: Asked) -> int | None:
         """The number of a decision's segment; None for a model without segments."""
         return asked.context.segment if asked.context is not None and self._contexts.design is None else None
+
+    def segment_name(self, asked: Asked) -> str | None:
+        """The name of a decision's segment; None for a model without segments."""
+        number = self.segment(asked)
+        return None if number is None else self._segment_names()[number]
+
+    def _segment_names(self) -> list[str]:
+        if self._names is None:
+            self._names = self._contexts.context.segment_names
+        return self._names
 
     def reserve(self, asked: Asked) -> None:
         """A decision is on its way to the log: until it is there, further ones see it as pending."""

@@ -4,8 +4,8 @@ One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's numbe
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
 if it is not known, or if the slate was chosen without chance, which ``deterministic`` says), ``inclusion`` (the chance
 of the arm to be in the slate, exact or counted from ``inclusion_draws``; ``target_inclusion`` by another policy),
-``comparison`` ("policy" or "control" where a control share is compared) and ``unit``
-(a digest of whom the decision was for).
+``group`` (the user's segment, where the problem has segments), ``comparison`` ("policy" or "control" where a control
+share is compared) and ``unit`` (a digest of whom the decision was for).
 
 A Parquet file also holds the problems, for ``superarm.offline``: JSON under the key ``superarm`` of its metadata.
 """
@@ -45,6 +45,7 @@ FIELDS = {
     "inclusion": "double",
     "inclusion_draws": "int64",
     "target_inclusion": "double",
+    "group": "string",
     "comparison": "string",
     "unit": "string",
     "fallback": "bool",
@@ -108,6 +109,7 @@ def decision_rows(
     certain = chances is not None and all(chance == 1.0 for chance in chances)
     chances = None if certain else chances
     inclusion, target = _inclusion(record, again)
+    group = None if learner.contexts is None else learner.contexts.segment_name(asked)
     for place, arm, row in _rows(record):
         own = learner.items_of(arm)
         items = range(asked.n_items) if own is None else own
@@ -134,6 +136,7 @@ def decision_rows(
                 "inclusion": inclusion.chances[place] if inclusion.chances and place is not None else None,
                 "inclusion_draws": inclusion.draws if inclusion.chances else None,
                 "target_inclusion": target[place] if target and place is not None else None,
+                "group": group,
                 "comparison": asked.group or None,
                 "unit": asked.unit or None,
                 "fallback": asked.fallback,
