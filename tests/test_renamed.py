@@ -117,5 +117,8 @@ def test_kernels_of_users_read_old_fields():
     def read(moment):
         return moment.ranks.pulls[0]
 
-    with pytest.warns(DeprecationWarning, match=r"Round\.ranks is now called candidates"):
+    with (
+        pytest.warns(DeprecationWarning, match=r"Round\.ranks is now called candidates"),
+        pytest.warns(DeprecationWarning, match=r"Candidates\.pulls is now called counts"),
+    ):
         assert read(Round(1, 0, Candidates(np.array([7.0]), np.array([True])))) == 7.0
