@@ -8,7 +8,6 @@ import numpy as np
 from superarm.arrays import count
 from superarm.indices import (
     KL,
-    UCB1,
     UCBV,
     AnglePosterior,
     Bernstein,
@@ -19,7 +18,7 @@ from superarm.indices import (
     Mean,
 )
 from superarm.intake import Coin
-from superarm.oracles import Default, Oracle, TopArms
+from superarm.oracles import Default, Oracle
 from superarm.policies import (
     BatchPolicy,
     Delta,
@@ -29,19 +28,23 @@ from superarm.policies import (
     JointPolicy,
     LeastPlayed,
     NoStart,
-    OneGaussian,
     Policy,
     SetBonus,
     SharedDraw,
     Uniform,
+    cascade_catalog,
     directional_catalog,
     traits,
 )
 
+cascade_ucb1 = cascade_catalog.cascade_ucb1
+cascade_kl_ucb = cascade_catalog.cascade_kl_ucb
+cascade_ucb_v = cascade_catalog.cascade_ucb_v
+ts_cascade = cascade_catalog.ts_cascade
 directional_kl_moss = directional_catalog.directional_kl_moss
 directional_kl_ucb = directional_catalog.directional_kl_ucb
 
-_DEFAULT, _TOP = Default(), TopArms()
+_DEFAULT = Default()
 
 
 def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
@@ -196,51 +199,6 @@ def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     Bernstein(rho=3.0)
     """
     return IndexPolicy(Bernstein(rho), oracle, start=NoStart())
-
-
-def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
-    r"""CascadeUCB1: lists by :math:`\hat p + \sqrt{1.5\log(t-1)/N}`, the largest first, not clipped at 1.
-
-    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1). Differs: without the free sample of every arm
-    (``environments.FreeSamples``), arms that were never observed are listed first. ``oracle=Reversed()`` lists the best
-    arm last.
-
-    ``rho`` scales the exploration; the paper has 3.
-
-    >>> cascade_ucb1().confidence
-    UCB1(rho=3.0)
-    """
-    return IndexPolicy(UCB1(rho), oracle)
-
-
-def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
-    r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
-
-    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_.
-    ``theory.upper_bound_cascade_kl`` computes a regret bound. Differs: as :func:`cascade_ucb1`.
-
-    ``rho`` and ``c`` are the constants of the exploration.
-    """
-    return IndexPolicy(KL(rho, c), oracle)
-
-
-def cascade_ucb_v(zeta: float = 2.0, c: float = 1.0, oracle: Oracle = _TOP) -> IndexPolicy:
-    r"""CascadeUCB-V: lists by the empirical-Bernstein index :math:`\hat p + \sqrt{4\hat V\log t/N} + 6\log t/N`.
-
-    The variance-aware cascade after [VialEtAl2022]_, with the constants of UCB-V, [AudibertMunosSzepesvari2009]_.
-    Differs: clipped at 1, and as :func:`cascade_ucb1`.
-
-    ``zeta`` and ``c`` are the constants of the radius; ``zeta=3, c=1`` are those of BC-UCB.
-    """
-    return IndexPolicy(UCBV(zeta, c), oracle)
-
-
-def ts_cascade(oracle: Oracle = _TOP) -> OneGaussian:
-    """TS-Cascade: Thompson sampling with one Gaussian number per round for all arms.
-
-    Implements [CheungTanZhong2019]_ (Algorithm 1).
-    """
-    return OneGaussian(oracle)
 
 
 def escb_delta(rho: float = 1.0) -> BatchPolicy:

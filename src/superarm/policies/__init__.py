@@ -5,7 +5,7 @@
   ``dependence.py``: the same with estimated dependence between items.
 - ``directional_policy.py``, ``directions.py``, ``directional_catalog.py``: one bound per arm, on what it would add.
 - ``batch_policy.py``, ``batch_bonus.py``, ``set_bonus.py``, ``set_search.py``: one bonus per batch.
-- ``epsilon_greedy.py``, ``one_gaussian.py``, ``uniform.py``: random exploration.
+- ``epsilon_greedy.py``, ``one_gaussian.py``, ``uniform.py``: random exploration; ``cascade_catalog.py``: for lists.
 - ``forgetting.py``, ``policy_state.py``: windows and discounts, and what such policies keep besides the tally.
 - ``contextual/``: policies for decisions with a context; ``fast/``: the same decisions with less work.
 """

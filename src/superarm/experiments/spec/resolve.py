@@ -20,6 +20,7 @@ _FAMILIES = {
 }
 _POLICY_MODULES = (
     "superarm.catalog",
+    "superarm.policies.cascade_catalog",
     "superarm.policies.contextual.catalog",
     "superarm.policies.directional_catalog",
 )

@@ -10,7 +10,6 @@ from superarm.arrays import Floats, Ints
 from superarm.context import LogisticModel
 from superarm.context.design import longest_features, make_design
 from superarm.context.observations import ContextFeedback, ContextRound, ContextTally
-from superarm.context.sums import record_sums
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, BetaPosterior
 from superarm.oracles import Default, Guarantee, Oracle, maximize
@@ -20,8 +19,8 @@ from superarm.policies.contextual.grouped import GroupedPolicy, is_one_hot
 from superarm.policies.contextual.regression import (
     draw_parameters,
     empty_ridge,
-    mark_stale,
-    record_counts,
+    estimate_coefficients,
+    learn_regression,
     refresh,
     widened,
 )
@@ -91,9 +90,7 @@ class LogisticPolicy(NamedTuple):
         stream: Stream,
         sign: float,
     ) -> None:
-        record_counts(tally, problem.terms.support, feedback, stream, sign)
-        record_sums(tally, self.design, problem.terms.support, feedback, sign)
-        mark_stale(memory.ridge.stale, self.design, problem.terms.support, feedback.action)
+        learn_regression(self.design, tally, memory.ridge.stale, problem.terms.support, feedback, stream, sign)
 
     @lean
     def linearises(self) -> bool:
@@ -122,9 +119,7 @@ class LogisticPolicy(NamedTuple):
     @interpreted
     def coefficients(self, tally: ContextTally) -> Floats:
         """The estimate of every parameter vector."""
-        memory = empty_ridge(tally)
-        refresh(memory, tally, self.ridge)
-        return memory.theta
+        return estimate_coefficients(tally, self.ridge)
 
     @interpreted
     def learns_from(self, model: Any) -> bool:

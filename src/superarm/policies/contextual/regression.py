@@ -63,9 +63,7 @@ class LinearPolicy(NamedTuple):
         stream: Stream,
         sign: float,
     ) -> None:
-        record_counts(tally, problem.terms.support, feedback, stream, sign)
-        record_sums(tally, self.design, problem.terms.support, feedback, sign)
-        mark_stale(memory.stale, self.design, problem.terms.support, feedback.action)
+        learn_regression(self.design, tally, memory.stale, problem.terms.support, feedback, stream, sign)
 
     @lean
     def fill_weights(self, memory: Ridge, support: Support, action: Ints, weights: Floats, shifts: Floats) -> None:
@@ -89,9 +87,7 @@ class LinearPolicy(NamedTuple):
     @interpreted
     def coefficients(self, tally: ContextTally) -> Floats:
         """The ridge estimate of every parameter vector."""
-        memory = empty_ridge(tally)
-        refresh(memory, tally, self.ridge)
-        return memory.theta
+        return estimate_coefficients(tally, self.ridge)
 
     @interpreted
     def learns_from(self, model: Any) -> bool:
@@ -110,6 +106,22 @@ class LinearPolicy(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
+
+
+@kernel
+def learn_regression(
+    design: Design,
+    tally: ContextTally,
+    stale: Bools,
+    support: Support,
+    feedback: ContextFeedback,
+    stream: Stream,
+    sign: float,
+) -> None:
+    """Record feedback in the tally, and mark the parameter vectors that are to be estimated again."""
+    record_counts(tally, support, feedback, stream, sign)
+    record_sums(tally, design, support, feedback, sign)
+    mark_stale(stale, design, support, feedback.action)
 
 
 @kernel
@@ -151,6 +163,13 @@ def empty_ridge(tally: ContextTally) -> Ridge:
         np.zeros(len(tally.total)),
         np.zeros(len(tally.total)),
     )
+
+
+def estimate_coefficients(tally: ContextTally, ridge: float) -> Floats:
+    """The ridge estimate of every parameter vector."""
+    memory = empty_ridge(tally)
+    refresh(memory, tally, ridge)
+    return memory.theta
 
 
 @kernel
