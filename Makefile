@@ -5,6 +5,7 @@
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
+# make generated-client  generate a client from the OpenAPI document and drive a service with it
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
@@ -18,7 +19,7 @@ TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference pristine docs docs-serve docs-test image image-test bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference generated-client pristine docs docs-serve docs-test image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -71,6 +72,13 @@ obp-reference:
 	$(OBP)/bin/pip install --quiet --no-deps --ignore-requires-python obp==0.5.5
 	$(OBP)/bin/python tests/offline/make_obp_reference.py > tests/offline/obp_reference.json
 
+# A client that openapi-python-client generates, in an environment of its own.
+OPENAPI := .venv-openapi
+generated-client: $(READY)
+	$(PYTHON) -m venv $(OPENAPI)
+	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
+	NUMBA_DISABLE_JIT=1 PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
+
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py
 
@@ -99,4 +107,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-numba-oldest $(OBP) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-numba-oldest $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -56,6 +56,11 @@ def nginx() -> str | None:
     return shutil.which("nginx", path=f"{os.environ['PATH']}:{PROGRAMS_OF_ROOT}")
 
 
+def tsc() -> str | None:
+    """The TypeScript compiler, where node is there to run what it compiles."""
+    return shutil.which("tsc") if shutil.which("node") else None
+
+
 def playwright_install() -> list[str]:
     """The command by which Playwright downloads its own Chromium; Ubuntu's package of it is a snap."""
     with_libraries = ["--with-deps"] if shutil.which("apt-get") else []
@@ -75,6 +80,7 @@ NEEDS = {
     "cc": Need("a C compiler", lambda: shutil.which("cc"), ("gcc", "libc6-dev")),
     "openssl": Need("openssl", lambda: shutil.which("openssl"), ("openssl",)),
     "nginx": Need("nginx", nginx, ("nginx-light",)),
+    "tsc": Need("node and the TypeScript compiler", tsc, ("nodejs", "node-typescript")),
     "curl": Need("curl 7.82 or newer", curl, ("curl",)),
 }
 

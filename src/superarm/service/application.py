@@ -15,6 +15,7 @@ from superarm._compiling import announce_to
 from superarm.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.http.auth import permit
+from superarm.service.http.beacon import BEACON, BeaconEndpoint
 from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
@@ -93,6 +94,8 @@ def application(
     service.coordinator.applier.on_failed = on_failed
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     routes = [*operations, *_pages(service), *Console(service).routes()]
+    if service.signer is not None:
+        routes.append(Route(BEACON.path, BeaconEndpoint(service, service.signer), methods=["POST", "OPTIONS"]))
     if limits.compat == "personalizer":
         routes += personalizer_routes(service)
     rest = Starlette(
@@ -102,7 +105,7 @@ def application(
 
 
 def _pages(service: Service) -> list[Route]:
-    described = document(OPERATIONS)
+    described = document(OPERATIONS if service.signer is None else (*OPERATIONS, BEACON))
     if service.limits.root_path:
         described["servers"] = [{"url": service.limits.root_path}]
     openapi = msgspec.json.encode(described)

@@ -12,7 +12,7 @@ PREFIX = "SUPERARM_SERVE_"
 """The names of the environment begin with it. ``SUPERARM_PORT`` would not do: Kubernetes sets it for a service that is
 called superarm, to the address of that service."""
 
-SECRET_SETTINGS = ("ssl-keyfile-password", "admin-key")
+SECRET_SETTINGS = ("ssl-keyfile-password", "admin-key", "beacon-secret")
 
 _SOURCES = {
     click.core.ParameterSource.COMMANDLINE: "flag",

@@ -13,6 +13,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     """A decision: ``arms`` in slate order, ``action`` their numbers.
 
     ``context`` is what the caller gave, unless only its encoded form is stored; ``segment`` the number of its segment.
+    ``signed_id`` lets a browser send feedback for this decision, where the service takes such feedback.
     """
 
     id: str
@@ -32,6 +33,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
     fallback: bool = False
     context: GivenFeatures | None = None
     segment: int | None = None
+    signed_id: str | None = None
 
 
 class DecisionsReply(Struct, frozen=True):

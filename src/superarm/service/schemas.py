@@ -94,6 +94,15 @@ class TellBody(Body, frozen=True):
     arms: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
 
 
+class BeaconBody(Body, frozen=True):
+    """Feedback from a browser: ``signed_id`` as the decision had it, the rest as in other feedback."""
+
+    signed_id: Annotated[str, Meta(max_length=8_192)]
+    feedback: Annotated[list[UnitBody], Meta(max_length=MAX_BULK)] | None = None
+    outcome: Matrix | None = None
+    seen: Annotated[list[list[bool]], Meta(max_length=MAX_K)] | None = None
+
+
 class BulkLine(TellBody, frozen=True, kw_only=True):
     """A line of bulk feedback."""
 

@@ -75,6 +75,34 @@ FILE = click.Path(exists=True, dir_okay=False)
     help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
 )
 @setting("--sharded", is_flag=True, help="Serve only the problems that a proxy sends here; see docs/scaling.md.")
+@setting(
+    "--beacon-secret",
+    "beacon_secrets",
+    multiple=True,
+    metavar="SECRET",
+    help="Let browsers send feedback with ids signed by this secret of 32 characters or more; the newest one first.",
+)
+@setting(
+    "--beacon-origin",
+    "beacon_origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="The origin of pages that may send feedback, such as https://shop.example; may be given several times.",
+)
+@setting(
+    "--beacon-seconds",
+    type=click.IntRange(min=1),
+    default=86_400,
+    show_default=True,
+    help="How long a signed id is valid.",
+)
+@setting(
+    "--beacon-rate",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    show_default=True,
+    help="Beacons per second and address.",
+)
 @setting("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
 @setting("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 @setting(
@@ -98,7 +126,7 @@ def serve(
     Every option can be given by the environment and in a TOML file (--config), too; flags go before the environment,
     and the environment before the file.
     """
-    from superarm.service.http.service import ServiceLimits, check_root_path
+    from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
     from superarm.service.server import Listening, prepare_store
     from superarm.service.server import serve as run
 
@@ -106,6 +134,7 @@ def serve(
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
     root = check_root_path(root_path)
     limits = ServiceLimits(compat=compat or "", root_path=root, **given)
+    check_beacon(limits)
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))

@@ -76,7 +76,8 @@ class Endpoint:
         elif self._raw:
             require_json(headers)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
-        call = Call(service.coordinator, who, scope["path_params"], query, body, service.limits.problems, service.rates)
+        limits, path = service.limits, scope["path_params"]
+        call = Call(service.coordinator, who, path, query, body, limits.problems, service.rates, service.signer)
         status, answer = await operation.handler(call)
         if self._raw:
             return Reply(status, answer, b"application/x-ndjson")

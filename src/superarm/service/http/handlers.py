@@ -1,10 +1,12 @@
 """The handlers of the operations of ``/v1``: each calls the runtime and returns a status and a reply."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
 import msgspec
+from msgspec import structs
 
 from superarm.errors import InvalidArgument
 from superarm.service import replies, schemas
@@ -15,6 +17,7 @@ from superarm.service.errors import RequestError, invalid, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
@@ -34,6 +37,13 @@ class Call(NamedTuple):
     body: Any
     max_problems: int
     rates: RateLimits
+    signer: Signer | None = None
+
+    def sign(self, id: str) -> str | None:
+        """The signed id of a decision, for keys that may themselves send feedback."""
+        if self.signer is None or self.who.scopes.isdisjoint(("feedback", "admin")):
+            return None
+        return self.signer.sign(self.who.tenant, self.path["name"], id, time.time())
 
 
 Answer = tuple[int, Any]
@@ -155,7 +165,9 @@ async def post_outcomes(call: Call) -> Answer:
 async def post_decision(call: Call) -> Answer:
     record, created = await ask(call.coordinator, call.who.tenant, call.path["name"], call.body)
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    return (201 if created else 200), views.decision(record, learner, created)
+    reply = views.decision(record, learner, created)
+    signed = call.sign(reply.id)
+    return (201 if created else 200), reply if signed is None else structs.replace(reply, signed_id=signed)
 
 
 async def post_decisions(call: Call) -> Answer:

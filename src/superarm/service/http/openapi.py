@@ -34,6 +34,10 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     operations = list(operations)
     types = [kind for op in operations for kind in (op.body, *op.replies.values()) if kind not in (None, bytes)]
     _, schemas = msgspec.json.schema_components([*types, ErrorReply], ref_template=_REF)
+    _simplify(schemas)
+    if "DecisionsReply" in schemas:
+        either = [{"$ref": _REF.format(name=name)} for name in ("DecisionReply", "ErrorReply")]
+        schemas["DecisionsReply"]["properties"]["decisions"]["items"] = {"anyOf": either}
     paths: dict[str, Any] = {}
     for op in operations:
         paths.setdefault(op.path, {})[op.method.lower()] = _operation(op)
@@ -50,18 +54,36 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     }
 
 
+def _simplify(schema: Any) -> None:
+    """Write tuples as arrays of a fixed size, and objects that are defaults in words, in place.
+
+    Generators of clients do not know ``prefixItems``, and leave out what has an object as its default.
+    """
+    if isinstance(schema, dict):
+        parts = schema.pop("prefixItems", None)
+        if parts is not None:
+            different = [part for n, part in enumerate(parts) if part not in parts[:n]]
+            schema["items"] = different[0] if len(different) == 1 else {"anyOf": different}
+        if "anyOf" in schema and isinstance(schema.get("default"), dict):
+            schema["description"] = f"By default {msgspec.json.encode(schema.pop('default')).decode()}."
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _simplify(part)
+
+
 def _operation(op: Operation) -> dict[str, Any]:
     refusals = {*op.refusals, *_ALWAYS} | ({400, 415, 422} if op.body is not None else set())
     described: dict[str, Any] = {
         "operationId": op.handler.__name__,
         "summary": op.summary,
-        "description": f"Needs the scope `{op.scope}`.",
+        "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
         "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)] + _query(op),
         "responses": {
             **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
             **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
         },
     }
+    if not op.scope:
+        described["security"] = []
     if op.body is not None:
         described["requestBody"] = {"required": True, "content": _content(op.body, op.example)}
     return described

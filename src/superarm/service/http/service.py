@@ -1,6 +1,7 @@
 """What all endpoints of one process share."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from superarm.errors import SuperarmError
@@ -8,6 +9,7 @@ from superarm.service.errors import overloaded
 from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
 from superarm.service.http.bodies import Bodies
 from superarm.service.http.metrics import Metrics
+from superarm.service.http.signing import Signer
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
 
@@ -39,6 +41,14 @@ class ServiceLimits(NamedTuple):
         Whether every request is a line of the log.
     sharded
         Whether this process serves only the problems that it owns.
+    beacon_secrets
+        What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
+    beacon_origins
+        The origins of pages that may send feedback.
+    beacon_seconds
+        How long a signed id is valid.
+    beacon_rate
+        The average number of beacons per second from one address.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -52,6 +62,10 @@ class ServiceLimits(NamedTuple):
     metrics_directory: str = ""
     access_log: bool = False
     sharded: bool = False
+    beacon_secrets: Sequence[str] = ()
+    beacon_origins: Sequence[str] = ()
+    beacon_seconds: int = 86_400
+    beacon_rate: float = 20.0
 
 
 def check_root_path(path: str) -> str:
@@ -63,6 +77,20 @@ def check_root_path(path: str) -> str:
     if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*/?", path):
         raise SuperarmError(f"--root-path {path!r}: give a path such as /bandits, of letters, digits and . _ ~ -")
     return path.rstrip("/")
+
+
+def check_beacon(limits: ServiceLimits) -> None:
+    """Refuse settings of beacons with which browsers could not send feedback."""
+    Signer(list(limits.beacon_secrets), limits.beacon_seconds)
+    if limits.beacon_origins and not limits.beacon_secrets:
+        raise SuperarmError("--beacon-origin: needs --beacon-secret, too; take openssl rand -base64 32")
+    if limits.beacon_secrets and limits.sharded:
+        raise SuperarmError("--beacon-secret: a proxy cannot see the tenant of a beacon; not with --sharded")
+    for origin in limits.beacon_origins:
+        if not re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin):
+            raise SuperarmError(
+                f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
+            )
 
 
 class Service:
@@ -80,6 +108,7 @@ class Service:
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
         self.bodies = Bodies(limits.body_bytes)
         self.metrics = Metrics(self.coordinator, limits.metrics_directory)
+        self.signer = Signer(list(limits.beacon_secrets), limits.beacon_seconds) if limits.beacon_secrets else None
         self.stopping = False
         self.failure = ""
 
