@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from superarm.experiments.commands import IMPORT
+
 SIZES = ((20, 10, 3), (100, 50, 10))
 """Arms, items and arms per batch of the problems that are compiled for: small and large ones have other kernels."""
 
@@ -25,8 +27,14 @@ Job = Callable[[], None]
     "--service", is_flag=True, help="Compile what the service runs, for kl_ucb unless --policy says otherwise."
 )
 @click.option("--workers", type=click.IntRange(1), help="How many processes compile at once; all cores by default.")
+@IMPORT
 def warm(
-    spec: str | None, policies: tuple[str, ...], rewards: tuple[str, ...], service: bool, workers: int | None
+    spec: str | None,
+    policies: tuple[str, ...],
+    rewards: tuple[str, ...],
+    service: bool,
+    workers: int | None,
+    imports: tuple[str, ...],
 ) -> None:
     """Compile ahead, so that nobody waits for it later.
 
@@ -41,7 +49,7 @@ def warm(
     if not spec and not policies and not service:
         raise click.UsageError("give SPEC, --policy or --service")
     if spec:
-        jobs = dict(_jobs_of_experiment(spec))
+        jobs = dict(_jobs_of_experiment(spec, imports))
     else:
         jobs = dict(_jobs_of_catalogue(policies or ("kl_ucb",), rewards or ("Coverage",), service))
     _perform(jobs, workers or os.cpu_count() or 1)
@@ -64,13 +72,13 @@ def _perform(jobs: dict[str, Job], workers: int) -> None:
             click.echo(f"compiled: {name}")
 
 
-def _jobs_of_experiment(spec: str) -> Iterator[tuple[str, Job]]:
+def _jobs_of_experiment(spec: str, imports: tuple[str, ...]) -> Iterator[tuple[str, Job]]:
     """One job per composition of the experiment, by the policy and the instance that it comes first in."""
     from superarm.experiments.execution.tasks import compile_signature
     from superarm.experiments.spec.shipped import find_experiment
 
     known = set()
-    for cell in find_experiment(spec).cells():
+    for cell in find_experiment(spec, imports).cells():
         fitted = cell.policy.fit(cell.instance.problem)
         parts = (cell.instance.problem, cell.instance.environment, fitted)
         signature = tuple(compile_signature(part) for part in parts)

@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_what_is_finished(spec, tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Interrupted. Finished cells are kept" in told
+    assert f"Interrupted. Finished replications are kept: superarm run {spec} --out={out} continues." in told
     (done,) = out.glob("cells/*.parquet")
     assert not list(out.glob("cells/.*"))
     written = os.stat(done).st_mtime_ns

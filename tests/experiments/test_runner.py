@@ -76,6 +76,29 @@ def test_an_interrupted_run_continues_to_the_same_numbers(study, experiment, tmp
     assert all(after[name] == time for name, time in before.items())
 
 
+def test_finished_replications_of_an_unfinished_cell_are_kept(study, experiment, tmp_path, monkeypatch):
+    played = []
+    perform = Threads.perform
+
+    def recording(self, tasks, progress):
+        played.extend((task.cell, r) for task in tasks for r in range(task.first, task.last))
+        return perform(self, tasks, progress)
+
+    monkeypatch.setattr(Threads, "perform", recording)
+    with pytest.raises(KeyboardInterrupt):
+        run(experiment, tmp_path, Interrupted(2), progress=False)  # three tasks per cell, of 1, 1 and 2 replications
+    assert not (tmp_path / "cells").exists()
+    (cell,) = (tmp_path / "parts").iterdir()
+    assert sorted(path.name for path in cell.iterdir()) == ["0.npz", "1.npz"]
+    (cell / "1.npz").write_bytes(b"cut off")
+    everything = set(played)
+    played.clear()
+    whole = run(experiment, tmp_path, Threads(2), progress=False)
+    assert everything - set(played) == {(cell.name, 0)}
+    assert whole.digest == study.digest
+    assert not list((tmp_path / "parts").iterdir())
+
+
 def test_the_manifest_tells_what_was_run(study, experiment):
     manifest = json.loads((study.directory / "manifest.json").read_text())
     assert manifest["spec"] == experiment.digest

@@ -5,7 +5,7 @@ that determines its numbers. The public names are loaded when they are first use
 
 - ``spec/``: experiments, from and to TOML.
 - ``execution/``: the cells of an experiment, divided into tasks and run by threads, processes or a cluster.
-- ``store.py``, ``manifest.py``: the directory that a run writes.
+- ``store.py``, ``parts.py``, ``manifest.py``: the directory that a run writes.
 - ``analysis/``: results read back: summaries, statistics, claims, bounds, comparisons of two runs.
 - ``report/``: the HTML report, its figures and tables; text for terminals.
 - ``applications.py``: synthetic instances of recommendation, advertising, monitoring and influence.

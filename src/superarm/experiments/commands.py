@@ -1,42 +1,68 @@
 """The commands of the laboratory. Heavy imports are inside the functions, so that ``--help`` answers at once."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+IMPORT = click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="A module or a .py file with components of your own; may be given several times.",
+)
+
 
 @click.command()
 @click.argument("spec")
 @click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/<name> by default.")
+@IMPORT
 @click.option("--workers", type=click.IntRange(1), help="How many tasks to run at once; all cores by default.")
 @click.option("--processes", is_flag=True, help="Use processes instead of threads.")
 @click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
-def run(spec: str, out: Path | None, workers: int | None, processes: bool, scheduler: str | None, quiet: bool) -> None:
+def run(
+    spec: str,
+    out: Path | None,
+    imports: tuple[str, ...],
+    workers: int | None,
+    processes: bool,
+    scheduler: str | None,
+    quiet: bool,
+) -> None:
     """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, recommendation, …).
 
-    Cells that the directory already has are not run again. Results do not depend on where they are run.
+    Cells that the directory already has are not run again, nor are finished replications of an interrupted run.
+    Results do not depend on where they are run.
     """
     from superarm.experiments.execution.runner import run as run_experiment
     from superarm.experiments.spec.shipped import find_experiment
 
     try:
-        experiment = find_experiment(spec)
+        experiment = find_experiment(spec, imports)
         directory = out or Path("results") / experiment.name
         executor = _executor(workers, processes, scheduler)
         _announce(experiment, directory, quiet)
         study = run_experiment(experiment, directory, executor, progress=not quiet)
         report = study.report()
     except KeyboardInterrupt:
-        click.echo(f"\nInterrupted. Finished cells are kept: superarm run {spec} continues.", err=True)
+        again = _repeat(spec, out, imports)
+        click.echo(f"\nInterrupted. Finished replications are kept: {again} continues.", err=True)
         sys.exit(130)
     if not quiet:
         click.echo(str(study))
     for figure in sorted((directory / "figures").glob("*.png")):
         click.echo(f"figure: {figure}")
     click.echo(f"report: {report}")
+
+
+def _repeat(spec: str, out: Path | None, imports: tuple[str, ...]) -> str:
+    """The command that continues a run: what decides about its results and where they go."""
+    options = [f"--out={out}"] if out else []
+    return shlex.join(["superarm", "run", spec, *options, *(f"--import={module}" for module in imports)])
 
 
 def _executor(workers: int | None, processes: bool, scheduler: str | None) -> Any:
@@ -64,10 +90,13 @@ def _announce(experiment: Any, directory: Path, quiet: bool) -> None:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-def report(directory: Path) -> None:
+@IMPORT
+def report(directory: Path, imports: tuple[str, ...]) -> None:
     """Rebuild the report of DIRECTORY from the cells it has."""
     from superarm.experiments.analysis.study import Study
+    from superarm.experiments.spec.imports import import_all
 
+    import_all(imports)
     click.echo(f"report: {Study.load(directory).report()}")
 
 
@@ -90,8 +119,9 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
 @click.command()
 @click.argument("spec")
 @click.option("--out", type=click.Path(path_type=Path), help="Where figures go; bounds/<name> by default.")
+@IMPORT
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-def bounds(spec: str, out: Path | None, quiet: bool) -> None:
+def bounds(spec: str, out: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
     """Compare simulated regret with the lower and upper bounds, for every instance of the experiment SPEC.
 
     Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
@@ -99,7 +129,7 @@ def bounds(spec: str, out: Path | None, quiet: bool) -> None:
     from superarm.experiments.spec.shipped import find_experiment
     from superarm.theory.report import bounds_report
 
-    experiment = find_experiment(spec)
+    experiment = find_experiment(spec, imports)
     directory = out or Path("bounds") / experiment.name
     for number, (source, policies) in enumerate(_group_by_instance(experiment).values(), 1):
         folder = directory / f"{number:02d}"

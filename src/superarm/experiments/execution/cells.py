@@ -1,12 +1,18 @@
 """Cells: one policy on one instance with all replications, identified by a digest of everything that determines it."""
 
 import functools
+import hashlib
+import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import superarm
+from superarm._cache import has_source, is_ours
+from superarm._jit import components
 from superarm.arrays import Ints
 from superarm.describe import describe
 from superarm.experiments.spec.build import build_cases
@@ -61,9 +67,14 @@ class Cell:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A digest of everything that determines the numbers; names do not enter, so that renaming runs nothing."""
+        """A digest of everything that determines the numbers; names do not enter, so that renaming runs nothing.
+
+        Of components that are not superarm's own, the source file enters, too.
+        """
+        sources = digest_sources([self.policy, self.instance.problem, self.instance.environment])
         return digest_of(
-            {
+            ({"sources": sources} if sources else {})
+            | {
                 "instance": self.source.digest,
                 "policy": describe(self.policy),
                 "horizon": self.horizon,
@@ -85,6 +96,22 @@ class Cell:
     def batch_rounds(self) -> Ints:
         """The rounds whose batch is stored."""
         return checkpoints(self.horizon, STORED_BATCHES)
+
+
+def digest_sources(things: Sequence[Any]) -> dict[str, str]:
+    """A digest of the source file of every component in ``things`` that is not superarm's own, by class."""
+    found: dict[str, str] = {}
+    waiting = list(things)
+    while waiting:
+        thing = waiting.pop()
+        if not isinstance(thing, tuple):
+            continue
+        waiting += thing
+        cls = type(thing)
+        if cls in components.values() and not is_ours(cls) and has_source(cls):
+            text = Path(inspect.getfile(cls)).read_bytes()
+            found[f"{cls.__module__}:{cls.__qualname__}"] = hashlib.sha256(text).hexdigest()[:20]
+    return found
 
 
 def list_cells(experiment: "Experiment") -> list[Cell]:

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from superarm.experiments import manifest, store
+from superarm.experiments import manifest, parts, store
 from superarm.experiments.analysis.study import Study
 from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.executors import Executor, Threads
 from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import divide
+from superarm.experiments.execution.tasks import divide, leave_out
 from superarm.policies.contextual import for_context
 from superarm.simulation.progress import Progress, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
-from superarm.simulation.runs import Run
 
 if TYPE_CHECKING:
     from superarm.experiments.spec.experiment import Experiment
@@ -89,19 +88,29 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
 
 
 def _run_cells(path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress) -> None:
-    """Run the cells; each is written when its last replication is finished."""
+    """Run the cells; each is written when its last replication is finished, and finished tasks until then."""
     by_digest = {cell.digest: cell for cell in cells}
-    tasks = divide(cells, executor.lanes())
     targets = _find_targets(cells)
-    played: dict[str, dict[int, list[Run]]] = {cell.digest: {} for cell in cells}
+    played = {cell.digest: parts.read_parts(path, cell.digest) for cell in cells}
+    finished = {
+        digest: {first + n for first in blocks for n in range(len(blocks[first]))} for digest, blocks in played.items()
+    }
+    shown.advance(sum(by_digest[digest].horizon * len(done) for digest, done in finished.items()))
+
+    def store_if_complete(cell: Cell) -> bool:
+        blocks = played[cell.digest]
+        if sum(map(len, blocks.values())) < cell.replications:
+            return False
+        ordered = [run for first in sorted(blocks) for run in blocks[first]]
+        store.write_cell(path, cell, store.collect_results(cell, ordered, targets[cell.digest]))
+        parts.remove_parts(path, cell.digest)
+        return True
+
+    tasks = leave_out(divide([cell for cell in cells if not store_if_complete(cell)], executor.lanes()), finished)
     for task, runs in executor.perform(tasks, TaskProgress(shown)):
-        blocks = played[task.cell]
-        blocks[task.first] = runs
-        if sum(map(len, blocks.values())) == by_digest[task.cell].replications:
-            cell = by_digest[task.cell]
-            ordered = [run for first in sorted(blocks) for run in blocks[first]]
-            store.write_cell(path, cell, store.collect_results(cell, ordered, targets[cell.digest]))
-            del played[task.cell]
+        played[task.cell][task.first] = runs
+        if not store_if_complete(by_digest[task.cell]):
+            parts.write_part(path, task.cell, task.first, runs)
 
 
 def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:

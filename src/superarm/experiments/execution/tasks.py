@@ -3,8 +3,8 @@
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from superarm.arrays import Ints
@@ -17,6 +17,10 @@ from superarm.simulation.runs import Run, compile_run, play
 
 TASKS_PER_LANE = 16
 """Enough that no lane is idle for long at the end, few enough that handing them out costs nothing."""
+
+MAX_TASK_ENTRIES = 5e8
+"""A task of several replications plays at most so many rounds times entries, some seconds to half a minute: what an
+interruption may lose. One replication is never divided."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], No
 def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
     """Divide cells into tasks of about equal weight, heaviest cells first, the tasks of a cell next to each other."""
     weights = {cell.digest: float(cell.horizon * cell.replications * cell.instance.problem.n_entries) for cell in cells}
-    share = sum(weights.values()) / (TASKS_PER_LANE * lanes)
+    share = min(MAX_TASK_ENTRIES, sum(weights.values()) / (TASKS_PER_LANE * lanes))
     tasks: list[Task] = []
     for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
         blocks = min(cell.replications, max(1, math.ceil(weights[cell.digest] / share)))
@@ -78,6 +82,17 @@ def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
         for first, last in itertools.pairwise(ends):
             tasks.append(Task(len(tasks), cell.digest, cell.instance, fitted, cell.seed, first, last, *rounds))
     return tasks
+
+
+def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[Task]:
+    """The tasks without the replications that are ``finished``, which are given by the digest of their cell."""
+    left: list[Task] = []
+    for task in tasks:
+        wanted = [r for r in range(task.first, task.last) if r not in finished.get(task.cell, ())]
+        for _, group in itertools.groupby(enumerate(wanted), lambda pair: pair[1] - pair[0]):
+            replications = [r for _, r in group]
+            left.append(replace(task, number=len(left), first=replications[0], last=replications[-1] + 1))
+    return left
 
 
 def compile_all(tasks: Sequence[Task], progress: TaskProgress) -> None:

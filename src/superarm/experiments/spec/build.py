@@ -41,7 +41,7 @@ def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
         if key not in filled:
             resolve.check_choice(None if not filled else next(iter(filled)), [key], path, "key")
             raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
-        maker = makers[resolve.check_choice(filled[key], makers, (*path, key), key)]
+        maker = resolve.find_maker(filled[key], makers, (*path, key), key)
         resolve.check_arguments(maker, {k: v for k, v in filled.items() if k not in (key, "outcomes")}, path)
 
 
@@ -61,7 +61,12 @@ def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
     if "problem" in table:
         return Instance(_build_description(table["problem"], path), _build_description(table["environment"], path))
     rest = {key: value for key, value in table.items() if key not in ("generator", "outcomes")}
-    instance: Instance = resolve.call(resolve.find_generators()[table["generator"]], rest, path)
+    maker = resolve.find_maker(table["generator"], resolve.find_generators(), (*path, "generator"), "generator")
+    instance: Instance = resolve.call(maker, rest, path)
+    if not isinstance(instance, Instance):
+        raise InvalidSpec(
+            (*path, "generator"), f"{table['generator']} returned no Instance", "return superarm.Instance"
+        )
     if "outcomes" not in table:
         return instance
     means = instance.environment.means(1)
@@ -76,7 +81,13 @@ def _make_policy(table: Mapping[str, Any], path: KeyPath) -> Any:
     if isinstance(rest.get("of"), Mapping):
         _check_table("policies", rest["of"], (*path, "of"))
         rest["of"] = _make_policy(rest["of"], (*path, "of"))
-    return resolve.call(resolve.find_policies()[table["policy"]], rest, path)
+    maker = resolve.find_maker(table["policy"], resolve.find_policies(), (*path, "policy"), "policy")
+    policy = resolve.call(maker, rest, path)
+    if not is_policy(policy):
+        raise InvalidSpec(
+            (*path, "policy"), f"{table['policy']} makes no policy", "name a policy, or a function of one"
+        )
+    return policy
 
 
 def _build_description(description: Any, path: KeyPath) -> Any:

@@ -12,6 +12,7 @@ from superarm.errors import InvalidSpec
 from superarm.experiments.spec import toml
 from superarm.experiments.spec.build import check_section, to_table
 from superarm.experiments.spec.claim_kinds import check_claims
+from superarm.experiments.spec.imports import import_entry, locate
 from superarm.experiments.spec.resolve import check_choice
 from superarm.simulation.regret import KINDS
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 FILE_KEYS = ("file", "path")
 """Parameters that name a file, relative to the directory of the spec."""
+MAKER_KEYS = ("policy", "generator", "name", "oracle", "reward", "actions", "outcomes", "spread")
+"""Parameters that may be ``file.py:Name``, with a file relative to the directory of the spec."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Experiment:
         The heading and the introduction of the report.
     claims
         What the results are expected to show; the report says for each whether it holds, with the deciding number.
+    imports
+        Modules or ``.py`` files with components of your own, whose names can then be used; ``import`` in TOML.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class Experiment:
     title: str = ""
     text: str = ""
     claims: Sequence[Mapping[str, Any]] = field(default=())
+    imports: Sequence[str] = field(default=())
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
@@ -77,9 +83,16 @@ class Experiment:
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise InvalidSpec((key,), f"{number!r} is not a whole number >= {least}", f"give an int >= {least}")
         check_choice(self.target, KINDS, ("target",), "target")
+        self._import()
         check_section("instances", self.instances)
         check_section("policies", self.policies)
         check_claims(self.claims, self.instances, self.policies)
+
+    def _import(self) -> None:
+        if isinstance(self.imports, str) or not isinstance(self.imports, Sequence):
+            raise InvalidSpec(("import",), f"{self.imports!r} is not a list", 'give a list, as ["mine.py"]')
+        for entry in self.imports:
+            import_entry(entry)
 
     def cells(self) -> list[Any]:
         """Every cell of the grid: one policy on one instance, all replications.
@@ -101,6 +114,8 @@ class Experiment:
         for key in ("instances", "policies"):
             section = table.pop(key)
             table[key] = {name: to_table(entry) for name, entry in section.items()}
+        if self.imports:
+            table = {"name": self.name, "import": list(table.pop("imports"))} | table
         if self.claims:
             table["claims"] = [dict(claim) for claim in table.pop("claims")]
         return table
@@ -125,13 +140,13 @@ class Experiment:
 
 def from_dict(table: Mapping[str, Any]) -> Experiment:
     """An experiment from plain values; the error on an unknown key names the nearest valid one."""
-    names = [f.name for f in fields(Experiment)]
+    names = ["import" if f.name == "imports" else f.name for f in fields(Experiment)]
     for key in table:
         check_choice(key, names, (key,), "key")
     for key in ("name", "instances", "policies"):
         if key not in table:
             raise InvalidSpec((key,), "missing", f"add {'a name' if key == 'name' else f'a table [{key}.…]'}")
-    return Experiment(**table)
+    return Experiment(**{"imports" if key == "import" else key: value for key, value in table.items()})
 
 
 def from_toml(text: str, source: str = "spec", home: Path | None = None) -> Experiment:
@@ -161,9 +176,15 @@ def _resolve_files(table: Any, home: Path | None) -> Any:
     """The table with the paths of files made absolute."""
     if home is None or not isinstance(table, dict):
         return table
-    return {
-        key: str((home / value).absolute())
-        if key in FILE_KEYS and isinstance(value, str)
-        else _resolve_files(value, home)
-        for key, value in table.items()
-    }
+    return {key: _resolve_value(key, value, home) for key, value in table.items()}
+
+
+def _resolve_value(key: str, value: Any, home: Path) -> Any:
+    if key in FILE_KEYS and isinstance(value, str):
+        return str((home / value).absolute())
+    if key in MAKER_KEYS and isinstance(value, str) and ".py:" in value:
+        file, _, name = value.rpartition(":")
+        return f"{(home / file).absolute()}:{name}"
+    if key == "import" and isinstance(value, list):
+        return [locate(entry, home) if isinstance(entry, str) else entry for entry in value]
+    return _resolve_files(value, home)

@@ -9,6 +9,7 @@ from typing import Any
 from superarm._jit import components
 from superarm.describe import build
 from superarm.errors import InvalidArgument, InvalidSpec
+from superarm.experiments.spec.imports import find_named, list_imported
 from superarm.experiments.spec.sweeps import KeyPath
 
 _FAMILIES = {
@@ -34,15 +35,25 @@ _GENERATOR_MODULES = (
 
 
 def find_generators() -> dict[str, Callable[..., Any]]:
-    """Every function that generates an instance, by name."""
+    """Every function that generates an instance, by name; those of imported modules included."""
     homes = [importlib.import_module(home) for home in _GENERATOR_MODULES]
-    return {name: function for home in homes for name, function in _public_functions(home).items()}
+    shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
+    return list_imported("functions") | shipped
 
 
 def find_policies() -> dict[str, Callable[..., Any]]:
-    """Every function of the policy catalogue, by name."""
+    """Every function of the policy catalogue, by name; functions and policies of imported modules included."""
     homes = [importlib.import_module(home) for home in _POLICY_MODULES]
-    return {name: function for home in homes for name, function in _public_functions(home).items()}
+    shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
+    own = {name: cls for name, cls in list_imported("components").items() if hasattr(cls, "choose")}
+    return list_imported("functions") | own | shipped
+
+
+def find_maker(name: Any, makers: Mapping[str, Callable[..., Any]], path: KeyPath, what: str) -> Callable[..., Any]:
+    """The function or component of this name: one of ``makers``, or what ``module:Name`` or ``file.py:Name`` names."""
+    if isinstance(name, str) and ":" in name:
+        return find_named(name, path)
+    return makers[check_choice(name, makers, path, what)]
 
 
 def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
@@ -53,7 +64,8 @@ def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
 def _find_components(family: str) -> dict[str, Callable[..., Any]]:
     module = importlib.import_module(f"superarm.{_FAMILIES[family]}")
     named = {name: getattr(module, name) for name in module.__all__}
-    return {name: thing for name, thing in named.items() if thing in components.values()}
+    shipped = {name: thing for name, thing in named.items() if thing in components.values()}
+    return list_imported("components") | shipped
 
 
 def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> Any:
@@ -68,7 +80,7 @@ def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> An
     if not isinstance(table, Mapping) or "name" not in table:
         raise InvalidSpec(path, f"{value!r} is not a component", 'give a name, or { name = "…", parameter = … }')
     makers = _find_components(family)
-    maker = makers[check_choice(table["name"], makers, path)]
+    maker = find_maker(table["name"], makers, path, "name")
     return call(maker, {k: v for k, v in table.items() if k != "name"}, path, *given)
 
 
