@@ -2,6 +2,7 @@
 # make test               set up and run every check: style, types, layers, tests as plain Python and compiled
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
+# make fuzz               try the HTTP interface with thousands of inputs; make test tries a few hundred
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
@@ -19,7 +20,7 @@ TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference generated-client pristine docs docs-serve docs-test image image-test bench clean
+.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -78,6 +79,9 @@ generated-client: $(READY)
 	$(PYTHON) -m venv $(OPENAPI)
 	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
 	NUMBA_DISABLE_JIT=1 PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
+
+fuzz: $(READY)
+	SUPERARM_FUZZ=1 $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py
 
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py

@@ -1,11 +1,30 @@
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import httpx
 import pytest
 
 from .database import Database, fresh
 from .running import Server
+
+FIRST_CERTIFICATE = Path(certifi.where()).read_text().partition("-----END")[0] + "-----END CERTIFICATE-----\n"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_certificates() -> Iterator[None]:
+    """Let httpx trust one authority: it reads all of them for every client, and tests call loopback without TLS."""
+    before = os.environ.get("SSL_CERT_FILE")
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(FIRST_CERTIFICATE)
+        file.flush()
+        os.environ["SSL_CERT_FILE"] = file.name
+        yield
+    os.environ.pop("SSL_CERT_FILE")
+    if before is not None:
+        os.environ["SSL_CERT_FILE"] = before
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
 
-ARMS = [f"ad-{n}" for n in range(300)]
-ITEMS = [f"i{n}" for n in range(7)]
-"""2,100 entries: enough for KL-UCB to have the device for large problems, whose memory changes with every choice."""
+ARMS = [f"ad-{n}" for n in range(64)]
+ITEMS = [f"i{n}" for n in range(32)]
+"""2,048 entries: enough for KL-UCB to have the device for large problems, whose memory changes with every choice."""
 
 
 def leaves(memory: Any) -> list[np.ndarray]:
@@ -38,13 +38,13 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
     slates = []
     async with serving(app) as http:
         (await http.put("/v1/problems/p", json=spec(policy))).raise_for_status()
-        for n in range(120):
+        for n in range(34):  # after 22 every arm was tried
             made = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()
             slates.append(made["arms"])
             if n % 4:
-                outcome = rng.integers(0, 2, (3, 7)).tolist()
+                outcome = rng.integers(0, 2, (3, 32)).tolist()
                 (await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": outcome})).raise_for_status()
-            if looks and n > 90:
+            if looks and n > 20:
                 await unchanged(http, app.service.coordinator.ledger.problems["default", "p"])
     return slates
 
@@ -72,7 +72,7 @@ def test_the_page_asks_no_policy_and_shows_the_last_slate(tmp_path, monkeypatch)
             assert "No decision yet" in (await http.get("/?problem=p")).text
             for n in range(30):
                 made = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()
-            (await http.post("/v1/decisions/d29/feedback", json={"outcome": [[1] * 7] * 3})).raise_for_status()
+            (await http.post("/v1/decisions/d29/feedback", json={"outcome": [[1] * 32] * 3})).raise_for_status()
             monkeypatch.setattr(ProblemState, "choose", None)
             page = (await http.get("/?problem=p")).text
             section = page.partition('id="slate"')[2].partition("</section>")[0]

@@ -1,12 +1,17 @@
-"""The OpenAPI document is true: schemathesis, by example, by fuzzing and by state, finds nothing to object to."""
+"""The OpenAPI document is true: schemathesis, by example, by fuzzing and by state, finds nothing to object to.
+
+``make fuzz`` runs these tests with more examples, and with every boundary value of every schema.
+"""
 
 import json
+import os
 
 import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -26,7 +31,16 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+THOROUGH = "SUPERARM_FUZZ" in os.environ
+PHASES = {"coverage": {"enabled": THOROUGH}}  # boundary values: thousands of calls, made when tests are collected
+EXAMPLES = 50 if THOROUGH else 12
+LIMITS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@pytest.fixture(scope="module")
+def http(service):
+    with httpx.Client(base_url=service.url, timeout=60.0) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -59,28 +73,28 @@ def schema(known: bool):
                         value = "ads" if parameter["name"] == "name" else "visit-1"
                         parameter["schema"] = {"type": "string", "enum": [value]}
             methods.pop("put", None) if path == "/v1/problems/{name}" else None
-    return schemathesis.openapi.from_dict(raw)
+    return schemathesis.openapi.from_dict(raw, config=SchemathesisConfig.from_dict({"phases": PHASES}))
 
 
 anything, existing = schema(False), schema(True)
 
 
 @anything.parametrize()
-@QUICK
+@LIMITS
 def test_any_input(case, service):
     case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
 @existing.parametrize()
-@QUICK
-def test_input_for_what_exists(case, service):
-    httpx.post(f"{service.url}/v1/problems/ads/decisions", json={"id": "visit-1"}, timeout=60)
+@LIMITS
+def test_input_for_what_exists(case, service, http):
+    http.post("/v1/problems/ads/decisions", json={"id": "visit-1"})
     case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
 def test_sequences_of_calls(service):
     machine = schema(False).as_state_machine()
-    limits = settings(QUICK, max_examples=3, stateful_step_count=4, phases=[Phase.generate])
+    limits = settings(LIMITS, max_examples=3, stateful_step_count=4, phases=[Phase.generate])
 
     class Calls(machine):
         def get_call_kwargs(self, case):
