@@ -19,17 +19,25 @@ PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+# The examples in docstrings come last: small files, so that both processes end at the same time.
+IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system lint types layers passes plain compiled test-numba-oldest obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
 	$(BIN)/superarm warm quickstart # with all cores; run compiles one composition after the other
 	$(BIN)/superarm run quickstart --out out/quickstart
 
-test: optional-system lint types layers passes
+# Style, types and layers beside the tests, which leave a core idle at times.
+test: optional-system
+	@$(MAKE) --no-print-directory -j2 checks passes
 
-passes: plain compiled
+checks: lint types layers
+
+passes: $(READY)
+	@$(MAKE) --no-print-directory plain
+	@$(MAKE) --no-print-directory compiled
 	@$(BIN)/python -B -m tests.left_out $(VENV)/record-plain $(VENV)/record-compiled
 
 $(READY): pyproject.toml
@@ -57,7 +65,7 @@ layers: $(READY)
 
 # Every test, except those marked compiled.
 plain: $(READY)
-	TEST_RECORD=$(VENV)/record-plain $(PYTEST) $(TESTS)
+	TEST_RECORD=$(VENV)/record-plain $(PYTEST) $(IN_ORDER) $(TESTS)
 
 compiled: $(READY)
 	TEST_RECORD=$(VENV)/record-compiled $(PYTEST) --compiled $(or $(TESTS),-m compiled)

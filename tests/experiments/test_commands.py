@@ -8,6 +8,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
+from superarm import experiments
 from superarm.cli import main
 from superarm.experiments.analysis import claims, summary
 from superarm.experiments.commands import bounds, compare, report, run
@@ -133,7 +134,7 @@ def test_a_scheduler_has_its_own_workers(spec):
 def test_compare_tells_same_from_different(spec, tmp_path):
     for name in ("a", "b", "c"):
         spec.write_text(SPEC.format(horizon=60 if name != "c" else 50))
-        assert _invoke(run, spec, "--out", tmp_path / name, "--quiet").exit_code == 0
+        experiments.run(experiments.load(spec), tmp_path / name, progress=False)
     same = _invoke(compare, tmp_path / "a", tmp_path / "b")
     assert same.output.count("identical to the bit") == 4
     other = _invoke(compare, tmp_path / "a", tmp_path / "c", "--out", tmp_path / "page.html")
