@@ -71,7 +71,7 @@ def continue_agent(state, widths, eligible):
     return {
         "actions": actions,
         "t": agent.t,
-        "estimates": digest(*agent.estimates(), agent.tally.pulls),
+        "estimates": digest(*(np.nan_to_num(x) for x in agent.estimates()), agent.tally.pulls),
         "pulls": agent.tally.pulls.tolist(),
         "pending": [[decision.id, decision.action.tolist()] for decision in agent.pending],
     }

@@ -186,6 +186,19 @@ def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
     return mean, deviation**2
 
 
+def known_estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
+    """Mean and variance of every entry, flat; NaN for entries that were never seen."""
+    counts = np.concatenate([np.full(_width(support, j), tally.pulls[j]) for j in range(support.n_arms)])
+    seen = counts - tally.missed > 0.0 if tally.missed.size else counts > 0.0
+    mean, variance = estimates(tally, support)
+    return np.where(seen, mean, np.nan), np.where(seen, variance, np.nan)
+
+
+def _width(support: Support, arm: int) -> int:
+    first, last = span(support, arm)
+    return int(last - first)
+
+
 def merge(a: Tally, b: Tally) -> Tally:
     """Add two tallies; exact, commutative and associative."""
     if a.missed.size or b.missed.size:

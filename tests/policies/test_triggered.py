@@ -58,7 +58,7 @@ def test_arms_by_name_and_none_but_the_observed():
     decision = agent.ask()
     agent.tell(decision, [[1, 0], [0, 1]], arms=["c", "b"])
     assert agent.tally.pulls.tolist() == [0.0, 1.0, 1.0]
-    assert agent.estimates()[0].tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert np.array_equal(agent.estimates()[0], [[np.nan, np.nan], [0, 1], [1, 0]], equal_nan=True)
     assert not agent.learner.pending.any()
     decision = agent.ask()
     with pytest.raises(sa.InvalidArgument, match="unknown name"):

@@ -19,7 +19,7 @@ from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.streams import Stream, run_streams, seek
 from superarm.support import Dense
-from superarm.tally import Feedback, Tally, estimates
+from superarm.tally import Feedback, Tally, known_estimates
 
 STATE_VERSION = 1
 
@@ -106,9 +106,9 @@ class Agent:
         return tuple(entry.decision for entry in self._decisions.pending.values())
 
     def estimates(self) -> tuple[Floats, Floats]:
-        """Empirical mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse."""
+        """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen."""
         shape = (self.problem.n_arms, self.problem.n_items) if isinstance(self.problem.support, Dense) else (-1,)
-        mean, variance = estimates(self.tally, self.problem.support)
+        mean, variance = known_estimates(self.tally, self.problem.support)
         return mean.reshape(shape), variance.reshape(shape)
 
     def ask(

@@ -77,9 +77,11 @@ class RemoteAgent:
         return dict(self._call("GET", self._path)["settings"]["policy"])
 
     def estimates(self) -> tuple[Floats, Floats]:
-        """Mean and variance of every entry, flat, arm by arm; 0 where nothing was seen."""
+        """Mean and variance of every entry, flat, arm by arm; NaN where nothing was seen."""
         rows = self._all_statistics()
-        mean, variance = ([x or 0.0 for row in rows for x in row[name]] for name in ("mean", "variance"))
+        mean, variance = (
+            [np.nan if x is None else x for row in rows for x in row[name]] for name in ("mean", "variance")
+        )
         return np.array(mean, float), np.array(variance, float)
 
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
