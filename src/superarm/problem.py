@@ -91,6 +91,15 @@ class Problem(_Fields):
     def __reduce__(self) -> Any:
         return type(self)._make, (tuple(self),), vars(self)
 
+    def __repr__(self) -> str:
+        low, high = float(self.weights.min()), float(self.weights.max())
+        weights = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        parts = (
+            f"{self.n_arms} arms, {self.n_items} items of weight {weights}, {self.reward!r}, {_shorten(self.actions)}"
+        )
+        entries = "" if isinstance(self.support, Dense) else f", {self.n_entries} entries"
+        return f"<Problem: {parts}{entries}{', with a context' if self.context is not None else ''}>"
+
     def _replace(self, **changes: Any) -> "Problem":
         """The same problem with other fields, and the same context."""
         made = type(self)._make(changes.get(field, value) for field, value in zip(self._fields, self, strict=True))
@@ -221,3 +230,9 @@ def _parse_support(support: Any, n_arms: int, n_items: int) -> Support:
             "support", f"shape ({sparse.n_arms}, {sparse.n_items})", f"give shape ({n_arms}, {n_items})"
         )
     return sparse
+
+
+def _shorten(component: Any) -> str:
+    """A component as it is written, or its name alone if its fields are long."""
+    text = " ".join(repr(component).split())
+    return text if len(text) <= 80 else f"{type(component).__name__}(…)"

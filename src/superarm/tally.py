@@ -18,7 +18,7 @@ from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
 from superarm.moments import GRID, Moments, merge_moments, record_moments, round_to_grid
 from superarm.streams import Stream, new_stream, seek
-from superarm.support import Support, size, span
+from superarm.support import Dense, Support, size, span
 
 
 class Tally(NamedTuple):
@@ -187,11 +187,12 @@ def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
 
 
 def known_estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
-    """Mean and variance of every entry, flat; NaN for entries that were never seen."""
+    """Mean and variance of every entry, (n_arms, n_items) or flat if sparse; NaN for entries that were never seen."""
     counts = np.concatenate([np.full(_width(support, j), tally.pulls[j]) for j in range(support.n_arms)])
     seen = counts - tally.missed > 0.0 if tally.missed.size else counts > 0.0
     mean, variance = estimates(tally, support)
-    return np.where(seen, mean, np.nan), np.where(seen, variance, np.nan)
+    shape = (support.n_arms, support.n_items) if isinstance(support, Dense) else (-1,)
+    return np.where(seen, mean, np.nan).reshape(shape), np.where(seen, variance, np.nan).reshape(shape)
 
 
 def _width(support: Support, arm: int) -> int:

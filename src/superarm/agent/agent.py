@@ -10,6 +10,7 @@ from superarm.agent.decisions import Decision, DecisionEntry, Decisions, apply_f
 from superarm.agent.digests import digest_feedback
 from superarm.agent.explanations import Explanation, explain_decision
 from superarm.agent.outcomes import check_outcome
+from superarm.agent.showing import describe_agent, show_agent
 from superarm.arrays import Floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
@@ -18,7 +19,6 @@ from superarm.learner.state import learner_from_plain, learner_to_plain
 from superarm.policies import Policy
 from superarm.problem import Problem
 from superarm.streams import Stream, run_streams, seek
-from superarm.support import Dense
 from superarm.tally import Feedback, Tally, known_estimates
 
 STATE_VERSION = 1
@@ -107,9 +107,10 @@ class Agent:
 
     def estimates(self) -> tuple[Floats, Floats]:
         """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen."""
-        shape = (self.problem.n_arms, self.problem.n_items) if isinstance(self.problem.support, Dense) else (-1,)
-        mean, variance = known_estimates(self.tally, self.problem.support)
-        return mean.reshape(shape), variance.reshape(shape)
+        return known_estimates(self.tally, self.problem.support)
+
+    __repr__ = describe_agent
+    _repr_html_ = show_agent
 
     def ask(
         self,

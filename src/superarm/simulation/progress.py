@@ -1,4 +1,4 @@
-"""A progress bar on a terminal; nothing elsewhere."""
+"""A progress bar on a terminal or in a notebook; nothing elsewhere."""
 
 import contextlib
 import sys
@@ -43,13 +43,24 @@ class _Bar:
             self._shown.set_postfix_str(text)
 
 
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
 @contextlib.contextmanager
 def progress_bar(total: int, wanted: bool) -> Iterator[Progress]:
-    """A progress bar over ``total`` rounds; shows nothing unless ``wanted``, on a terminal, with tqdm installed."""
-    if not wanted or not sys.stderr.isatty() or find_spec("tqdm") is None:
+    """A progress bar over ``total`` rounds, on a terminal or in a notebook, if ``wanted`` and if tqdm is installed."""
+    notebook = in_notebook()
+    if not wanted or not (notebook or sys.stderr.isatty()) or find_spec("tqdm") is None:
         yield _Silent()
         return
-    from tqdm import tqdm
+    if notebook and find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm
+    else:
+        from tqdm import tqdm  # in a notebook, a line of text that is written again and again
 
     with tqdm(total=total, unit="round", unit_scale=True, smoothing=0.1) as shown:
         bar = _Bar(shown)

@@ -1,18 +1,27 @@
 """Results: the regret that a simulation measured."""
 
+import base64
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.errors import MissingExtra
+from superarm.simulation import frames
 from superarm.simulation.regret import Target
 from superarm.statistics import mean_and_standard_error
 
+if TYPE_CHECKING:
+    from typing import Unpack
 
-@dataclass(frozen=True)
+    from superarm.simulation.plots import Look
+
+
+@dataclass(frozen=True, repr=False)
 class Results:
     """Regret of each policy over rounds and replications.
 
@@ -40,7 +49,7 @@ class Results:
     def to_frame(self) -> dict[str, Any]:
         """A tidy table as a dict of columns: policy, replication, round, regret.
 
-        ``pandas.DataFrame(results.to_frame())`` and ``polars.DataFrame(…)`` accept it.
+        ``to_pandas``, ``to_polars`` and ``to_arrow`` make tables of these libraries from it.
         """
         names, shape = list(self.regret), next(iter(self.regret.values())).shape
         return {
@@ -50,26 +59,65 @@ class Results:
             "regret": np.concatenate([self.regret[name].reshape(-1) for name in names]),
         }
 
+    def to_pandas(self) -> Any:
+        """The table of ``to_frame`` as a pandas DataFrame."""
+        return frames.to_pandas(self.to_frame())
+
+    def to_polars(self) -> Any:
+        """The table of ``to_frame`` as a polars DataFrame."""
+        return frames.to_polars(self.to_frame())
+
+    def to_arrow(self) -> Any:
+        """The table of ``to_frame`` as an Arrow table."""
+        return frames.to_arrow(self.to_frame())
+
     def table(self) -> str:
         """The final regret of each policy as text, best first."""
         return "\n".join(_table_lines(self))
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """A matplotlib figure of mean regret with 95 % bands; written to ``path`` if given."""
+    def plot(self, path: str | Path | None = None, ax: Any = None, **look: "Unpack[Look]") -> Any:
+        """A matplotlib figure of regret over rounds, one line per policy.
+
+        Parameters
+        ----------
+        path
+            The file that it is written to, if given; the suffix says in which format.
+        ax
+            matplotlib axes to draw into, instead of a new figure.
+        look
+            ``width``, ``height``, ``font_size``, ``policies``, ``log``, ``quantiles`` and ``styles``: see
+            :class:`superarm.simulation.plots.Look`.
+        """
         from superarm.simulation.plots import plot_results
 
-        figure = plot_results(self)
+        figure = plot_results(self, ax, look)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
 
-    def _repr_png_(self) -> bytes:
-        from superarm.simulation.plots import to_png
-
-        return to_png(self.plot())
+    def _repr_html_(self) -> str:
+        """What notebooks show: the table, and the figure if matplotlib is installed."""
+        text = "\n".join(html.escape(line) for line in _table_lines(self))
+        try:
+            picture = _picture(self)
+        except MissingExtra:
+            picture = ""
+        return f"<pre>{text}</pre>{picture}"
 
     def __str__(self) -> str:
         return self.table()
+
+    def __repr__(self) -> str:
+        shape = next(iter(self.regret.values())).shape
+        names = ", ".join(self.regret)
+        return f"<Results of {names}: {shape[0]} replications of {self.rounds[-1]} rounds>"
+
+
+def _picture(results: Results) -> str:
+    from superarm.simulation.plots import to_png
+
+    data = base64.b64encode(to_png(results.plot())).decode("ascii")
+    return f'<img alt="Regret of each policy over rounds" style="max-width:100%" src="data:image/png;base64,{data}">'
 
 
 def _table_lines(results: Results) -> list[str]:

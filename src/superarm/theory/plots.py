@@ -41,13 +41,14 @@ def plot_bounds(compared: "ComparedBounds") -> Any:
 
 
 def _label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
-    """Write names at the right ends of the lines, moved apart where they would overlap."""
+    """Write names at the right ends of the lines, moved apart where they would overlap, each with a line to its end."""
     low, high = np.log(axes.get_ylim())
     apart = (high - low) / 24.0
     at = -np.inf
     for value, name, colour in sorted(end for end in ends if np.isfinite(end[0]) and end[0] > 0.0):
         at = max(np.log(value), at + apart, low)
         axes.annotate(
-            name, (1.0, np.log(value)), (1.03, (at - low) / (high - low)), xycoords=("axes fraction", "data"),
+            name, (1.0, value), (1.05, (at - low) / (high - low)), xycoords=("axes fraction", "data"),
             textcoords="axes fraction", color=colour, fontsize=8.5, va="center",
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1.0, "shrinkB": 0.0},
         )  # fmt: skip

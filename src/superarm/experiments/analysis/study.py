@@ -15,7 +15,7 @@ from superarm.experiments import store
 from superarm.experiments.spec.experiment import Experiment, load
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
-from superarm.simulation import Instance
+from superarm.simulation import Instance, frames
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.claims import Judgement
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @old_attributes(worlds="instances", of="records_for", final="final_regret")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """The results of an experiment: by instance and policy, as Arrow tables, as a figure, as a report.
 
@@ -180,6 +180,26 @@ class Study:
         from superarm.experiments.report.report import write_report
 
         return write_report(self)
+
+    def to_arrow(self) -> Any:
+        """The same as ``table``."""
+        return self.table()
+
+    def to_pandas(self) -> Any:
+        """``table`` as a pandas DataFrame."""
+        return frames.to_pandas({name: column.to_numpy() for name, column in self._columns()})
+
+    def to_polars(self) -> Any:
+        """``table`` as a polars DataFrame."""
+        return frames.to_polars({name: column.to_numpy() for name, column in self._columns()})
+
+    def _columns(self) -> Any:
+        table = self.table()
+        return zip(table.column_names, table.columns, strict=True)
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.records)} of {len(self.instances) * len(self.policies)} cells"
+        return f"<Study {self.experiment.name} in {self.directory}: {cells}>"
 
     def _repr_html_(self) -> str:
         from superarm.experiments.report.report import render_notebook

@@ -27,11 +27,12 @@ MAX_MAPPED_ITEMS = 4_000
 
 def legend_entries(study: "Study") -> list[dict[str, Any]]:
     """The legend of all panels: name, colour and dashes of each policy's line."""
-    dashes = {"-": "", "--": "6 3", "-.": "6 2 1.5 2", ":": "1.5 2"}
-    return [
-        {"name": name, "colour": f"var(--c{n % len(COLOURS)})", "dash": dashes[line_style(n)["linestyle"]]}
-        for n, name in enumerate(study.policies)
-    ]
+    entries = []
+    for n, name in enumerate(study.policies):
+        dashes = line_style(n)["linestyle"]
+        shown = "" if dashes == "-" else " ".join(f"{2.0 * length:g}" for length in dashes[1])
+        entries.append({"name": name, "colour": f"var(--c{n % len(COLOURS)})", "dash": shown})
+    return entries
 
 
 def draw_curve_panels(study: "Study") -> list[str]:
