@@ -15,16 +15,16 @@ from superarm.statistics import mean_and_band
 if TYPE_CHECKING:
     from superarm.simulation.results import Results
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555", "#f0e442")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555", "#882255")
 DASHES: tuple[tuple[float, ...], ...] = (
     (),
     (6.0, 2.0),
     (1.5, 1.5),
     (6.0, 2.0, 1.5, 2.0),
-    (12.0, 2.0),
+    (9.0, 2.0),
     (3.0, 1.0, 1.0, 1.0, 1.0, 1.0),
     (2.5, 4.0),
-    (12.0, 2.0, 2.0, 2.0, 2.0, 2.0),
+    (9.0, 2.0, 2.0, 2.0, 2.0, 2.0),
 )
 """Lengths of dashes and gaps, in line widths; the first line is solid. One per colour, so that lines differ in grey."""
 
@@ -129,7 +129,7 @@ def plot_results(results: "Results", ax: Any, look: Look) -> Any:
         for name in names:
             draw_line(axes, results.rounds, name, results.regret[name], styles[name], look.get("quantiles"), lowest)
         _style_axes(axes, results, names, look.get("log", ""))
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, handlelength=3.6)
     return figure
 
 
