@@ -22,7 +22,7 @@ from numba.extending import overload
 from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
-from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, sources_changed
+from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, note_changed_sources
 from superarm._renamed import find_old_fields_in_kernels, old_hooks
 from superarm.errors import InvalidArgument
 
@@ -86,7 +86,7 @@ def _watch(*functions: Callable[..., Any]) -> None:
     for fn in functions:
         watch(fn)
     if functions and not is_ours(functions[0]):
-        sources_changed()
+        note_changed_sources()
         find_old_fields_in_kernels()
 
 
@@ -257,11 +257,11 @@ def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
 
     def resolve(component: Any, *args: Any) -> Callable[..., Any] | None:
         method = find(component.instance_class)
-        return None if method in _lean else _calling(method)
+        return None if method in _lean else _make_caller(method)
 
     def resolve_lean(component: Any, *args: Any) -> Callable[..., Any] | None:
         method = find(component.instance_class)
-        return _calling(method) if method in _lean else None
+        return _make_caller(method) if method in _lean else None
 
     overload(call, strict=False)(resolve)
     if LEAN:
@@ -269,5 +269,5 @@ def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
         overload(call, jit_options=options, strict=False)(resolve_lean)
 
 
-def _calling(method: Any) -> Callable[..., Any]:
+def _make_caller(method: Any) -> Callable[..., Any]:
     return lambda component, *args: method(component, *args)  # noqa: PLW0108 (numba wants a Python function)

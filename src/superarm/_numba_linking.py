@@ -18,7 +18,7 @@ from typing import Any
 
 from superarm._compile_errors import explaining, place_of
 from superarm._compiling import compiling, components
-from superarm._numba_private import WANTED, KernelCache, has_interfaces, is_tested, vectorising
+from superarm._numba_private import WANTED, KernelCache, has_interfaces, is_tested, make_vectorising_compiler
 from superarm.errors import CompileError
 
 _INTERFACES = {
@@ -43,7 +43,7 @@ if LINKED:
     _Linkage: Any = import_module("llvmlite.binding").Linkage
     _Library: Any = import_module("numba.core.codegen").JITCodeLibrary
     _Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
-    _Compiler: Any = vectorising() or import_module("numba.core.compiler").Compiler
+    _Compiler: Any = make_vectorising_compiler() or import_module("numba.core.compiler").Compiler
 
     class _InnerLibrary(_Library):
         """The code of one kernel alone, for its callers to link."""

@@ -63,7 +63,7 @@ LEAN: Any = {"_nrt": False} if WANTED and has_interfaces("numba.core.cpu", "CPUT
 # ---- the SLP vectoriser, for our own kernels only
 
 
-def vectorising() -> Any:
+def make_vectorising_compiler() -> Any:
     """numba's compiler with the SLP vectoriser switched on, as a class; None if it cannot be made."""
     if (
         not WANTED
@@ -90,7 +90,7 @@ def vectorising() -> Any:
     return Vectorising
 
 
-_vectorising: Any = vectorising()
+_vectorising: Any = make_vectorising_compiler()
 VECTORISED: dict[str, Any] = {"pipeline_class": _vectorising} if _vectorising else {}
 """Options of every kernel: sums in fixed lanes become vector instructions."""
 
@@ -196,7 +196,7 @@ def keep_on_disk(dispatcher: Any, fn: Callable[..., Any]) -> None:
         _enable_caching(dispatcher, fn)
 
 
-def sources_changed() -> None:
+def note_changed_sources() -> None:
     """To be called when the fingerprint may have changed: numba's own cache has to be moved by hand."""
     for dispatcher, fn in _cached:
         _enable_caching(dispatcher, fn)
@@ -264,7 +264,7 @@ def add_lanes() -> Any:
 
     word = ir.IntType(32)
 
-    def gathered(builder: Any, numbers: Any) -> Any:
+    def gather(builder: Any, numbers: Any) -> Any:
         vector = ir.Constant(ir.VectorType(ir.DoubleType(), 8), ir.Undefined)
         for lane, number in enumerate(numbers):
             vector = builder.insert_element(vector, number, ir.Constant(word, lane))
@@ -272,7 +272,7 @@ def add_lanes() -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         before = [builder.extract_value(args[0], lane) for lane in range(8)]
-        sums = builder.fadd(gathered(builder, before), gathered(builder, args[1:]))
+        sums = builder.fadd(gather(builder, before), gather(builder, args[1:]))
         after = ir.Constant(args[0].type, ir.Undefined)
         for lane in range(8):
             number = builder.extract_element(sums, ir.Constant(word, lane))

@@ -63,7 +63,7 @@ def _look_in(directory: Path) -> None:
 
 
 def find_named(name: str, key: tuple[str, ...]) -> Callable[..., Any]:
-    """The function or component that ``module:Name`` or ``file.py:Name`` stands for."""
+    """The function or component with the name ``module:Name`` or ``file.py:Name``."""
     home, _, attribute = name.rpartition(":")
     module = import_entry(home, key)
     found = getattr(module, attribute, None)

@@ -59,7 +59,7 @@ def evaluate(store: Store, position: Position, learner: ProblemState, wanted: Wa
 
 
 def _targets(learner: ProblemState, records: dict[str, DecisionRecord], wanted: Wanted) -> dict[str, Any]:
-    """What is evaluated by name; text stands for a candidate that is still to be read."""
+    """What is evaluated, by name; a candidate that is still to be read is given as text."""
     settings = learner.settings
     targets: dict[str, Any] = {
         "shown so far": "logged",

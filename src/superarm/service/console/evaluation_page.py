@@ -16,9 +16,9 @@ def sections(wanted: Wanted, found: Evaluation | str) -> list[Html]:
     if isinstance(found, str):
         return [section("evaluation", "Evaluation", tag("p", found, class_="empty"), _back(wanted))]
     note = (
-        f"From the newest {found.n_rounds:,} decisions of the log. A policy stands for the slates that it would show "
-        "next, having learnt from them. Intervals marked “at all times” hold for all slates at once, however often you "
-        "look; the others are for one look."
+        f"From the newest {found.n_rounds:,} decisions of the log. The value of a policy is that of the slates that it "
+        "would show next, after it has learnt from them. Intervals marked “at all times” hold for all slates at once, "
+        "however often you look; the others are for one look."
     )
     parts = [section("evaluation", "What slates and policies are worth", _table(wanted, found), form, note=note)]
     if found.best:
