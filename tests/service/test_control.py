@@ -11,6 +11,9 @@ from superarm.service.domain.control import is_control
 from superarm.service.domain.events import Asked, Guarded
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.lift import LiftSums, check_guard, largest_reward, measure_lift
+from superarm.service.runtime import batcher
+from superarm.service.runtime.batcher import QueuedAsk
+from superarm.service.schemas import AskBody
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 
@@ -204,3 +207,34 @@ def test_the_client_and_the_export_tell_the_groups(tmp_path):
     table = parquet.read_table(tmp_path / "log.parquet").to_pydict()
     assert table["comparison"][::2] == groups
     assert len(set(table["unit"])) == 12
+
+
+@pytest.mark.parametrize("control_slate", ["baseline", "uniform", ["d", "e"]])
+def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
+    """Forty asks at the same time: each sees those before it as pending, whichever slate they show."""
+
+    async def decide(http, together):
+        settings = {"control": 0.2, "control_slate": control_slate}
+        spec = {"arms": list(WORTH), "k": 2, "reward": {"name": "linear"}, "seed": 1, "settings": settings}
+        (await http.put("/v1/problems/p", json=spec)).raise_for_status()
+        bodies = [{"id": f"d{n}", "unit": f"u{n}", "baseline": ["e", "d"]} for n in range(40)]
+        asks = [http.post("/v1/problems/p/decisions", json=body) for body in bodies]
+        return [reply.json() for reply in (await asyncio.gather(*asks) if together else [await ask for ask in asks])]
+
+    (together, store), (alone, _) = (run(lambda http, one=one: decide(http, one)) for one in (True, False))
+    assert [(one["arms"], one["group"]) for one in together] == [(one["arms"], one["group"]) for one in alone]
+    assert {one["group"] for one in together} == {"policy", "control"}
+    assert all(one.same for one in replay(store, None, None, 1))
+
+
+def test_asks_are_chosen_together_up_to_the_next_one_of_the_control_share():
+    learner = make()
+    learner.versions[-1] = type(learner.settings)(policy=learner.settings.policy, control=0.2, control_slate="uniform")
+    asks = [QueuedAsk("t", "p", f"d{n}", AskBody(unit=f"u{n}"), "", learner, None) for n in range(40)]
+    assert all(ask.plain for ask in asks)
+    parts = batcher._split(asks, True)
+    assert [ask for part in parts for ask in part] == asks
+    in_control = [is_control(learner, ask.id, ask.body.unit) for ask in asks]
+    assert 1 < len(parts) <= 1 + sum(in_control)
+    for part in parts[:-1]:
+        assert [in_control[asks.index(ask)] for ask in part] == [False] * (len(part) - 1) + [True]

@@ -63,7 +63,7 @@ def test_the_evaluation_shows_policy_baseline_uniform_and_candidates():
         assert f'<th scope="row">{word}' in page
     assert "The slate to ship" in page
     assert "95 %, at all times" in page
-    assert "Not understood: unknown &#x27;nonsense&#x27;; give one of kl_ucb" in page
+    assert "There is no policy &#x27;nonsense&#x27;" in page
     assert "&#x27;rho=x&#x27; is not of the form name=number" in page
     assert '<th scope="row">kl_ucb rho=9' in page
     assert '<input type="hidden" name="policy" value="kl_ucb rho=9">' in page

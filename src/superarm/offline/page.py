@@ -102,7 +102,7 @@ def draw_strips(rows: list[Any], reference: float) -> dict[str, Any]:
         return float(round(100.0 * (min(max(x, low), high) - low) / (high - low), 3))
 
     return {
-        "ticks": [(place(x), x) for x in choose_ticks(low, high)],
+        "ticks": [(place(x), f"{x:g}".replace("-", "−")) for x in choose_ticks(low, high)],
         "reference": place(reference),
         "rows": [
             {

@@ -10,6 +10,7 @@ from superarm.offline import PolicyValue, Recommendation
 from superarm.offline.candidates import parse_candidate
 from superarm.offline.estimators.next_slates import PolicyTarget
 from superarm.offline.log import Log
+from superarm.service.domain.components import POLICIES
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import PolicySpec, to_policy
@@ -29,12 +30,11 @@ class Wanted(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """The values by name, or why one could not be computed; the slates to ship, by segment; warnings about the log."""
+    """The values by name, or why one could not be computed; the slates to ship, by segment."""
 
     n_rounds: int
     values: dict[str, PolicyValue | str]
     best: dict[str, Recommendation]
-    warnings: tuple[str, ...]
 
 
 def evaluate(store: Store, position: Position, learner: ProblemState, wanted: Wanted) -> Evaluation | str:
@@ -55,7 +55,7 @@ def evaluate(store: Store, position: Position, learner: ProblemState, wanted: Wa
         return f"Nothing to evaluate yet: {error}"
     kept = [arm for arm, gone in zip(learner.arms.all, learner.retired, strict=True) if not gone]
     values = {name: _value(log, one, kept) for name, one in _targets(learner, records, wanted).items()}
-    return Evaluation(log.n_rounds, values, _ship(log, kept), log.check().warnings)
+    return Evaluation(log.n_rounds, values, _ship(log, kept))
 
 
 def _targets(learner: ProblemState, records: dict[str, DecisionRecord], wanted: Wanted) -> dict[str, Any]:
@@ -76,8 +76,11 @@ def _targets(learner: ProblemState, records: dict[str, DecisionRecord], wanted: 
 def _read(text: str) -> PolicyTarget | str:
     """A candidate: a policy of the service with its settings, or why there is none."""
     try:
-        name, (parameters, memory, explore) = (found := parse_candidate(text)).name, found.split()
-        return PolicyTarget(to_policy(PolicySpec(name, parameters, **memory)), explore)
+        found = parse_candidate(text)
+        if found.name not in POLICIES:
+            return f"There is no policy {found.name!r}; choose one from the list."
+        parameters, memory, explore = found.split()
+        return PolicyTarget(to_policy(PolicySpec(found.name, parameters, **memory)), explore)
     except InvalidArgument as error:
         return f"Not understood: {error.wrong}; {error.remedy}."
 

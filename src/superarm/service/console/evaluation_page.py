@@ -9,6 +9,9 @@ from superarm.service.console.markup import Html, tag
 from superarm.service.console.view import section
 from superarm.service.domain.components import POLICIES, parameters_of
 
+_COLUMNS = ("Value", "Interval", "Minus shown so far", "Verdict", "How sure")
+_NUMBERS = ("Value", "Minus shown so far")
+
 
 def sections(wanted: Wanted, found: Evaluation | str) -> list[Html]:
     """The sections of the page."""
@@ -27,7 +30,7 @@ def sections(wanted: Wanted, found: Evaluation | str) -> list[Html]:
             "preferred to one that did well for long."
         )
         parts.append(section("ship", "The slate to ship", _shipped(found.best), note=said))
-    warnings = dict.fromkeys(found.warnings)
+    warnings: dict[str, None] = {}
     for one in found.values.values():
         warnings |= dict.fromkeys(() if isinstance(one, str) else one.warnings)
     if warnings:
@@ -81,8 +84,7 @@ def _shipped(best: dict[str, Recommendation]) -> list[Html]:
 
 def _table(wanted: Wanted, found: Evaluation) -> Html:
     most = max((one.high for one in found.values.values() if not isinstance(one, str)), default=1.0)
-    names = ("", "Value", "Interval", "Minus shown so far", "Verdict", "How sure")
-    heads = [tag("th", name, scope="col") for name in names]
+    heads = [tag("th", name, scope="col", class_="num" if name in _NUMBERS else None) for name in ("", *_COLUMNS)]
     rows = [_row(wanted, name, one, most) for name, one in found.values.items()]
     return tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide")
 
@@ -98,9 +100,14 @@ def _row(wanted: Wanted, name: str, one: PolicyValue | str, most: float) -> Html
     return tag(
         "tr",
         tag("th", name, slate, remove, scope="row"),
-        tag("td", f"{one.value:.4g}", class_="num"),
-        tag("td", svg.interval(one.low, one.value, one.high, most), f"{one.low:.3g} to {one.high:.3g}"),
-        tag("td", f"{d.value:+.3g} ({d.low:+.3g} to {d.high:+.3g})", class_="num"),
-        tag("td", one.verdict, class_=kind or None),
-        tag("td", sure),
+        tag("td", f"{one.value:.4g}", class_="num", data_label=_COLUMNS[0]),
+        tag(
+            "td",
+            svg.interval(one.low, one.value, one.high, most),
+            f"{one.low:.3g} to {one.high:.3g}",
+            data_label=_COLUMNS[1],
+        ),
+        tag("td", f"{d.value:+.3g} ({d.low:+.3g} to {d.high:+.3g})", class_="num", data_label=_COLUMNS[2]),
+        tag("td", one.verdict, class_=kind or None, data_label=_COLUMNS[3]),
+        tag("td", sure, data_label=_COLUMNS[4]),
     )

@@ -10,7 +10,7 @@ from superarm.offline.convergence import Convergence
 from superarm.service.domain.control import guard_of
 from superarm.service.domain.history import History
 from superarm.service.domain.intervals import Band, mean_alone, time_uniform, value_each_arm
-from superarm.service.domain.lift import measure_lift
+from superarm.service.domain.lift import RESUMED_DECISIONS, measure_lift
 from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.views import needed_decisions
@@ -40,7 +40,10 @@ def judge_learning(history: History, needed: frozenset[int] = frozenset()) -> Ve
     quarter = max(1, len(parts) // 4)
     if len(parts) < 8:
         return Verdict(
-            "Too early", f"{sum(p.count for p in parts)} finished", "Needs a few more finished decisions.", "open"
+            "Too early",
+            f"{sum(p.count for p in parts)} finished",
+            "Needs a few more finished decisions that show the policy's slates.",
+            "open",
         )
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
     meaning = "Reward per decision, last quarter minus first quarter; its 95 % interval is for one look, not for many."
@@ -68,10 +71,11 @@ def judge_lift(learner: ProblemState) -> Verdict:
     found = measure_lift(sums)
     counts = f"{sums.policy.n} decisions of the policy, {sums.control.n} of the control share"
     if found is None:
-        return Verdict("Too early", counts, "Both need finished decisions.", "open")
+        held = f" {sums.fallback.n} in a fallback of the guardrail are left out." if sums.fallback.n else ""
+        return Verdict("Too early", counts, f"Both need finished decisions.{held}", "open")
     value, low, high = found.difference
     number = f"{value:+.3g}, between {low:+.3g} and {high:+.3g}"
-    share = "" if found.relative is None else f", {found.relative.value:+.1%}"
+    share = "" if found.relative is None else f", {100.0 * found.relative.value:+.3g} %"
     meaning = f"Reward per decision, {counts}{share}. The 95 % interval holds at all times: look as often as you like."
     words = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
     word, kind = words[found.verdict]
@@ -84,9 +88,10 @@ def judge_guard(learner: ProblemState) -> Verdict | None:
     if guard is None or settings.guardrail is None:
         return None
     number = f"surely earned {guard.earned:.4g}, needed {guard.needed:.4g}"
-    kept = f"{1.0 - settings.guardrail:.0%} of what the control slate would earn"
+    kept = f"{100.0 * (1.0 - settings.guardrail):.3g} % of what the control slate would earn"
     if learner.guarded or not guard.holds:
-        return Verdict("Fallback", number, f"The control slate is shown until {kept} is sure.", "bad")
+        unless = f"even if {RESUMED_DECISIONS} decisions of the policy earn nothing"
+        return Verdict("Fallback", number, f"The control slate is shown until {kept} is sure, {unless}.", "bad")
     return Verdict("Holds", number, f"The policy is shown: {kept} is sure.", "good")
 
 
@@ -99,14 +104,17 @@ def judge_convergence(learner: ProblemState, found: Convergence | str | None) ->
     number = f"at most {found.shortfall:.3g} below the best; asked for {found.epsilon:.3g}"
     if math.isinf(found.shortfall):
         number = f"asked for {found.epsilon:.3g}"
+    slate = ", ".join(learner.arms.all[j] for j in found.slate[:5])
     sure = (
-        f"Slate {', '.join(learner.arms.all[j] for j in found.slate[:5])}; {1.0 - found.delta:.0%} sure, at all times."
+        f"Slate {slate}{', …' if len(found.slate) > 5 else ''}; {100.0 * (1.0 - found.delta):.3g} % sure, at all times."
     )
     if found.certified:
         return Verdict("Yes", number, sure, "good")
     more, _ = needed_decisions(learner, found)
-    about = "another slate may be as good" if more is None else f"about {more:,} more decisions at the present pace"
-    return Verdict("Not yet", number, f"{sure} Needs {about}." if more is not None else f"{sure} {about}.", "open")
+    about = (
+        "Another slate may be as good" if more is None else f"Needs about {more:,} more decisions at the present pace"
+    )
+    return Verdict("Not yet", number, f"{sure} {about}.", "open")
 
 
 def _judge(gap: MeanInterval | None, meaning: str, words: tuple[str, str, str]) -> Verdict:

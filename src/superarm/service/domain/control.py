@@ -5,7 +5,9 @@ policy or all of the control, and a larger share keeps those that it had.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from superarm.actions import Slots, Subsets
 from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import ANY_SLATE, Slate, SlateRequest, explore, playable_arms
-from superarm.streams import uniform
 
 
 class Group(NamedTuple):
@@ -32,7 +33,7 @@ def digest_unit(learner: ProblemState, unit: str | None) -> str:
 def is_control(learner: ProblemState, id: str, unit: str | None) -> bool:
     """Whether a decision is in the control share."""
     key = f"decision/{id}" if unit is None else f"unit/{unit}"
-    return bool(uniform(learner.stream("control", key)) < learner.settings.control)
+    return learner.word("control", key) * 2.0**-64 < learner.settings.control
 
 
 def guard_of(learner: ProblemState) -> Guard | None:
@@ -42,6 +43,15 @@ def guard_of(learner: ProblemState) -> Guard | None:
         return None
     learner.history.flush(learner.problem)
     return check_guard(learner.history.lift, settings.guardrail, RESUMED_DECISIONS if learner.guarded else 1)
+
+
+def shows_control(learner: ProblemState, decisions: Iterable[tuple[str, str | None]]) -> list[bool]:
+    """Which of some decisions, given by id and unit, may show the control slate in place of the policy's."""
+    if learner.settings.control == 0.0 or learner.settings.mode != "online":
+        return [False for _ in decisions]
+    guard = guard_of(learner)
+    fallback = guard is not None and not guard.holds
+    return [fallback or is_control(learner, id, unit) for id, unit in decisions]
 
 
 def assign_group(
@@ -62,7 +72,7 @@ def assign_group(
     name = "control" if is_control(learner, id, unit) else "policy"
     fixed = settings.control_slate
     if isinstance(fixed, list):
-        baseline = _fixed(learner, tuple(learner.arms.numbers(fixed).tolist()), request or ANY_SLATE)
+        baseline = _fixed(learner, fixed, request)
         if baseline is None:
             return Group()
     guard = guard_of(learner)
@@ -75,8 +85,19 @@ def assign_group(
     return Group(name, Slate(baseline, (1.0,) * len(baseline) if isinstance(fixed, list) else None), fallback)
 
 
-def _fixed(learner: ProblemState, slate: tuple[int, ...], request: SlateRequest) -> tuple[int, ...] | None:
+_fixed_slates: WeakKeyDictionary[ProblemState, tuple[list[str], tuple[int, ...]]] = WeakKeyDictionary()
+
+
+def _fixed(learner: ProblemState, names: list[str], request: SlateRequest | None) -> tuple[int, ...] | None:
     """The fixed slate, if the request allows it."""
+    known = _fixed_slates.get(learner)
+    if known is None or known[0] is not names:
+        known = names, tuple(learner.arms.numbers(names).tolist())
+        _fixed_slates[learner] = known
+    slate = known[1]
+    if request is None:
+        retired = learner.retired
+        return None if any(retired[j] for j in slate) else slate
     size = len(request.slots) if request.slots is not None else request.k or learner.k
     playable = bool(playable_arms(learner, request)[[*slate]].all())
     fits = playable and set(request.pinned) <= set(slate) and len(slate) <= size

@@ -162,7 +162,7 @@ class ProblemState:
     def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
         """The policy's slates for decisions made one after the other, each in the order of picking."""
         self._flush()
-        keys = np.array([self._word("mind", id) for id in ids], np.uint64)
+        keys = np.array([self.word("mind", id) for id in ids], np.uint64)
         return self.learner.choose_each(self.t, eligible, keys, self.reserved_arms())
 
     def choose_around(self, id: str, eligible: Bools, actions: Any, context: EncodedContext | None = None) -> list[int]:
@@ -190,12 +190,12 @@ class ProblemState:
 
     def stream(self, stream: str, id: str) -> Stream:
         """The stream of random numbers that belongs to a decision."""
-        word = np.array([self._word(stream, id)], np.uint64)
+        word = np.array([self.word(stream, id)], np.uint64)
         return Stream(word, word.copy())
 
-    def _word(self, stream: str, id: str) -> int:
-        digest = hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()
-        return int.from_bytes(digest[:8], "little")
+    def word(self, stream: str, id: str) -> int:
+        """64 random bits that belong to a decision."""
+        return int.from_bytes(hashlib.sha256(f"{self.created.key}/{stream}/{id}".encode()).digest()[:8], "little")
 
     def apply(self, event: Any) -> None:
         """Apply one event of the problem's stream."""

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 
+from superarm.service.domain.control import shows_control
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.domain.problem import ProblemState
@@ -47,7 +48,8 @@ class QueuedAsk:
         asks_nothing = body.eligible is None and body.k is None and body.slots is None
         asks_nothing = asks_nothing and not body.excluded and not body.pinned
         asks_nothing = asks_nothing and self.learner.contexts is None and body.context is None and body.pairs is None
-        return asks_nothing and settings.explore == 0.0 and settings.control == 0.0 and settings.mode == "online"
+        complete = settings.control == 0.0 or settings.control_slate != "baseline" or body.baseline is not None
+        return asks_nothing and complete and settings.explore == 0.0 and settings.mode == "online"
 
 
 class Batcher:
@@ -109,7 +111,7 @@ class Batcher:
                 self._start_thread(together[:MAX_COMMIT_EVENTS], plain)
                 self._parked += together[MAX_COMMIT_EVENTS:]
             else:
-                for some in [together] if plain else [[ask] for ask in together]:
+                for some in _split(together, plain):
                     if not planned or time.perf_counter() < end:
                         planned += 1
                         writes += self._finish(self._try_to_plan(some, plain))
@@ -137,7 +139,7 @@ class Batcher:
     async def _plan_in_thread(self, asks: list[QueuedAsk], plain: bool) -> None:
         planned = []
         async with self._gates.close(asks[0].problem):
-            for some in [asks] if plain else [[ask] for ask in asks]:
+            for some in _split(asks, plain):
                 planned += await asyncio.to_thread(self._try_to_plan, some, plain)
         self._write(self._finish(planned))
 
@@ -182,6 +184,18 @@ class Batcher:
         """How many more decisions of the problem may be pending."""
         pending = self._n_pending((ask.tenant, ask.name)) + len(ask.learner.reserved)
         return max(0, ask.learner.settings.max_pending - pending)
+
+
+def _split(asks: list[QueuedAsk], plain: bool) -> list[list[QueuedAsk]]:
+    """Asks of one problem in parts that can be chosen together.
+
+    Each part ends with the first ask that may show the control slate: what comes after it sees that as pending.
+    """
+    if not plain:
+        return [[ask] for ask in asks]
+    ends = shows_control(asks[0].learner, ((ask.id, ask.body.unit) for ask in asks))
+    cuts = [0, *(n + 1 for n, end in enumerate(ends[:-1]) if end), len(asks)]
+    return [asks[a:b] for a, b in pairwise(cuts)]
 
 
 def _too_many_pending(ask: QueuedAsk) -> RequestError:
