@@ -16,7 +16,8 @@ import numpy as np
 from superarm.service.domain.events import Created
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.runtime.certifying import certify_problem
+from superarm.service.runtime.certifying import Certifier
+from superarm.service.runtime.gates import Gates
 
 K, PULLS, TICK = 10, 60, 0.002
 
@@ -43,8 +44,8 @@ async def longest_gap(stop: asyncio.Event) -> float:
 
 async def measure(n_arms: int, n_items: int) -> None:
     """Print the figures of one size."""
-    state = make_problem(n_arms, n_items)
-    first = await certify_problem(state, None, 0.05)
+    state, certifier = make_problem(n_arms, n_items), Certifier(Gates())
+    first = await certifier.certify(("t", "p"), state, None, 0.05)
     if isinstance(first, str):
         print(f"{n_arms} x {n_items}: no certificate: {first}")
         return
@@ -52,7 +53,7 @@ async def measure(n_arms: int, n_items: int) -> None:
     watch = asyncio.create_task(longest_gap(stop))
     await asyncio.sleep(TICK)
     began, used = time.perf_counter(), time.process_time()
-    await certify_problem(state, None, 0.05)
+    await certifier.certify(("t", "p"), state, None, 0.05)
     took, used = time.perf_counter() - began, time.process_time() - used
     stop.set()
     gap = await watch

@@ -5,7 +5,7 @@ from typing import Any
 
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.runtime.certifying import certify_problem
+from superarm.service.runtime.certifying import Certifier
 
 WAIT_SECONDS = 1.0
 """The page waits so long for a certificate; after that it says that it is being computed."""
@@ -16,7 +16,8 @@ MAX_SHOWN_ENTRIES = 20_000
 class Certificates:
     """The newest certificate of each problem."""
 
-    def __init__(self) -> None:
+    def __init__(self, certifier: Certifier) -> None:
+        self._certifier = certifier
         self._known: dict[Key, tuple[Any, Any]] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
 
@@ -36,4 +37,4 @@ class Certificates:
         return None if known is None else known[1]
 
     async def _compute(self, key: Key, state: Any, learner: ProblemState) -> None:
-        self._known[key] = (state, await certify_problem(learner, None, 0.05))
+        self._known[key] = (state, await self._certifier.certify(key, learner, None, 0.05))

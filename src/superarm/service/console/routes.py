@@ -51,7 +51,7 @@ class Console:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._certificates = Certificates()
+        self._certificates = Certificates(service.coordinator.certifier)
         self._path = f"Path={service.limits.root_path}/"
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 

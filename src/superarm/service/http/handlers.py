@@ -21,7 +21,6 @@ from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.bulk import tell_all
-from superarm.service.runtime.certifying import certify_problem
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.explain import explain
 from superarm.service.runtime.heavy import Slices, gather_in_slices
@@ -145,10 +144,12 @@ async def get_lift(call: Call) -> Answer:
 
 async def get_certificate(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    key = (call.who.tenant, call.path["name"])
+    learner = await call.coordinator.learner(*key)
     epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, views.certificate(learner, await certify_problem(learner, epsilon, delta))
+    found = await call.coordinator.certifier.certify(key, learner, epsilon, delta)
+    return 200, views.certificate(await call.coordinator.learner(*key), found)
 
 
 async def restore_version(call: Call) -> Answer:

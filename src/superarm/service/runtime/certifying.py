@@ -1,20 +1,43 @@
-"""Certificates of convergence, computed in a thread from a copy of the counters."""
+"""Certificates of convergence, computed in a thread from a copy of the counters, one at a time."""
 
 import asyncio
 
+from superarm.arrays import Bools
 from superarm.errors import InvalidArgument
 from superarm.offline.convergence import Convergence, certify_convergence
 from superarm.policies import forgets
+from superarm.problem import Problem
 from superarm.rewards.traits import additive
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
+from superarm.service.runtime.gates import Gates
 from superarm.tally import Tally
 
-MAX_CERTIFIED_ENTRIES = 200_000
-"""Of larger problems no certificate is computed: it would keep a core busy for minutes."""
+MAX_CERTIFIED_ENTRIES = 1_000_000
+"""Of larger problems no certificate is computed. One of this size took 7 s of a core: ``benchmarks.certificate``."""
 
 
-async def certify_problem(learner: ProblemState, epsilon: float | None, delta: float) -> Convergence | str:
-    """The certificate, or why there is none."""
+class Certifier:
+    """Computes certificates; further ones wait, so that threads are left for decisions of large problems."""
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates, self._turn = gates, asyncio.Lock()
+
+    async def certify(self, key: Key, learner: ProblemState, epsilon: float | None, delta: float) -> Convergence | str:
+        """The certificate of a problem, or why there is none."""
+        if (reason := _reason_against(learner)) is not None:
+            return reason
+        async with self._turn:
+            async with self._gates.close(key):
+                counters = await asyncio.to_thread(_copy_counters, learner)
+            try:
+                return await asyncio.to_thread(certify_convergence, *counters, epsilon, delta)
+            except InvalidArgument as error:
+                return str(error)
+
+
+def _reason_against(learner: ProblemState) -> str | None:
+    """Why there is no certificate of a problem; None if there is one."""
     if learner.contexts is not None:
         return "the problem has contexts: there is a best slate for each of them"
     if forgets(learner.policy):
@@ -23,9 +46,9 @@ async def certify_problem(learner: ProblemState, epsilon: float | None, delta: f
         return f"the problem has more than {MAX_CERTIFIED_ENTRIES:,} entries"
     if not additive(learner.problem.reward):
         return "the reward is not a sum over items, so that nothing bounds the value of the best slate"
-    tally = Tally(*(part.copy() for part in learner.tally))
-    eligible = ~learner.retired
-    try:
-        return await asyncio.to_thread(certify_convergence, learner.problem, tally, eligible, epsilon, delta)
-    except InvalidArgument as error:
-        return str(error)
+    return None
+
+
+def _copy_counters(learner: ProblemState) -> tuple[Problem, Tally, Bools]:
+    """The problem as it is now, its counters, and which arms are not retired."""
+    return learner.problem, Tally(*(part.copy() for part in learner.tally)), ~learner.retired

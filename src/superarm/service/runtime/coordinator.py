@@ -18,6 +18,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import overloaded, unknown
 from superarm.service.runtime.applying import Applier
 from superarm.service.runtime.batcher import Batcher
+from superarm.service.runtime.certifying import Certifier
 from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.following import RETRY_SECONDS, Follower
 from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
@@ -55,6 +56,7 @@ class Coordinator:
         self.gates = self.applier.gates
         self.deadlines = self.applier.deadlines
         self.batcher = Batcher(self._submit, self._n_pending, self.gates)
+        self.certifier = Certifier(self.gates)
 
     @property
     def ledger(self) -> Ledger:
