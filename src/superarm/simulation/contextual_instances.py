@@ -50,10 +50,12 @@ def contextual_coverage(
     n_user: int = 2,
     n_arm: int = 3,
     n_contexts: int = 50,
-    largest: float = 0.3,
+    largest: float | None = None,
     seed: int = 0,
 ) -> Instance:
     r"""Coverage whose parameters are linear in :math:`x \otimes z_j` plus an effect of the item, at most ``largest``.
+
+    By default that is 1.2 / k, so that what a good batch covers hardly depends on ``k``.
 
     >>> contextual_coverage(n_arms=5, k=2, n_contexts=3).problem.context.dimension(n_items=5)
     11
@@ -64,7 +66,9 @@ def contextual_coverage(
     p = np.einsum("cu,ja,ua->cj", users, arms, theta)[:, :, None] + items
     context = Context(Features(d=n_user), arms, LinearModel(shared=True, intercept=False))
     problem = Problem(n_arms, n_items, Coverage(), Subsets(k), context=context)
-    return Instance(problem, context_table(problem, list(users), p * largest / p.max()))
+    return Instance(
+        problem, context_table(problem, list(users), p * (largest if largest is not None else 1.2 / k) / p.max())
+    )
 
 
 def segment_coverage(

@@ -14,7 +14,7 @@ from superarm.context.sums import UNWEIGHTED, record_sums
 from superarm.indices import Index, level, score, unknown
 from superarm.oracles import Guarantee, Oracle, maximize
 from superarm.policies.base import first_batch
-from superarm.policies.contextual.regression import record_counts
+from superarm.policies.contextual.ridge import record_counts
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import Support, span

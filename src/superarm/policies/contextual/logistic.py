@@ -16,7 +16,8 @@ from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.parameters import nonnegative, positive
 from superarm.policies.base import Policy
 from superarm.policies.contextual.grouped import GroupedPolicy, is_one_hot
-from superarm.policies.contextual.regression import (
+from superarm.policies.contextual.ridge import (
+    Ridge,
     draw_parameters,
     empty_ridge,
     estimate_coefficients,
@@ -24,7 +25,7 @@ from superarm.policies.contextual.regression import (
     refresh,
     widened,
 )
-from superarm.policies.contextual.scoring import Ridge, score_entries
+from superarm.policies.contextual.scoring import score_entries
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import Support, span

@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple, Protocol
 
 from superarm._jit import component, lean, verb
+from superarm.arrays import Floats
 from superarm.context.sums import UNWEIGHTED, round_weight
 from superarm.parameters import nonnegative, positive
 
@@ -152,3 +153,12 @@ radius = verb(Rule.radius)
 weight = verb(Rule.weight)
 penalty = verb(Rule.penalty)
 sampled = verb(Rule.sampled)
+
+
+@lean
+def weigh_entries(rule: Rule, q: Floats, weights: Floats, first: int, last: int) -> None:
+    """Replace the lower bounds of entries in ``weights`` by their weights, and clip their upper bounds ``q``."""
+    for e in range(first, last):
+        high = min(1.0, max(0.0, q[e]))
+        weights[e] = weight(rule, min(1.0, max(0.0, weights[e])), high)
+        q[e] = high

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import kernel, lean
-from superarm.arrays import Bools, Floats
+from superarm.arrays import Floats
 from superarm.context.design import (
     PER_ENTRY,
     SHARED,
@@ -22,21 +22,8 @@ from superarm.context.design import (
 )
 from superarm.context.observations import ContextRound
 from superarm.policies.contextual.linear_algebra import quadratic, unpack
+from superarm.policies.contextual.ridge import Ridge
 from superarm.support import Support, item, span
-
-
-class Ridge(NamedTuple):
-    """Ridge estimates: parameter vectors (n_groups, d) and the lower triangles of the inverses of their G.
-
-    ``stale`` marks the groups of which something was observed since. ``q`` and ``weight`` (n_entries,) are buffers for
-    the optimistic parameters of a round and the weights that its observations will have.
-    """
-
-    theta: Floats
-    inverse: Floats
-    stale: Bools
-    q: Floats
-    weight: Floats
 
 
 @kernel
@@ -131,17 +118,18 @@ def _score_own(design: Design, support: Support, current: ContextRound, memory: 
             first, last = span(support, j)
             if design.sharing == PER_ENTRY:
                 for e in range(first, last):
-                    _score_entry(memory, e, e, u, spread)
+                    score_entry(memory, e, u, spread)
             else:
                 _score_items(design, support, memory, j, u, spread)
 
 
-@kernel
-def _score_entry(memory: Ridge, entry: int, group: int, u: Floats, spread: float) -> None:
+@lean
+def score_entry(memory: Ridge, entry: int, u: Floats, spread: float) -> None:
+    """The same for an entry with a parameter vector of its own, whose features are ``u``."""
     mean = 0.0
     for r in range(len(u)):
-        mean += u[r] * memory.theta[group, r]
-    bonus = spread * math.sqrt(max(0.0, quadratic(memory.inverse[group], u, len(u))))
+        mean += u[r] * memory.theta[entry, r]
+    bonus = spread * math.sqrt(max(0.0, quadratic(memory.inverse[entry], u, len(u))))
     memory.q[entry] = mean + bonus
     memory.weight[entry] = mean - bonus
 
