@@ -4,7 +4,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
@@ -155,6 +154,8 @@ def by_scores(
 
 def _normal(score: Floats, delta: float) -> ValueInterval:
     """The mean of the known scores with the interval of the normal distribution; NaN if there is none."""
+    from scipy.special import ndtri
+
     known = score[~np.isnan(score)]
     if not len(known):
         return ValueInterval(math.nan, -math.inf, math.inf)
