@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from superarm.service.storage.base import LogLine, Position, ReadEntry, decode_line
+from superarm.service.storage.base import FormerPlaces, LogLine, Position, ReadEntry, decode_line
 
 
 class MemoryStore:
@@ -72,6 +72,9 @@ class MemoryStore:
 
     def put_key(self, row) -> None:
         raise NotImplementedError
+
+    def former_places(self) -> FormerPlaces:
+        return {}
 
     def lost_tail(self) -> str:
         return ""

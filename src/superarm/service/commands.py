@@ -145,7 +145,8 @@ def propensities(
     if same.count(False):
         click.echo(f"{same.count(False)} gave another slate; their chances are left empty", err=True)
     if same.count(None):
-        click.echo(f"{same.count(None)} are of an earlier version, which did not store what they saw", err=True)
+        reason = "were made or moved by an earlier version, which did not store what they saw"
+        click.echo(f"{same.count(None)} {reason}", err=True)
 
 
 def _is_random(policy: str) -> bool:

@@ -65,6 +65,10 @@ class StoreUnavailable(SuperarmError):
     """The database cannot be reached, read or written at present; trying again later may succeed."""
 
 
+FormerPlaces = dict[tuple[str, int], tuple[str, int]]
+"""The worker and the number that an event had, by its present ones."""
+
+
 class LogReader(Protocol):
     """What a state is restored from: a log, and its snapshots."""
 
@@ -205,6 +209,10 @@ class Store(LogReader, Protocol):
 
     def check(self) -> str:
         """The database's own integrity check: ``"ok"``, or what is wrong."""
+        ...
+
+    def former_places(self) -> FormerPlaces:
+        """Where events were before ``superarm reshard`` moved them; empty if it never ran."""
         ...
 
     def lost_tail(self) -> str:

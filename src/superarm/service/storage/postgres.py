@@ -16,6 +16,7 @@ from typing import Any
 from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import (
+    FormerPlaces,
     KeyRow,
     LogLine,
     LogReader,
@@ -27,7 +28,7 @@ from superarm.service.storage.base import (
 )
 from superarm.service.storage.postgres_connection import connect, explain_errors
 from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, MIGRATION, enter_mode, take_slot
-from superarm.service.storage.problem_log import ProblemLog, reshard, save_snapshot
+from superarm.service.storage.problem_log import ProblemLog, former_places, reshard, save_snapshot
 
 log = logging.getLogger("superarm.postgres")
 
@@ -265,6 +266,9 @@ class Postgres:
     def check(self) -> str:
         return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
 
+    def former_places(self) -> FormerPlaces:
+        return former_places(self)
+
     def lost_tail(self) -> str:
         return ""  # PostgreSQL's own log is archived; a worker notices if the database has gone back while it runs
 
@@ -285,8 +289,7 @@ def migrate(connection: Any) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (CLASS, MIGRATION))
         connection.execute("CREATE TABLE IF NOT EXISTS superarm_version (version integer NOT NULL)")
-        row = connection.execute("SELECT max(version) FROM superarm_version").fetchone()
-        version = row[0] or 0
+        version = connection.execute("SELECT max(version) FROM superarm_version").fetchone()[0] or 0
         if version > len(MIGRATIONS):
             raise SuperarmError(
                 f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.base import LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+from superarm.service.storage.base import FormerPlaces, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
 
 MAX_SNAPSHOTS = 2
 
@@ -30,11 +30,21 @@ WITH place AS (
     UPDATE superarm_events AS event SET worker = place.log, seq = place.number + (
         SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = place.log
     )
-    FROM place WHERE (event.worker, event.seq) = (place.worker, place.seq) RETURNING event.worker
+    FROM place WHERE (event.worker, event.seq) = (place.worker, place.seq)
+    RETURNING event.worker, event.seq, place.worker AS former_worker, place.seq AS former_seq
+), noted AS (
+    INSERT INTO superarm_moved SELECT * FROM moved
 ), named AS (
     INSERT INTO superarm_workers SELECT DISTINCT worker FROM moved ON CONFLICT DO NOTHING
 )
 SELECT count(*) FROM moved
+"""
+
+_MOVED = """
+CREATE TABLE IF NOT EXISTS superarm_moved (
+    worker text NOT NULL, seq bigint NOT NULL, former_worker text NOT NULL, former_seq bigint NOT NULL,
+    PRIMARY KEY (worker, seq)
+)
 """
 
 
@@ -103,8 +113,17 @@ def save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:
 def reshard(connection: Any) -> int:
     """Give every problem a log of its own, in one transaction: the number of events that were moved there.
 
-    No event changes; it gets another number in another log. Snapshots of all logs together are deleted.
+    No event changes; it gets another number in another log, and its former place is noted, because decisions name what
+    they saw by it. Snapshots of all logs together are deleted.
     """
     with connection.transaction():
+        connection.execute(_MOVED)
         connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")
         return int(connection.execute(_RESHARD, ()).fetchone()[0])
+
+
+def former_places(store: Reading) -> FormerPlaces:
+    """Where events were before they were moved."""
+    ((known,),) = store.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
+    found = store.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
+    return {(worker, seq): (former, number) for worker, seq, former, number in found}

@@ -5,9 +5,10 @@ decisions that were on their way to the log. The choice is repeated with the dec
 the logged slate, the state is the right one.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key, Ledger
@@ -15,15 +16,15 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.resampling import Inclusion, TargetPolicy, again, inclusion_by
 from superarm.service.domain.slate import to_request
 from superarm.service.errors import RequestError
-from superarm.service.storage.base import Position, ReadEntry, Store, recall_decision
+from superarm.service.storage.base import FormerPlaces, Position, ReadEntry, Store, recall_decision
 
 
 class Replayed(NamedTuple):
     """A decision that was chosen again.
 
-    ``same`` tells whether that gave the logged slate; None if it was not tried, because the log of an earlier version
-    does not tell what the decision saw, or features of pairs are not stored. ``own`` is the inclusion of its arms,
-    ``target`` that by another policy, which is not known for decisions with a context.
+    ``same`` tells whether that gave the logged slate; None if it was not tried, because the log does not tell what the
+    decision saw (by an earlier version, or moved by one), or features of pairs are not stored. ``own`` is the inclusion
+    of its arms, ``target`` that by another policy, which is not known for decisions with a context.
     """
 
     key: Key
@@ -43,11 +44,19 @@ class _ReplayedState:
         for waiting in self._waiting.values():
             waiting.sort(key=lambda pair: -pair[1].seq)
 
+    def knows(self, seen: Position) -> bool:
+        """Whether the log has events of some worker in ``seen``; not so if events were moved and that was not noted."""
+        return any(worker in self._waiting for worker in seen)
+
     def advance(self, seen: Position) -> None:
-        """Apply what is not applied yet up to the numbers in ``seen``, in the order in which the log is read."""
-        due = list[tuple[int, ReadEntry]]()
+        """Apply what is not applied yet up to the numbers in ``seen``, in the order in which the log is read.
+
+        Whoever has the log of a problem has seen everything that was moved there.
+        """
+        due, moved = list[tuple[int, ReadEntry]](), any(worker.startswith("p/") for worker in seen)
         for worker, waiting in self._waiting.items():
-            while waiting and waiting[-1][1].seq <= seen.get(worker, 0):
+            last = math.inf if moved and not worker.startswith("p/") else seen.get(worker, 0)
+            while waiting and waiting[-1][1].seq <= last:
                 due.append(waiting.pop())
         for _, read in sorted(due, key=lambda pair: pair[0]):
             self.ledger.apply(read.entry)
@@ -60,10 +69,18 @@ def replay(
 
     The events of the problems that are asked for are held in memory.
     """
-    for (owner, name), reads in _by_problem(store).items():
+    former = store.former_places()
+    for (owner, name), found in _by_problem(store).items():
         if (tenant, problem) == (tenant and owner, problem and name):
+            reads = [read._replace(**_place(former, read)) for read in found]
             for worker in sorted({read.worker for read in reads if isinstance(read.entry.event, Asked)}):
                 yield from _of_worker(store, reads, worker, draws, target)
+
+
+def _place(former: FormerPlaces, read: ReadEntry) -> dict[str, Any]:
+    """Where an event was when it was written: decisions name what they saw by that."""
+    worker, seq = former.get((read.worker, read.seq), (read.worker, read.seq))
+    return {"worker": worker, "seq": seq}
 
 
 def _by_problem(store: Store) -> dict[Key, list[ReadEntry]]:
@@ -88,7 +105,7 @@ def _of_worker(
     for read in sorted(own, key=lambda read: read.seq):
         asked: Asked = read.entry.event
         key = (read.entry.tenant, asked.id)
-        if asked.seen is None or asked.allowed is None:
+        if asked.seen is None or asked.allowed is None or not view.knows(asked.seen):
             yield Replayed(key, None)
             continue
         view.advance(asked.seen)

@@ -20,6 +20,7 @@ from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     MOVED,
+    FormerPlaces,
     KeyRow,
     LogLine,
     LogReader,
@@ -232,6 +233,9 @@ class ShardedPostgres:
 
     def check(self) -> str:
         return self._all.check()
+
+    def former_places(self) -> FormerPlaces:
+        return self._all.former_places()
 
     def lost_tail(self) -> str:
         return self._all.lost_tail()

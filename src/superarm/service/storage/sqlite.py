@@ -14,6 +14,7 @@ import msgspec
 from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import (
+    FormerPlaces,
     KeyRow,
     LogLine,
     LogReader,
@@ -180,6 +181,9 @@ class Sqlite:
             return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
         except sqlite3.DatabaseError as error:
             return str(error)
+
+    def former_places(self) -> FormerPlaces:
+        return {}
 
     def lost_tail(self) -> str:
         mark = self._mark.read()  # before the log: it is never ahead of it
