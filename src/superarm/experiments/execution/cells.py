@@ -83,7 +83,7 @@ class Cell:
                 "target": self.target,
                 "checkpoints": self.checkpoints,
                 "looks": STORED_BATCHES,
-                "version": superarm.__version__,
+                "version": release_of(superarm.__version__),
             }
         )
 
@@ -96,6 +96,15 @@ class Cell:
     def batch_rounds(self) -> Ints:
         """The rounds whose batch is stored."""
         return checkpoints(self.horizon, STORED_BATCHES)
+
+
+def release_of(version: str) -> str:
+    """The numbers of a version, without what is added between releases: a commit alone makes no other cell.
+
+    >>> release_of("1.0.1.dev3"), release_of("0.1.0")
+    ('1.0.1', '0.1.0')
+    """
+    return version[: next((n for n, c in enumerate(version) if not (c.isdigit() or c == ".")), len(version))].strip(".")
 
 
 def digest_sources(things: Sequence[Any]) -> dict[str, str]:

@@ -1,0 +1,79 @@
+"""What a release rests on: the citation, the changelog, the workflows and the supported versions agree."""
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+import superarm
+from superarm import _numba_private
+from superarm.experiments.execution.cells import release_of
+from tools.release_check import find_faults, released_versions
+from tools.versions import PYTHONS, SETS
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_citation_is_true():
+    released = released_versions(CHANGELOG)
+    if released:
+        assert (CITATION["version"], str(CITATION["date-released"])) == released[0]
+    else:
+        assert "version" not in CITATION
+    assert CITATION["license"] == PROJECT["project"]["license"]
+    assert [author["name"] for author in CITATION["authors"]] == [a["name"] for a in PROJECT["project"]["authors"]]
+    (paper,) = CITATION["references"]
+    assert f"title = {{{paper['title']}}}" in (ROOT / "docs/references.bib").read_text()
+
+
+def test_the_version_is_that_of_the_installation():
+    assert superarm.__version__ == metadata.version("superarm")
+    assert re.fullmatch(r"\d+(\.\d+)*", release_of(superarm.__version__))
+
+
+def test_a_tag_that_changelog_or_citation_contradict_is_refused():
+    changelog = "## [Unreleased]\n\n## [1.2.3] - 2030-01-02\n\n## [1.2.2] - 2029-01-01\n"
+    citation = "title: x\nversion: 1.2.3\ndate-released: 2030-01-02\nlicense: MIT\n"
+    assert find_faults("v1.2.3", changelog, citation) == []
+    assert len(find_faults("v1.2.4", changelog, citation)) == 2
+    assert find_faults("v1.2.3", changelog, citation.replace("01-02", "01-03")) == [
+        "CITATION.cff: date-released is not 2030-01-02"
+    ]
+    assert "no version" in find_faults("1.2.3", changelog, citation)[0]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_and_permissions_are_few(workflow):
+    text = workflow.read_text()
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action)
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment)
+    table = yaml.safe_load(text)
+    assert table["permissions"] == {}
+    assert all("timeout-minutes" in job for job in table["jobs"].values())
+    writing = {job for job, what in table["jobs"].items() if "write" in what["permissions"].values()}
+    assert writing <= {"attest", "publish"}
+
+
+def test_the_supported_versions_are_the_tested_ones():
+    needs = PROJECT["project"]["dependencies"]
+    for pin in SETS["oldest"]:
+        name, _, version = pin.partition("==")
+        (need,) = [need for need in needs if re.match(rf"{name}\b", need)]
+        assert version.startswith(re.search(r">=([\d.]+)", need)[1])
+    oldest, newest = _numba_private._TESTED
+    assert f"numba>={oldest[0]}.{oldest[1]},<{newest[0]}.{newest[1]}" in needs
+    listed = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    assert tuple(listed) == PYTHONS
+    matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["library"]["strategy"]["matrix"]
+    assert tuple(matrix["python"]) == PYTHONS
+    assert PROJECT["project"]["requires-python"] == f">={PYTHONS[0]}"

@@ -1,0 +1,71 @@
+"""Run tests with other versions of Python, NumPy and numba, each in an environment of its own.
+
+    make test-versions                     every set below whose interpreter is installed, each in .venv-<name>
+    python -m tools.versions oldest        one set, with the Python that runs this
+    TESTS=tests/test_agent.py make test-versions
+
+Without TESTS, the plain tests of the library and the laboratory run, and compiled those of TESTED_COMPILED;
+make test-numba-oldest runs every test with the oldest numba.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SETS = {
+    "oldest": ["numba==0.61.0", "numpy==2.0.0", "scipy==1.13.0", "msgspec==0.19.0", "click==8.1.0"],
+    "newest": ["--upgrade", "numba", "numpy", "scipy"],
+    "nightly": [
+        "--pre",
+        "--extra-index-url=https://pypi.anaconda.org/scientific-python-nightly-wheels/simple",
+        "numpy",
+        "numba",
+    ],
+}
+"""What is installed besides; ``oldest`` are the lower bounds of pyproject.toml."""
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+TESTED_COMPILED = [
+    "tests/test_jit.py",
+    "tests/test_compile_errors.py",
+    "tests/test_numba_private.py",
+    "tests/test_modes.py",
+]
+
+
+def run_set(name: str, interpreter: str) -> bool:
+    """Make an environment, and run the tests in it; whether all passed."""
+    place = ROOT / f".venv-{Path(interpreter).name}-{name}"
+    python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
+    print(f"versions: {name} with {interpreter}, in {place.name}", flush=True)
+    subprocess.run([interpreter, "-m", "venv", place], check=True)
+    extras = ".[lab,frames,cluster,data,service]"
+    tools = ["pytest>=8", "pytest-xdist", "hypothesis", "mpmath", "httpx", "pyyaml"]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", extras, *tools], cwd=ROOT, check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *SETS[name]], cwd=ROOT, check=True)
+    show = "import sys, numpy, numba; print('versions:', sys.version.split()[0], numpy.__version__, numba.__version__)"
+    subprocess.run([python, "-c", show], check=True)
+    tests = os.environ.get("TESTS", "").split()
+    plain = tests or ["tests", "--ignore=tests/service"]
+    test = [python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    runs = [[*test, *plain], [*test, "--compiled", *(tests or TESTED_COMPILED)]]
+    return all(subprocess.run(command, cwd=ROOT, check=False).returncode == 0 for command in runs)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the sets of the command line, or oldest and newest with every interpreter that is there."""
+    if arguments:
+        return 0 if all(run_set(name, sys.executable) for name in arguments) else 1
+    found = [path for version in PYTHONS if (path := shutil.which(f"python{version}"))]
+    missing = [version for version in PYTHONS if not shutil.which(f"python{version}")]
+    passed = [run_set("newest", path) for path in found]
+    passed += [run_set("oldest", path) for path in found if path.endswith(("3.11", "3.12"))]
+    if missing:
+        print(f"versions: not tested, for want of the interpreter: Python {', '.join(missing)}")
+    return 0 if passed and all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
