@@ -29,7 +29,7 @@ import superarm.service.client  # runs everywhere
 results = superarm.simulate(
     superarm.instances.random_coverage(n_arms=5, n_items=2, k=2), {"CUCB": superarm.cucb()}, 20, 2, progress=False
 )
-print(len(results.rounds))
+print(results.rounds[-1])
 try:
     import superarm.service.storage.sqlite
 except ModuleNotFoundError as error:
