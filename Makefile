@@ -19,6 +19,8 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
+# Tests start many processes: let the first one keep the bytecode of every module for the others.
+export PYTHONDONTWRITEBYTECODE :=
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
