@@ -158,18 +158,19 @@ def _is_random(policy: str) -> bool:
 @click.command("import")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
+@click.option("--only", default=None, metavar="NAME", help="The problem to take from SOURCE, if it has several.")
 @click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
 @click.option("--key", default=None, envvar="SUPERARM_KEY", help="A key with the scopes read and feedback.")
-def import_(source: Path, problem: str, url: str, key: str | None) -> None:
-    """Give past outcomes in SOURCE, .parquet or .csv with columns arm, item and click, to a running service.
+def import_(source: Path, problem: str, only: str | None, url: str, key: str | None) -> None:
+    """Give past outcomes in SOURCE, .parquet, .csv or .jsonl with columns arm, item and click, to a running service.
 
     Importing the same file again changes nothing.
     """
     from superarm.service.client import connect
-    from superarm.service.storage.tables import observations
+    from superarm.service.storage.past_outcomes import read_pulls
 
     with contextlib.closing(connect(url, key)) as service:
-        n = service.problem(problem).warm_start(observations(source), source.stem)
+        n = service.problem(problem).warm_start(read_pulls(source, only), source.stem)
     click.echo(f"{n} pulls given to {problem}")
 
 

@@ -1,4 +1,4 @@
-"""Decisions as a table, and a table as past outcomes: Parquet and CSV, with the field names of the Open Bandit data.
+"""Decisions as a table: Parquet and CSV, with the field names of the Open Bandit data.
 
 One row per arm of a slate and item: ``timestamp``, ``item_id`` (the arm's number), ``position`` (the slot, from
 1), ``click`` (the value; empty if pending or not seen), ``propensity_score`` (of the slot, given those before it; empty
@@ -210,47 +210,3 @@ def _arrow() -> tuple[Any, Any]:
     except ImportError:
         raise MissingExtra("pyarrow", "lab") from None
     return pyarrow, parquet
-
-
-def observations(source: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Pulls out of a .csv or .parquet file with the columns arm (or item_id), item and click.
-
-    Rows of the same ``decision`` and arm that follow each other are one pull; without an item, a value counts for all,
-    under the name "".
-    """
-    last: Any = None
-    values: dict[str, float] = {}
-    for n, row in enumerate(_table(source), 1):
-        arm, click = row.get("arm") or row.get("item_id"), row.get("click")
-        if arm is None or "click" not in row:
-            raise InvalidArgument("source", f"row {n} has no arm or click", "give columns arm, item and click")
-        place = (str(arm), row.get("decision") or n)
-        if place != last and values:
-            yield last[0].removeprefix("'"), values
-            values = {}
-        last = place
-        if click not in (None, ""):
-            values[str(row.get("item") or "").removeprefix("'")] = _value(click, n)
-    if values:
-        yield last[0].removeprefix("'"), values
-
-
-def _table(source: Path) -> Iterator[dict[str, Any]]:
-    if source.suffix == ".parquet":
-        _, parquet = _arrow()
-        yield from parquet.read_table(source).to_pylist()
-    elif source.suffix == ".csv":
-        with source.open(newline="", encoding="utf-8") as file:
-            yield from csv.DictReader(file)
-    else:
-        raise InvalidArgument("source", f"{source.name!r}", "give a name that ends in .csv or .parquet")
-
-
-def _value(click: Any, n: int) -> float:
-    try:
-        value = float(click)
-    except (TypeError, ValueError):
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise InvalidArgument("source", f"row {n}: click {click!r}", "give numbers in [0, 1]")
-    return value
