@@ -23,6 +23,11 @@ SOURCES = {
     "msweb": Source("https://archive.ics.uci.edu/static/public/4/anonymous+microsoft+web+data.zip", "msweb.zip"),
     "ca-hepth": Source("https://snap.stanford.edu/data/ca-HepTh.txt.gz", "ca-HepTh.txt.gz"),
     "open-bandit": Source("https://research.zozo.com/data_release/open_bandit_dataset.zip", "open_bandit_dataset.zip"),
+    "deezer-users": Source("https://zenodo.org/records/4048678/files/user_features.csv", "user_features.csv"),
+    "deezer-playlists": Source(
+        "https://raw.githubusercontent.com/deezer/carousel_bandits/master/data/playlist_features.csv",
+        "playlist_features.csv",
+    ),
 }
 
 

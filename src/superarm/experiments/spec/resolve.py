@@ -18,6 +18,7 @@ _FAMILIES = {
     "actions": "actions",
     "outcomes": "environments",
     "spread": "policies",
+    "model": "context",
 }
 _POLICY_MODULES = (
     "superarm.catalog",
@@ -30,6 +31,7 @@ _GENERATOR_MODULES = (
     "superarm.simulation.contextual_instances",
     "superarm.experiments.applications",
     "superarm.data.instances",
+    "superarm.data.contextual",
     "superarm.data.influence",
 )
 

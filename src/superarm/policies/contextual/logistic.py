@@ -35,9 +35,10 @@ _GRID = 4096.0
 
 
 class Logits(NamedTuple):
-    """The memory of logistic policies: ridge estimates of log-odds, and a buffer for shifts, (n_entries,)."""
+    """The memory of logistic policies: ridge estimates of log-odds, and buffers (n_entries,) for weights and shifts."""
 
     ridge: Ridge
+    weight: Floats
     shift: Floats
 
 
@@ -76,7 +77,7 @@ class LogisticPolicy(NamedTuple):
         )
 
     def prepare(self, problem: Problem, tally: ContextTally) -> Logits:
-        return Logits(empty_ridge(tally), np.zeros(len(tally.total)))
+        return Logits(empty_ridge(tally), np.zeros(len(tally.total)), np.zeros(len(tally.total)))
 
     def choose(self, problem: Problem, current: ContextRound, memory: Logits, stream: Stream) -> Ints:
         score_logits(self, problem, current, memory, stream)
@@ -103,7 +104,7 @@ class LogisticPolicy(NamedTuple):
         for j in action:
             first, last = span(support, j)
             for e in range(first, last):
-                weights[at] = memory.ridge.weight[e]
+                weights[at] = memory.weight[e]
                 shifts[at] = memory.shift[e]
                 at += 1
 
@@ -165,7 +166,7 @@ def score_logits(
     inverse = widened(ridge, current.tally, current.pending, policy.ridge)
     log_t = math.log(current.t)
     beta = policy.kl.rho * log_t + policy.kl.c * math.log(max(1.0, log_t))
-    wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.weight)
+    wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.low)
     if policy.draws > 0.0:
         score_entries(design, support, current, wide, 0.0)
         _linearise(policy.offset, memory)
@@ -181,10 +182,10 @@ def score_logits(
 
 @lean
 def _linearise(offset: float, memory: Logits) -> None:
-    """Replace lower bounds of log-odds in ``weight`` by the weights at the estimates, and write the shifts."""
-    q, weight, shift = memory.ridge.q, memory.ridge.weight, memory.shift
+    """Write the weights and shifts at the estimates, which are in the middle of the bounds of log-odds."""
+    q, low, weight, shift = memory.ridge.q, memory.ridge.low, memory.weight, memory.shift
     for e in range(len(q)):
-        eta = 0.5 * (q[e] + weight[e])
+        eta = 0.5 * (q[e] + low[e])
         mean = sigmoid(offset + eta)
         weight[e] = max(1.0, math.floor(mean * (1.0 - mean) * _GRID + 0.5)) / _GRID
         shift[e] = math.floor((weight[e] * eta - mean) * _GRID + 0.5) / _GRID

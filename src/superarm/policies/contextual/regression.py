@@ -20,7 +20,7 @@ from superarm.policies.contextual.ridge import (
     refresh,
     widened,
 )
-from superarm.policies.contextual.rules import Rule, penalty, radius, sampled, weigh_entries
+from superarm.policies.contextual.rules import Rule, clip_scores, penalty, radius, sampled, weight
 from superarm.policies.contextual.scoring import score_entries
 from superarm.policies.fast.linear_sieve import LinearSieve, suits_linear_sieve
 from superarm.problem import Problem
@@ -76,7 +76,7 @@ class LinearPolicy(NamedTuple):
         for j in action:
             first, last = span(support, j)
             for e in range(first, last):
-                weights[at] = memory.weight[e]
+                weights[at] = weight(self.rule, min(1.0, max(0.0, memory.low[e])), memory.q[e])
                 at += 1
 
     @interpreted
@@ -124,7 +124,7 @@ class LinearPolicy(NamedTuple):
 def score_all(
     rule: Rule, design: Design, ridge: float, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream
 ) -> None:
-    """Write the optimistic or sampled parameters of all entries to ``memory.q``, and their weights."""
+    """Write the optimistic or sampled parameters of all entries to ``memory.q``, clipped to [0, 1]."""
     refresh(memory, current.tally, ridge)
     inverse = widened(memory, current.tally, current.pending, ridge)
     k = capacity(problem.actions, problem.n_arms)
@@ -132,6 +132,6 @@ def score_all(
     theta = memory.theta
     if sampled(rule):
         theta, spread = draw_parameters(theta, inverse, spread, stream), 0.0
-    around = Ridge(theta, inverse, memory.stale, memory.q, memory.weight)
+    around = Ridge(theta, inverse, memory.stale, memory.q, memory.low)
     score_entries(design, problem.terms.support, current, around, spread)
-    weigh_entries(rule, memory.q, memory.weight, 0, len(memory.q))
+    clip_scores(memory.q, 0, len(memory.q))

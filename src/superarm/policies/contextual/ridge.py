@@ -24,15 +24,15 @@ from superarm.tally import Feedback, Tally, record
 class Ridge(NamedTuple):
     """Ridge estimates: parameter vectors (n_groups, d) and the lower triangles of the inverses of their G.
 
-    ``stale`` marks the groups of which something was observed since. ``q`` and ``weight`` (n_entries,) are buffers for
-    the optimistic parameters of a round and the weights that its observations will have.
+    ``stale`` marks the groups of which something was observed since. ``q`` and ``low`` (n_entries,) are buffers for the
+    upper and lower bounds of the parameters of a round.
     """
 
     theta: Floats
     inverse: Floats
     stale: Bools
     q: Floats
-    weight: Floats
+    low: Floats
 
 
 @kernel

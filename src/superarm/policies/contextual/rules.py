@@ -156,9 +156,7 @@ sampled = verb(Rule.sampled)
 
 
 @lean
-def weigh_entries(rule: Rule, q: Floats, weights: Floats, first: int, last: int) -> None:
-    """Replace the lower bounds of entries in ``weights`` by their weights, and clip their upper bounds ``q``."""
+def clip_scores(q: Floats, first: int, last: int) -> None:
+    """Clip the optimistic parameters of some entries to [0, 1]."""
     for e in range(first, last):
-        high = min(1.0, max(0.0, q[e]))
-        weights[e] = weight(rule, min(1.0, max(0.0, weights[e])), high)
-        q[e] = high
+        q[e] = min(1.0, max(0.0, q[e]))

@@ -28,7 +28,7 @@ from superarm.support import Support, item, span
 
 @kernel
 def score_entries(design: Design, support: Support, current: ContextRound, memory: Ridge, spread: float) -> None:
-    """Write estimate + and - ``spread`` times width of every eligible arm's entries to ``q`` and ``weight``."""
+    """Write estimate + and - ``spread`` times width of every eligible arm's entries to ``q`` and ``low``."""
     if design.sharing == SHARED:
         _score_shared(design, support, current, memory, spread)
     else:
@@ -104,7 +104,7 @@ def _score_arm(
                 width += reduced.cross[i, k] * v[k]
         bonus = spread * math.sqrt(max(0.0, width))
         memory.q[first + o] = estimate + bonus
-        memory.weight[first + o] = estimate - bonus
+        memory.low[first + o] = estimate - bonus
 
 
 @kernel
@@ -131,7 +131,7 @@ def score_entry(memory: Ridge, entry: int, u: Floats, spread: float) -> None:
         mean += u[r] * memory.theta[entry, r]
     bonus = spread * math.sqrt(max(0.0, quadratic(memory.inverse[entry], u, len(u))))
     memory.q[entry] = mean + bonus
-    memory.weight[entry] = mean - bonus
+    memory.low[entry] = mean - bonus
 
 
 @kernel
@@ -153,4 +153,4 @@ def _score_items(design: Design, support: Support, memory: Ridge, arm: int, u: F
                 width += 2.0 * inverse[at + c] * u[c]
         bonus = spread * math.sqrt(max(0.0, width))
         memory.q[first + o] = estimate + bonus
-        memory.weight[first + o] = estimate - bonus
+        memory.low[first + o] = estimate - bonus

@@ -14,7 +14,7 @@ from superarm.context.observations import ContextRound, ContextTally
 from superarm.oracles import Greedy, Guarantee, LazyGreedy
 from superarm.policies.base import choose, fill_weights, learn
 from superarm.policies.contextual.ridge import Ridge, empty_ridge, refresh
-from superarm.policies.contextual.rules import radius, weigh_entries
+from superarm.policies.contextual.rules import clip_scores, radius
 from superarm.policies.contextual.scoring import score_entry
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
@@ -231,7 +231,7 @@ def _choose_lazily(policy: Any, problem: Problem, current: ContextRound, memory:
                 reach[j] = gain(problem.reward, problem.terms, states, q, j)
         best = _first(reach, current.candidates.counts)
         while best >= 0 and not memory.exact[best]:
-            _score_exactly(policy, problem.terms.support, memory.ridge, best, u, spread)
+            _score_exactly(problem.terms.support, memory.ridge, best, u, spread)
             reach[best] = gain(problem.reward, problem.terms, states, q, best)
             memory.exact[best] = True
             best = _first(reach, current.candidates.counts)
@@ -255,9 +255,9 @@ def _first(reach: Floats, counts: Floats) -> int:
 
 
 @lean
-def _score_exactly(policy: Any, support: Support, estimates: Ridge, arm: int, u: Floats, spread: float) -> None:
-    """Write the optimistic parameters and weights of an arm's entries, as the plain policy computes them."""
+def _score_exactly(support: Support, estimates: Ridge, arm: int, u: Floats, spread: float) -> None:
+    """Write the optimistic parameters of an arm's entries, as the plain policy computes them."""
     first, last = span(support, arm)
     for e in range(first, last):
         score_entry(estimates, e, u, spread)
-    weigh_entries(policy.rule, estimates.q, estimates.weight, first, last)
+    clip_scores(estimates.q, first, last)
