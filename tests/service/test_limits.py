@@ -10,10 +10,11 @@ from uvicorn.server import ServerState
 from superarm.service import protocol
 from superarm.service.application import application
 from superarm.service.errors import RequestError
-from superarm.service.http import auth, bodies
+from superarm.service.http import bodies
 from superarm.service.http.auth import RateLimits, make_key
 from superarm.service.http.bodies import Bodies
 from superarm.service.http.service import ServiceLimits
+from superarm.service.runtime import rates
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -38,7 +39,7 @@ class Keyed(MemoryStore):
 def clock(monkeypatch) -> SimpleNamespace:
     """A clock that stands still until it is moved."""
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(auth, "time", SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now))
+    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
@@ -59,12 +60,12 @@ def test_wrong_keys_are_limited_by_address_and_right_ones_go_on(clock):
 
 
 def test_buckets_of_those_who_stay_away_are_dropped(clock, monkeypatch):
-    monkeypatch.setattr(auth, "MAX_BUCKETS", 10)
-    rates = RateLimits(1.0)
+    monkeypatch.setattr(rates, "MAX_BUCKETS", 10)
+    limits = RateLimits(1.0)
     for n in range(50):
-        rates.take(f"address {n}")
+        limits.take(f"address {n}")
         clock.now += 1.0
-    assert len(rates._buckets) <= 12
+    assert len(limits._buckets._buckets) <= 12
 
 
 def test_a_bulk_of_n_counts_n(clock):

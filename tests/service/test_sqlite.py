@@ -13,7 +13,8 @@ from superarm.service.domain.events import Asked, Expired, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
-from superarm.service.storage.sqlite import MIGRATIONS, DamagedLog, Sqlite, migrate
+from superarm.service.storage.sqlite import DamagedLog, Sqlite
+from superarm.service.storage.sqlite_tables import MIGRATIONS, migrate
 from superarm.service.storage.verify import verify
 
 from .running import command, free_port, invoke
@@ -180,17 +181,18 @@ def test_migrations_run_once_each():
 def test_a_later_version_brings_an_earlier_file_up_to_date(tmp_path, monkeypatch):
     filled(tmp_path / "log.db", 10).close()
     added = "ALTER TABLE events ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
-    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite_tables.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)
     assert store._reader.execute("SELECT count(*), min(note) FROM events").fetchone() == (11, "none")
     assert verify(store).faults == []
     store.close()
     monkeypatch.setattr(
-        "superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"]
+        "superarm.service.storage.sqlite_tables.MIGRATIONS",
+        [*MIGRATIONS, added, "CREATE TABLE x (y); SELECT nonsense;"],
     )
     with pytest.raises(sqlite3.Error):
         Sqlite(tmp_path / "log.db", lock=False)
-    monkeypatch.setattr("superarm.service.storage.sqlite.MIGRATIONS", [*MIGRATIONS, added])
+    monkeypatch.setattr("superarm.service.storage.sqlite_tables.MIGRATIONS", [*MIGRATIONS, added])
     store = Sqlite(tmp_path / "log.db", lock=False)  # a migration that failed left nothing behind
     assert store._reader.execute("SELECT count(*) FROM sqlite_master WHERE name = 'x'").fetchone() == (0,)
     store.close()

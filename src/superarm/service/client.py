@@ -99,3 +99,11 @@ class AsyncRemoteAgent:
     async def statistics(self, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
         """See ``RemoteAgent.statistics``."""
         return await self._run(self._agent.statistics, offset, limit)
+
+    async def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
+        """See ``RemoteAgent.find_decisions``."""
+        return await self._run(self._agent.find_decisions, cursor, limit, **wanted)
+
+    async def history(self, arm: str | None = None, points: int = 30, **wanted: Any) -> list[dict[str, Any]]:
+        """See ``RemoteAgent.history``."""
+        return await self._run(self._agent.history, arm, points, **wanted)

@@ -186,6 +186,43 @@ def backup(db: str, target: Path) -> None:
     click.echo(f"copied to {target}; check it with: superarm verify --db {target}")
 
 
+@click.command()
+@_DB
+@click.option(
+    "--archive",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The directory that gets a Parquet file with the events of the decisions that leave the log.",
+)
+@click.option("--discard", is_flag=True, help="Keep no archive: the decisions are lost, their counts stay.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0.0),
+    default=30.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Only decisions that ended, and did not change for so long.",
+)
+@_IMPORT
+def compact(db: str, archive: Path | None, discard: bool, older_than: float, imports: tuple[str, ...]) -> None:
+    """Move old decisions from the log to an archive, and remove erased ones; no service may run.
+
+    The log then begins with a snapshot that was verified; counters, settings and pending decisions stay as they are.
+    """
+    import time
+
+    from superarm.service.server import import_components
+    from superarm.service.storage.compaction import compact as run
+
+    if (archive is None) != discard:
+        raise SuperarmError("give --archive DIRECTORY, or --discard to keep no archive")
+    import_components(imports)
+    with _open_for_reading(db) as store:
+        done = run(store, archive, int((time.time() - 86_400 * older_than) * 1000))
+    where = "" if done.archive is None else f" to {done.archive}"
+    click.echo(f"{done.archived} decisions archived{where}, {done.removed} removed")
+    click.echo(f"{done.events} events stay in the log")
+
+
 @click.group()
 def keys() -> None:
     """Create, list and revoke keys, which have a tenant and scopes."""
@@ -248,4 +285,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, keys]
+COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, compact, keys]

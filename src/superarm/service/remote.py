@@ -3,7 +3,7 @@
 import itertools
 import math
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from superarm.agent import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.arrays import Floats, floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.service.transport import ServiceError, Transport
+from superarm.service.transport import ServiceError, Transport, encode_query
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,41 @@ class RemoteAgent:
             return _decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
         except ServiceError as error:
             raise _translate_error(error) from None
+
+    def find_decisions(self, cursor: str | None = None, limit: int = 100, **wanted: Any) -> dict[str, Any]:
+        """A page of decisions, newest first: ``decisions``, and the ``cursor`` of the next page, or None.
+
+        ``wanted``: ``since`` and ``until`` (a ``datetime``, ISO 8601 text, or milliseconds since 1970), ``arm``,
+        ``unit``, ``state`` (open, deferred, complete, expired, unshown) and ``group`` (policy, control).
+        """
+        query = {"limit": limit, "cursor": cursor, **wanted}
+        return dict(self._call("GET", f"{self._path}/decisions?{encode_query(query)}"))
+
+    def decisions(self, **wanted: Any) -> Iterator[dict[str, Any]]:
+        """All decisions that are ``wanted``, as ``find_decisions`` takes it, newest first; page after page is read."""
+        cursor: str | None = None
+        while True:
+            page = self.find_decisions(cursor, 1_000, **wanted)
+            yield from page["decisions"]
+            cursor = page["cursor"]
+            if cursor is None:
+                return
+
+    def history(self, arm: str | None = None, points: int = 30, **wanted: Any) -> list[dict[str, Any]]:
+        """How often an arm was shown and what came of it, in intervals of time; without ``arm``, all arms together.
+
+        ``wanted``: ``since`` and ``until``, as in ``find_decisions``.
+        """
+        query = {"arm": arm, "points": points, **wanted}
+        return list(self._call("GET", f"{self._path}/history?{encode_query(query)}")["intervals"])
+
+    def erase(self, unit: str) -> int:
+        """Erase all decisions that were asked for with this ``unit``, which needs the scope admin: how many."""
+        return int(self._call("POST", f"{self._path}/erasures", {"unit": unit})["erased"])
+
+    def delete(self) -> None:
+        """Delete the problem with its decisions, which needs the scope admin. The name may be used again."""
+        self._call("DELETE", self._path)
 
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
         """Why these arms, as ``Agent.explain`` says it: by what is known now, with the ``most`` largest effects."""

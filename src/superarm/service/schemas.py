@@ -18,6 +18,7 @@ from superarm.service.domain.spec import (
     Mode,
     Name,
     PolicyName,
+    Rate,
     Rounds,
     Share,
     Weight,
@@ -115,6 +116,12 @@ class ActivateBody(Body, frozen=True):
     shown: Annotated[list[Name], Meta(max_length=MAX_K)] | None = None
 
 
+class ErasureBody(Body, frozen=True):
+    """Erase all decisions that were asked for with this ``unit``."""
+
+    unit: Name
+
+
 class ArmsBody(Body, frozen=True):
     """Arms to add and to retire.
 
@@ -175,3 +182,4 @@ class SettingsBody(Body, frozen=True):
     control: Share | UnsetType = UNSET
     control_slate: ControlSlate | UnsetType = UNSET
     guardrail: Guardrail | UnsetType | None = UNSET
+    max_per_second: Rate | UnsetType | None = UNSET

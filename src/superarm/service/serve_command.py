@@ -60,6 +60,14 @@ FILE = click.Path(exists=True, dir_okay=False)
     help="Requests per second and key; no limit by default.",
 )
 @setting(
+    "--max-problems",
+    "problems",
+    type=click.IntRange(min=1),
+    default=1_000,
+    show_default=True,
+    help="Problems that a tenant may have.",
+)
+@setting(
     "--max-body",
     "body_bytes",
     type=click.IntRange(min=1024),

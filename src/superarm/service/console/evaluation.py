@@ -49,7 +49,7 @@ def evaluate(store: Store, position: Position, learner: ProblemState, wanted: Wa
         )
     n_values = learner.k * learner.problem.n_items
     try:
-        records = recent_decisions(store, position, wanted.tenant, wanted.name, n_values)
+        records = recent_decisions(store, position, wanted.tenant, wanted.name, n_values, learner.born)
         log = log_of(records, wanted.tenant, wanted.name, learner)
     except SuperarmError as error:
         return f"Nothing to evaluate yet: {error}"

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Activated, Asked, Expired, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Activated, Asked, Erased, Expired, Told, Unit
 
 PENDING, DEFAULTED = UNKNOWN, -3.0
 """An entry that may still come, and one that the end of the window filled with the record's ``fill``."""
@@ -18,8 +18,8 @@ class DecisionRecord(Struct, frozen=True, gc=False):
     """The current state of a decision.
 
     ``rows`` holds one value per item for each arm of ``action``, None if nothing is known. ``closed`` is "" while
-    feedback is awaited, then "complete", "expired" or "unshown". ``widths`` are how many items each arm of ``action``
-    has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
+    feedback is awaited, then "complete", "expired", "unshown" or "erased". ``widths`` are how many items each arm of
+    ``action`` has, all ``n_items`` if it is None; ``others`` the arms outside of it that were observed.
     """
 
     asked: Asked
@@ -48,6 +48,8 @@ def open_record(asked: Asked) -> DecisionRecord:
 def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     """The record after one more of its events."""
     step = record.step + 1
+    if isinstance(event, Erased):
+        return _erase(record, step)
     if isinstance(event, Told):
         record = _place_rows(record, event) if event.rows else record
         told = _whole_rows(record, event) or _add_feedback(record, event)
@@ -59,6 +61,13 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
         others = tuple((arm, _fill_pending(row, len(row), record, event) or row) for arm, row in record.others)
         return replace(record, rows=rows, others=others, closed="expired", fill=event.fill, step=step)
     raise TypeError(f"{type(event).__name__} is no event of a decision")
+
+
+def _erase(record: DecisionRecord, step: int) -> DecisionRecord:
+    """What is left of a decision: its id, its problem and its round."""
+    asked = record.asked
+    left = Asked(asked.at, asked.problem, asked.id, "", asked.t, (), asked.n_items, asked.version, born=asked.born)
+    return DecisionRecord(left, (), (), False, "erased", step=step)
 
 
 def width(record: DecisionRecord, place: int) -> int:

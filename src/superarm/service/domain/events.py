@@ -106,6 +106,26 @@ class Restriction(Struct, frozen=True, omit_defaults=True, gc=False):
     slots: tuple[tuple[int, ...], ...] | None = None
 
 
+class Deleted(Event, frozen=True):
+    """A problem was deleted, with its decisions. A later ``Created`` of the same stream begins another problem."""
+
+    by: str = ""
+
+
+class ErasureRequested(Event, frozen=True, tag="erasure"):
+    """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which."""
+
+    n: int
+    unit: bool = False
+    by: str = ""
+
+
+class Compacted(Event, frozen=True):
+    """``n`` decisions of a problem were removed from the log, most of them to an archive."""
+
+    n: int
+
+
 class Framed(Event, frozen=True):
     """Standardised features have another centre and scale from now on: those of ``places``, by the feature's name."""
 
@@ -140,8 +160,9 @@ class Asked(Event, frozen=True):
     ``inclusion`` is the chance of each arm of the slate to be in it, in any slot; ``draws`` says how many draws it was
     counted from, 0 if it is exact. ``context`` is there if the problem has one.
 
-    ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of whom it was
-    for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
+    ``born`` is the step of the problem's stream at which the problem was created: not 0 if another one of that name had
+    been deleted. ``group`` is "policy" or "control" if the decision is part of their comparison; ``unit`` a digest of
+    whom it was for. ``fallback`` says that the guardrail let the control slate be shown, whatever the group.
     """
 
     problem: str
@@ -167,6 +188,7 @@ class Asked(Event, frozen=True):
     unit: str = ""
     fallback: bool = False
     context: StoredContext | None = None
+    born: int = 0
 
 
 class Told(Event, frozen=True):
@@ -198,7 +220,14 @@ class Expired(Event, frozen=True):
     fill: float | None = None
 
 
-AnyEvent = Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Asked | Told | Activated | Expired
+class Erased(Event, frozen=True):
+    """A decision was erased: it counts no longer, and a compaction removes its events."""
+
+
+AnyProblemEvent = (
+    Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Deleted | ErasureRequested | Compacted
+)
+AnyEvent = AnyProblemEvent | Asked | Told | Activated | Expired | Erased
 
 _encoder = json.Encoder()
 _decoder = json.Decoder(AnyEvent)

@@ -66,14 +66,17 @@ class History(Struct):
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
 
-    def count_decision(self, asked: Asked, share: float) -> None:
-        """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike."""
-        self.lift.count(asked)
+    def count_decision(self, asked: Asked, share: float, sign: int = 1) -> None:
+        """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike.
+
+        With ``sign`` -1, it counts no longer.
+        """
+        self.lift.count(asked, sign)
         chances = None if asked.group == "control" else asked.propensities
         if chances is not None:
-            self.slots += len(chances)
+            self.slots += sign * len(chances)
             if share > 0.0:
-                self.explored += sum(chance < 1.0 - share or share == 1.0 for chance in chances)
+                self.explored += sign * sum(chance < 1.0 - share or share == 1.0 for chance in chances)
 
     def remember_slate(self, asked: Asked) -> None:
         """Remember the slate that the policy chose, if no later round is known."""
@@ -89,7 +92,7 @@ class History(Struct):
             self.expired += after.closed == "expired"
             self.complete += after.closed == "complete"
             self._count_filled(before, after)
-            if _has_known_reward(after, problem):
+            if has_known_reward(after, problem):
                 self.waiting.append(after)
             else:
                 self.unvalued += 1
@@ -109,19 +112,8 @@ class History(Struct):
         finished, self.waiting = self.waiting, []
         self._add_partial([record for record in finished if record.asked.items is not None], problem)
         waiting = [record for record in finished if record.asked.items is None]
-        sizes = np.array([len(record.action) for record in waiting], np.int64)
-        rows = [_fill_row(row, arm, record, problem) for record in waiting for arm, row in _rows_of(record)]
-        if not rows:
-            return
-        terms = row_terms(problem, len(rows))
-        q = np.concatenate([np.array(row, float) for row in rows]) if len(rows) * problem.n_items > 10_000 else None
-        q = (
-            np.array(rows, float).reshape(-1) if q is None else q
-        )  # a single call for very many would keep others waiting
-        gains, nothing = gains_each(problem.reward, terms, q, sizes)
-        values = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
-        for record, value in zip(waiting, values.tolist(), strict=True):
-            self._moments(record).add(value)
+        for record, value in zip(waiting, rewards_of(waiting, problem), strict=True):
+            self.moments_of(record).add(value)
             self.lift.add(record.asked, value, problem)
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
@@ -137,10 +129,10 @@ class History(Struct):
             for record, value in zip(about, worth.tolist(), strict=True):
                 values[record.asked.id][item] = value
         for record in records:
-            self._moments(record).add_items(values[record.asked.id])
+            self.moments_of(record).add_items(values[record.asked.id])
             self.lift.leave_out(record.asked)
 
-    def _moments(self, record: DecisionRecord) -> RunningMoments:
+    def moments_of(self, record: DecisionRecord) -> RunningMoments:
         """Where a decision counts: in its stretch, as the policy's or the baseline's."""
         while (place := record.asked.t // self.length) >= MAX_STRETCHES:
             self._halve()
@@ -160,7 +152,21 @@ class History(Struct):
         self.length *= 2
 
 
-def _has_known_reward(record: DecisionRecord, problem: Any) -> bool:
+def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
+    """The rewards of finished decisions that are known whole."""
+    sizes = np.array([len(record.action) for record in records], np.int64)
+    rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
+    if not rows:
+        return []
+    terms = row_terms(problem, len(rows))
+    many = len(rows) * problem.n_items > 10_000  # a single call for very many would keep others waiting
+    q = np.concatenate([np.array(row, float) for row in rows]) if many else np.array(rows, float).reshape(-1)
+    gains, nothing = gains_each(problem.reward, terms, q, sizes)
+    values: list[float] = (nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)).tolist()
+    return values
+
+
+def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
     """Whether the reward is known: every entry was told, or filled at the end of the window.
 
     Of a decision about some items, these are what counts; their rewards are kept for problems of a moderate size.

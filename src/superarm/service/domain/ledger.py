@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
-from superarm.service.domain.events import Asked, Created
+from superarm.service.domain.events import Asked, Created, Deleted
 from superarm.service.domain.problem import MAX_UNCOUNTED_ROWS, ProblemState
 
 MAX_REMEMBERED_DECISIONS = 20_000
@@ -50,6 +50,7 @@ class Ledger:
         self.pending: dict[Key, DecisionRecord] = {}
         self.closed: OrderedDict[Key, DecisionRecord] = OrderedDict()
         self.n_pending: dict[Key, int] = {}
+        self.deleted: dict[Key, int] = {}  # of problems that were deleted, the step of their streams
 
     def record(self, key: Key) -> DecisionRecord | None:
         """A decision that is in memory."""
@@ -70,7 +71,13 @@ class Ledger:
             after = open_record(event) if before is None else advance_record(before, event)
             self.adopt(key, before, after)
         elif isinstance(event, Created):
-            self.problems[key] = ProblemState(event, self._max_uncounted_rows)
+            self.deleted.pop(key, None)
+            self.problems[key] = ProblemState(event, self._max_uncounted_rows, entry.step)
+        elif isinstance(event, Deleted):
+            self.remove(key)
+            self.deleted[key] = entry.step
+        elif key in self.deleted:
+            self.deleted[key] = entry.step  # of a problem that is gone, only compactions are noted
         else:
             self.problems[key].apply(event)
 
@@ -82,9 +89,21 @@ class Ledger:
             raise KeyError(f"the log holds step {step} of decision {key[1]!r} without the one before it")
         return record
 
+    def serves(self, tenant: str, record: DecisionRecord) -> bool:
+        """Whether a decision is there for others: it was not erased, and its problem was not deleted."""
+        return self._counts(tenant, record) and record.closed != "erased"
+
+    def _counts(self, tenant: str, record: DecisionRecord) -> bool:
+        """Whether the problem of a decision is here: not one that was deleted, nor a later one of the same name."""
+        learner = self.problems.get((tenant, record.asked.problem))
+        return learner is not None and learner.born == record.asked.born
+
     def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update counters, pending and remembered decisions for a decision that changed."""
         problem = (key[0], after.asked.problem)
+        if not self._counts(key[0], after):
+            self.remember(key, after)  # its problem was deleted: it counts nowhere, and its next event finds it here
+            return
         self.problems[problem].move(before, after)
         if before is None:
             self.problems[problem].history.remember_slate(after.asked)
@@ -102,6 +121,7 @@ class Ledger:
     def remove(self, problem: Key) -> None:
         """Forget a problem and its decisions."""
         self.problems.pop(problem, None)
+        self.deleted.pop(problem, None)
         self.n_pending.pop(problem, None)
         for records in (self.pending, self.closed):
             gone = [key for key, record in records.items() if (key[0], record.asked.problem) == problem]

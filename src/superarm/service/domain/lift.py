@@ -39,20 +39,29 @@ class LiftSums(Struct):
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 
-    def count(self, asked: Asked) -> None:
-        """A decision was made."""
+    def count(self, asked: Asked, sign: int = 1) -> None:
+        """A decision was made; with ``sign`` -1, it was erased."""
         if asked.group and asked.t > self.since:
             if asked.group == "control" or asked.fallback:
-                self.shown_control += 1
+                self.shown_control += sign
             else:
-                self.shown_policy += 1
+                self.shown_policy += sign
 
     def add(self, asked: Asked, value: float, problem: Any) -> None:
         """The reward of a decision is known."""
         if asked.group and asked.t > self.since:
             self.scale = self.scale or largest_reward(problem)
-            group = self.fallback if asked.fallback else self.control if asked.group == "control" else self.policy
-            group.add(value, self.scale)
+            self._group(asked).add(value, self.scale)
+
+    def take_back(self, asked: Asked, value: float) -> None:
+        """The decision was erased; its part of the spread stays, which keeps the intervals as wide as they were."""
+        if asked.group and asked.t > self.since:
+            group = self._group(asked)
+            group.n -= 1
+            group.total -= value
+
+    def _group(self, asked: Asked) -> BoundedSums:
+        return self.fallback if asked.fallback else self.control if asked.group == "control" else self.policy
 
     def leave_out(self, asked: Asked) -> None:
         """The reward of a decision will not be known."""

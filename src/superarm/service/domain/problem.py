@@ -23,6 +23,7 @@ from superarm.service.domain.components import POLICIES
 from superarm.service.domain.counting import UncountedRows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
+from superarm.service.domain.erasure import erase_from_history
 from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Framed, Guarded, Itemed, Warmed
 from superarm.service.domain.growth import enlarge
 from superarm.service.domain.history import History
@@ -38,16 +39,16 @@ MAX_UNCOUNTED_ROWS = 4_096
 class ProblemState:
     """The state of one problem; changed only by ``apply`` and ``move``."""
 
-    def __init__(self, created: Created, max_uncounted_rows: int = MAX_UNCOUNTED_ROWS) -> None:
+    def __init__(self, created: Created, max_uncounted_rows: int = MAX_UNCOUNTED_ROWS, born: int = 0) -> None:
         spec = created.spec
-        self.created = created
+        self.created, self.born = created, born
         self.actions = spec.actions
         self.learner = library.Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [spec.settings]
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
-        self.step = 0
+        self.step = born
         self.reserved: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
         self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
@@ -126,9 +127,8 @@ class ProblemState:
     def widths(self, arms: Sequence[int]) -> tuple[int, ...] | None:
         """How many items each of some arms can touch; None if that is all items."""
         support = self.problem.support
-        return (
-            tuple(int(support.start[j + 1] - support.start[j]) for j in arms) if isinstance(support, Sparse) else None
-        )
+        start = support.start if isinstance(support, Sparse) else None
+        return None if start is None else tuple(int(start[j + 1] - start[j]) for j in arms)
 
     @property
     def flushed(self) -> library.Learner:
@@ -241,17 +241,17 @@ class ProblemState:
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         if before is None:
-            if self.contexts is None:
-                self.learner.pend(after.action, after.asked.t)
-            else:
-                self.contexts.pend(after.asked)
+            self.learner.pend(after.action, after.asked.t) if self.contexts is None else self.contexts.pend(after.asked)
             self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
             return
-        self.history.follow(before, after, self.problem)
-        self.change_pending(after.asked, pending_arms(before), pending_arms(after))
+        if after.closed == "erased":
+            erase_from_history(self.history, before, self.problem, self.versions[before.asked.version - 1].explore)
+        else:
+            self.history.follow(before, after, self.problem)
+        self.change_pending(before.asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
         if old != new:
-            self._count(after, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+            self._count(before, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
             self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
 
     def change_pending(self, asked: Asked, before: tuple[int, ...], after: tuple[int, ...]) -> None:

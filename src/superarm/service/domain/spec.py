@@ -29,6 +29,7 @@ Mode = Literal["online", "apprentice", "logging_only"]
 Late = Literal["ignore", "learn"]
 Window = Annotated[float, Meta(gt=0.0, le=3.2e8)]
 MaxPending = Annotated[int, Meta(ge=1, le=10_000_000)]
+Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
 ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
@@ -80,6 +81,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ``control`` is the share of decisions that get ``control_slate``: the caller's baseline, a slate drawn uniformly, or
     one by the names of its arms. With ``guardrail``, a share, the policy is shown only while what it has surely earned
     is at least 1 - guardrail of what the control slate would have.
+
+    ``max_pending`` limits how many decisions may await feedback, ``max_per_second`` how many each worker makes per
+    second on average, and twice as many at once; further ones are refused with 429.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -93,6 +97,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control: Share = 0.0
     control_slate: ControlSlate = "baseline"
     guardrail: Guardrail | None = None
+    max_per_second: Rate | UnsetType = UNSET
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from superarm.service.domain.events import Armed, Changed, Created, Itemed, Warmed
+from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Warmed
 from superarm.service.storage.base import Store
 
 MAX_NAMES = 100
@@ -40,8 +40,11 @@ def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntr
 
 
 def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
-    for read in store.tail({}, problems=True):
+    reader = store if store.shards is None else store.shards.all_logs()
+    for read in reader.tail({}, problems=True):
         entry = read.entry
+        if isinstance(entry.event, Compacted) and not entry.event.n:
+            continue  # it only ends a log
         if entry.tenant == tenant and problem in (None, entry.stream):
             what, details = _describe(entry.event)
             yield AuditEntry(entry.event.at, what, entry.stream, getattr(entry.event, "by", ""), details)
@@ -59,7 +62,9 @@ def _describe(event: Any) -> tuple[str, dict[str, Any]]:
         return ("arms" if isinstance(event, Armed) else "items"), numbers | shown
     if isinstance(event, Warmed):
         return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
-    return type(event).__name__.lower(), {}
+    if isinstance(event, (Compacted, ErasureRequested)):
+        return str(event.__struct_config__.tag), {"decisions": event.n}
+    return type(event).__name__.lower(), {}  # "deleted", for instance
 
 
 def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from superarm.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
+from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.storage.base import KeyRow, Store
 
 log = logging.getLogger("superarm.keys")
@@ -20,9 +21,6 @@ SCOPES = ("decide", "feedback", "read", "admin", "metrics")
 REREAD_SECONDS = 0.5
 FAILED_KEYS_PER_SECOND = 50.0
 """How many requests with a wrong key, or none, are answered with 401 per second and address; more get 429."""
-
-MAX_BUCKETS = 10_000
-"""Above so many, buckets that were not used for two seconds are dropped."""
 
 
 class Principal(NamedTuple):
@@ -127,27 +125,15 @@ class RateLimits:
 
     def __init__(self, per_second: float | None) -> None:
         self._rate = per_second
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._buckets = TokenBuckets()
 
     def take(self, key: str) -> None:
         """Take a token, or refuse with 429."""
-        if self._rate is None:
-            return
-        tokens = self._tokens(key)
-        if tokens < 1.0:
-            wait = math.ceil((1.0 - tokens) / self._rate)
+        if self._rate is not None and not self._buckets.take(key, self._rate):
+            wait = math.ceil((1.0 - self._buckets.tokens(key, self._rate)) / self._rate)
             raise RequestError(429, "too_many_requests", f"above {self._rate:g} requests per second", wait)
-        self._buckets[key] = (tokens - 1.0, time.monotonic())
 
     def charge(self, key: str, n: int) -> None:
         """Take ``n`` more tokens for a request that was accepted, also if there are not as many."""
         if self._rate is not None and n > 0:
-            self._buckets[key] = (self._tokens(key) - n, time.monotonic())
-
-    def _tokens(self, key: str) -> float:
-        assert self._rate is not None
-        now, most = time.monotonic(), 2.0 * self._rate
-        if key not in self._buckets and len(self._buckets) >= MAX_BUCKETS:
-            self._buckets = {name: bucket for name, bucket in self._buckets.items() if now - bucket[1] < 2.0}
-        tokens, last = self._buckets.get(key, (most, now))
-        return min(most, tokens + (now - last) * self._rate)
+            self._buckets.charge(key, self._rate, n)

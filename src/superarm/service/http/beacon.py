@@ -10,7 +10,7 @@ from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
 from superarm.service.http.endpoint import Headers, Reply, as_request_error, client_of, error_reply, send_reply
 from superarm.service.http.handlers import Answer, Call, post_problem_feedback
-from superarm.service.http.operations import Operation
+from superarm.service.http.operation import Operation
 from superarm.service.http.service import Service
 from superarm.service.http.signing import SignedDecision, Signer
 from superarm.service.replies import AppliedReply

@@ -19,7 +19,7 @@ from superarm.service.http.auth import Principal, permit
 from superarm.service.http.decoding import BodyDecoder
 from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
-from superarm.service.http.operations import Operation
+from superarm.service.http.operation import Operation
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable

@@ -186,7 +186,7 @@ async def post_decisions(call: Call) -> Answer:
     return 200, replies.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
 
 
-async def _check_problem(call: Call) -> None:
+async def check_problem(call: Call) -> None:
     """404 unless the decision of the path belongs to the problem of the path."""
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
     if record.asked.problem != call.path["name"]:
@@ -194,17 +194,17 @@ async def _check_problem(call: Call) -> None:
 
 
 async def get_problem_decision(call: Call) -> Answer:
-    await _check_problem(call)
+    await check_problem(call)
     return await get_decision(call)
 
 
 async def post_problem_feedback(call: Call) -> Answer:
-    await _check_problem(call)
+    await check_problem(call)
     return await post_feedback(call)
 
 
 async def post_problem_activation(call: Call) -> Answer:
-    await _check_problem(call)
+    await check_problem(call)
     return await post_activation(call)
 
 
@@ -216,7 +216,7 @@ async def post_problem_bulk(call: Call) -> Answer:
 async def get_decision(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
-    return 200, views.decision(record, await call.coordinator.learner(call.who.tenant, record.asked.problem))
+    return 200, views.decision(record, await call.coordinator.learner_of(call.who.tenant, record))
 
 
 async def get_explanation(call: Call) -> Answer:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from superarm import __version__
 from superarm.service.domain.spec import Name
-from superarm.service.http.operations import Operation
+from superarm.service.http.operation import Operation
+from superarm.service.http.searching import FOUND_QUERY, HISTORY_QUERY, Compared, State
 from superarm.service.replies import ErrorReply
 
 _REF = "#/components/schemas/{name}"
@@ -99,13 +100,21 @@ def _query(op: Operation) -> list[dict[str, Any]]:
     parameters = {
         "get_arms": page,
         "get_audit": page,
+        "get_decisions": page[1:],
+        "get_history": (("points", 1_000, 30),),
         "get_explanation": (("most", 100, 5),),
     }
-    named = [{"name": "problem", "in": "query", "schema": {"type": "string"}}]
-    return (named if op.handler.__name__ == "get_audit" else []) + [
+    texts = {"get_audit": ("problem",), "get_decisions": FOUND_QUERY, "get_history": HISTORY_QUERY}
+    return [_text_query(name) for name in texts.get(op.handler.__name__, ())] + [
         {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most, "default": default}}
         for name, most, default in parameters.get(op.handler.__name__, ())
     ]
+
+
+def _text_query(name: str) -> dict[str, Any]:
+    choices = {"state": get_args(State), "group": get_args(Compared)}
+    schema: dict[str, Any] = {"type": "string"} | ({"enum": list(choices[name])} if name in choices else {})
+    return {"name": name, "in": "query", "schema": schema}
 
 
 def _said(words: str, kind: Any) -> dict[str, Any]:

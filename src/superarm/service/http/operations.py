@@ -1,29 +1,12 @@
 """The operations of ``/v1`` as one table. Routes, the OpenAPI document and tests are made from it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
-
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.explained import ExplanationReply
 from superarm.service.http import handlers
 from superarm.service.http.audit import AuditReply
-from superarm.service.http.handlers import Answer, Call
-
-
-class Operation(NamedTuple):
-    """One operation: method, path, required scope, handler, types of body and replies, and possible errors."""
-
-    method: str
-    path: str
-    scope: str
-    handler: Callable[[Call], Awaitable[Answer]]
-    summary: str
-    body: Any
-    replies: dict[int, Any]
-    refusals: tuple[int, ...]
-    example: Any = None
-
+from superarm.service.http.log_operations import DELETE_PROBLEM, LOG_OPERATIONS
+from superarm.service.http.operation import Operation
 
 _P = "/v1/problems/{name}"
 _D = "/v1/decisions/{id}"
@@ -276,4 +259,6 @@ OPERATIONS = (
         )
         for path, handler in (("/v1", handlers.post_bulk), (_P, handlers.post_problem_bulk))
     ),
+    *LOG_OPERATIONS,
+    DELETE_PROBLEM,  # last, so that the examples can be tried one after the other
 )

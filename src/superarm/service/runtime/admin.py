@@ -16,7 +16,7 @@ from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.context_spec import check_context, rows_of_arms
 from superarm.service.domain.counting import past
-from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Itemed, Warmed
+from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
 from superarm.service.domain.growth import enlarge
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import (
@@ -67,6 +67,11 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
     return False
 
 
+async def delete(coordinator: Coordinator, tenant: str, name: str, by: str) -> None:
+    """Delete a problem with its decisions; its name may be used again."""
+    await coordinator.change(tenant, name, lambda learner: Deleted(now_ms(), by))
+
+
 def _check(spec: ProblemSpec) -> None:
     check_new_names(spec.arms, "arms")
     check_new_names(spec.items, "items")
@@ -109,6 +114,8 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
     0.5
     """
     given = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
+    if body.max_per_second is None:
+        given["max_per_second"] = UNSET
     if body.policy is not UNSET:
         now, change = settings.policy, body.policy
         name = now.name if change.name is UNSET else change.name

@@ -84,6 +84,7 @@ class Applier:
             learner.seen = dict(position)
         self.ledger.pending.update(ledger.pending)
         self.ledger.n_pending.update(ledger.n_pending)
+        self.ledger.deleted.update(ledger.deleted)
         self.position.update(position)
         for key, record in ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)

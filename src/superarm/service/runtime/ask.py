@@ -3,11 +3,13 @@
 import asyncio
 import base64
 import hashlib
+import math
 import secrets
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from superarm.actions import Pinned
 from superarm.service.domain.compilation import compile_actions
@@ -16,7 +18,7 @@ from superarm.service.domain.events import Framed
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
-from superarm.service.errors import conflict
+from superarm.service.errors import RequestError, conflict
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
@@ -38,7 +40,9 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
             try:
                 return await _decide(coordinator, tenant, name, body.id, body, digest), True
             except StepTaken:
-                known = await coordinator.record(key)
+                known = await coordinator.find_record(key)
+    if not coordinator.ledger.serves(tenant, known):
+        raise conflict(f"decision {body.id!r} was erased, or its problem was deleted; choose another id")
     if known.asked.body != digest or known.asked.problem != name:
         raise conflict(f"decision {body.id!r} was made for another request; choose another id")
     return known, False
@@ -48,6 +52,7 @@ async def _decide(
     coordinator: Coordinator, tenant: str, name: str, id: str, body: AskBody, digest: str
 ) -> DecisionRecord:
     learner = await coordinator.learner(tenant, name)
+    _check_rate(coordinator, tenant, name, learner.settings.max_per_second)
     if body.pinned or body.slots or body.k is not None:
         await _compile_ahead(learner, body)
     ask = QueuedAsk(tenant, name, id, body, digest, learner, asyncio.get_running_loop().create_future())
@@ -61,6 +66,13 @@ async def _decide(
     if record.asked.group and record.asked.fallback != learner.guarded:
         await note_guard(coordinator, tenant, name)
     return record
+
+
+def _check_rate(coordinator: Coordinator, tenant: str, name: str, rate: float | UnsetType) -> None:
+    """Refuse with 429 a decision above the rate of its problem."""
+    if rate is not UNSET and not coordinator.rates.take(f"{tenant}/{name}", rate):
+        said = f"problem {name!r} makes at most {rate:g} decisions per second, its max_per_second"
+        raise RequestError(429, "too_many_requests", said, math.ceil(1.0 / rate))
 
 
 async def _begin_frame(coordinator: Coordinator, tenant: str, name: str) -> None:

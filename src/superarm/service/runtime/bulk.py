@@ -68,7 +68,9 @@ def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latc
     record = coordinator.ledger.record(key)
     learner = None if record is None else coordinator.ledger.problems.get((key[0], record.asked.problem))
     lock = ("decision", *key)
-    if record is None or learner is None or not coordinator.ready or coordinator.locks.is_held(lock):
+    if record is None or learner is None or not coordinator.ledger.serves(key[0], record):
+        return None
+    if not coordinator.ready or coordinator.locks.is_held(lock):
         return None
     if coordinator.gates.is_closed((key[0], record.asked.problem)) or feedback.is_heavy_body(body):
         return None

@@ -24,6 +24,7 @@ from superarm.service.runtime.following import RETRY_SECONDS, Follower
 from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
 from superarm.service.runtime.locks import StreamLock, StreamLocks
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
+from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write
 from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import take_snapshot
@@ -47,6 +48,7 @@ class Coordinator:
         self.store = store
         self._queue_limit = queue_limit
         self.locks = StreamLocks()
+        self.rates = TokenBuckets()
         self.condition = Condition()
         self.applier = Applier(store, self.condition, snapshot_every if store.shards is None else sys.maxsize)
         self.ownership: AllProblems | OwnedProblems = AllProblems(self.applier)
@@ -161,7 +163,16 @@ class Coordinator:
         return found
 
     async def record(self, key: Key) -> DecisionRecord:
-        """A decision, or 404; one that is not in memory is read from the log."""
+        """A decision, or 404, also if its problem is known to be deleted."""
+        found = await self.find_record(key)
+        problem = (key[0], found.asked.problem)
+        here = problem in self.ledger.problems or problem in self.ledger.deleted
+        if here and not self.ledger.serves(key[0], found):
+            raise unknown("decision", key[1])
+        return found
+
+    async def find_record(self, key: Key) -> DecisionRecord:
+        """A decision, also of a deleted problem, or 404; one that is not in memory is read from the log."""
         found = self.ledger.record(key)
         if found is None and "\0" in key[1]:
             raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
@@ -181,6 +192,13 @@ class Coordinator:
                 self.ledger.remember(key, found)
         return found
 
+    async def learner_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
+        """The problem of a decision; 404 if it was deleted."""
+        found = await self.learner(tenant, record.asked.problem)
+        if not self.ledger.serves(tenant, record):
+            raise unknown("decision", record.asked.id)
+        return found
+
     async def decide(
         self, key: Key, plan: Callable[[DecisionRecord, ProblemState], Any], *, heavy: bool = False
     ) -> tuple[bool, DecisionRecord, Any]:
@@ -191,7 +209,7 @@ class Coordinator:
         async with self.lock("decision", key):
             for _ in range(MAX_ATTEMPTS):
                 record = await self.record(key)
-                learner = await self.learner(key[0], record.asked.problem)
+                learner = await self.learner_of(key[0], record)
                 if heavy:
                     event = await self._in_thread((key[0], record.asked.problem), plan, record, learner)
                 else:
@@ -236,8 +254,9 @@ class Coordinator:
     async def create(self, tenant: str, name: str, event: Created) -> bool:
         """Write the creation of a problem; False if another worker created it first."""
         async with self.lock("problem", (tenant, name)):
+            step = self.ledger.deleted.get((tenant, name), -1) + 1
             try:
-                await self.write(LogEntry(tenant, "problem", name, 0, event), name)
+                await self.write(LogEntry(tenant, "problem", name, step, event), name)
             except StepTaken:
                 await self.catch_up()
                 return False

@@ -62,6 +62,7 @@ def plan_decision(
         unit=digest_unit(learner, body.unit),
         fallback=group.fallback,
         context=_context(learner, request, body, shown.action),
+        born=learner.born,
     )
 
 

@@ -49,6 +49,19 @@ class SavedSnapshot(NamedTuple):
     body: bytes
 
 
+class DecisionSpan(NamedTuple):
+    """Decisions of a problem from ``since`` on and before ``before``: a time in milliseconds, and an id to go on from.
+
+    The newest ``limit`` of them are meant.
+    """
+
+    tenant: str
+    problem: str
+    since: int
+    before: tuple[int, str]
+    limit: int
+
+
 class KeyRow(NamedTuple):
     """A key as it is stored: the hash of its secret, its tenant and what it may do."""
 
@@ -82,6 +95,10 @@ class LogReader(Protocol):
 
     def snapshots(self) -> Iterator[SavedSnapshot]:
         """The snapshots, newest first."""
+        ...
+
+    def bases(self) -> list[SavedSnapshot]:
+        """The snapshots that a compacted log begins with: none, one, or one for each problem with a log of its own."""
         ...
 
 
@@ -128,6 +145,10 @@ class Shards(Protocol):
 
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
         """Save a snapshot of one problem, and delete all but a few older ones."""
+        ...
+
+    def all_logs(self) -> LogReader:
+        """The logs of all problems together, whoever owns them."""
         ...
 
     def problem_names(self, tenant: str) -> list[str]:
@@ -183,12 +204,28 @@ class Store(LogReader, Protocol):
         """A context within which all reads see the same state, whatever is written meanwhile."""
         ...
 
+    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
+        """All events of decisions, newest decision first, by an index. Called by threads."""
+        ...
+
     def problem_logs(self) -> Iterator[LogReader]:
         """The logs of single problems that have snapshots of their own."""
         ...
 
     def save(self, saved: SavedSnapshot) -> None:
         """Save a snapshot, and delete all but a few older ones."""
+        ...
+
+    def append(self, log: str, line: LogLine) -> None:
+        """Write one event to the end of a log by its name. Nobody else may use the log."""
+        ...
+
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+        """Let the log begin with these bases, by the names of their logs, and remove all events of some decisions.
+
+        All in one transaction, which also removes the snapshots. ``archive`` names where the decisions are, in words.
+        Nobody else may use the log.
+        """
         ...
 
     def forget(self, saved: SavedSnapshot) -> None:

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.json import encode as json_encode
+
 from superarm.errors import SuperarmError
-from superarm.service.domain.ledger import LogEntry
+from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
+    DecisionSpan,
     FormerPlaces,
     KeyRow,
     LogLine,
@@ -27,53 +30,19 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.postgres_connection import connect, explain_errors
-from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, MIGRATION, enter_mode, take_slot
-from superarm.service.storage.problem_log import ProblemLog, former_places, reshard, save_snapshot
+from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, enter_mode, take_slot
+from superarm.service.storage.postgres_tables import COMPACTED_VERSIONS, FIND, INSERT, NAMES, TAIL, migrate
+from superarm.service.storage.problem_log import (
+    ProblemLog,
+    append,
+    compact,
+    former_places,
+    read_bases,
+    reshard,
+    save_snapshot,
+)
 
 log = logging.getLogger("superarm.postgres")
-
-MIGRATIONS = [
-    """
-    CREATE TABLE superarm_workers (worker text PRIMARY KEY);
-    CREATE TABLE superarm_events (
-        worker text NOT NULL, seq bigint NOT NULL,
-        tenant text NOT NULL, kind text NOT NULL, stream text NOT NULL, step integer NOT NULL,
-        body text NOT NULL,
-        PRIMARY KEY (worker, seq),
-        UNIQUE (tenant, kind, stream, step)
-    );
-    CREATE TABLE superarm_snapshots (
-        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest text NOT NULL, body bytea NOT NULL
-    );
-    CREATE TABLE superarm_keys (
-        id text PRIMARY KEY, digest text NOT NULL, tenant text NOT NULL, scopes text NOT NULL,
-        created bigint NOT NULL, revoked bigint, note text NOT NULL
-    );
-    """,
-    """
-    ALTER TABLE superarm_snapshots ADD COLUMN log text NOT NULL DEFAULT '';
-    CREATE INDEX superarm_snapshots_log ON superarm_snapshots (log, id);
-    CREATE UNLOGGED TABLE superarm_claims (log text PRIMARY KEY, worker text NOT NULL, at timestamptz NOT NULL);
-    """,
-]
-"""One script per version of the tables; ``superarm_version`` counts those that have run."""
-
-INSERT = """
-INSERT INTO superarm_events (worker, seq, tenant, kind, stream, step, body)
-SELECT * FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::int[], %s::text[])
-    AS line (worker, seq, tenant, kind, stream, step, body)
-ORDER BY tenant, kind, stream, step -- all workers in one order: no deadlocks
-ON CONFLICT (tenant, kind, stream, step) DO NOTHING RETURNING worker, seq
-"""
-_TAIL = """
-SELECT event.worker, event.seq, tenant, kind, stream, step, body
-FROM superarm_workers AS known CROSS JOIN LATERAL (
-    SELECT * FROM superarm_events
-    WHERE worker = known.worker AND seq > coalesce((%s::jsonb ->> known.worker)::bigint, 0)
-) AS event
-WHERE kind LIKE %s
-ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every stream in its own order
-"""
 
 
 class Postgres:
@@ -92,7 +61,7 @@ class Postgres:
         self._reader: Any = None
         self._writer: Any = None
         self._connecting = threading.Lock()  # several threads read
-        self._seq = 0
+        self._seq = self._version = 0
         self._lost = ""
         if not wait:
             self.open()
@@ -103,7 +72,7 @@ class Postgres:
             return
         reader = connect(self._url)
         try:
-            migrate(reader)
+            self._version = migrate(reader)
             writer = self._claim() if self._slot else connect(self._url)
         except BaseException:
             reader.close()
@@ -188,7 +157,7 @@ class Postgres:
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         values = (json.dumps(after), "problem" if problems else "%")
         with explain_errors(), self._read_connection().cursor() as cursor:
-            cursor.execute(_TAIL, values)
+            cursor.execute(TAIL, values)
             for worker, seq, tenant, kind, stream, step, body in cursor:
                 yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
 
@@ -208,8 +177,31 @@ class Postgres:
         rows = self._read_connection().execute(query, (tenant, kind, stream)).fetchall()
         return [decode_line(LogLine(*row)) for row in rows]
 
+    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
+        tenant, problem, since, (at, id), limit = span
+        name = json_encode(problem).decode()
+        values = {"tenant": tenant, "problem": name, "since": since, "at": at, "id": id, "limit": limit}
+        return (decode_line(LogLine(*row)) for row in self.rows(FIND, values))
+
     def snapshots(self) -> Iterator[SavedSnapshot]:
         return ProblemLog(self, "").snapshots()
+
+    def bases(self) -> list[SavedSnapshot]:
+        return read_bases(self, None)
+
+    @explain_errors()
+    def append(self, log: str, line: LogLine) -> None:
+        append(self._write_connection(), log, line)
+
+    @explain_errors()
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+        self._version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
+        compact(self._write_connection(), bases, decisions, archive, self._version)
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the log begins with bases."""
+        return self._version >= COMPACTED_VERSIONS
 
     def problem_logs(self) -> Iterator[LogReader]:
         query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
@@ -217,10 +209,9 @@ class Postgres:
 
     def problem_names(self, tenant: str) -> list[str]:
         """The names of a tenant's problems, by a query."""
-        query = "SELECT stream FROM superarm_events WHERE tenant = %s AND kind = 'problem' AND step = 0 ORDER BY stream"
-        return [name for (name,) in self.rows(query, (tenant,))]
+        return [name for (name,) in self.rows(NAMES, (tenant,))]
 
-    def rows(self, query: str, values: tuple[Any, ...]) -> Iterator[Any]:
+    def rows(self, query: str, values: Any) -> Iterator[Any]:
         """The rows that a query gives."""
         with explain_errors(), self._read_connection().cursor() as cursor:
             yield from cursor.execute(query, values)
@@ -233,6 +224,8 @@ class Postgres:
     def reshard(self) -> int:
         """Give every problem a log of its own; no service may run. The number of events that were moved."""
         self.keep_out_others()
+        if self.compacted:
+            raise SuperarmError("--db: the log was compacted before it was resharded, which cannot be undone")
         return reshard(self._write_connection())
 
     @explain_errors()
@@ -282,18 +275,3 @@ class Postgres:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 connection.close()
-
-
-def migrate(connection: Any) -> None:
-    """Bring the tables up to this version, one process at a time; refuse those of a newer one."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (CLASS, MIGRATION))
-        connection.execute("CREATE TABLE IF NOT EXISTS superarm_version (version integer NOT NULL)")
-        version = connection.execute("SELECT max(version) FROM superarm_version").fetchone()[0] or 0
-        if version > len(MIGRATIONS):
-            raise SuperarmError(
-                f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
-            )
-        for number, script in enumerate(MIGRATIONS[version:], version + 1):
-            connection.execute(script)
-            connection.execute("INSERT INTO superarm_version VALUES (%s)", (number,))

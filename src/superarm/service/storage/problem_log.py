@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import FormerPlaces, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+from superarm.service.storage.postgres_tables import COMPACTED
 
 MAX_SNAPSHOTS = 2
 
@@ -70,6 +71,11 @@ def problem_of(log: str) -> Key:
 class Reading(Protocol):
     """A store in PostgreSQL, for reading."""
 
+    @property
+    def compacted(self) -> bool:
+        """Whether the log begins with bases."""
+        ...
+
     def rows(self, query: str, values: tuple[Any, ...]) -> Iterator[Any]:
         """The rows that a query gives."""
         ...
@@ -93,10 +99,47 @@ class ProblemLog:
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         return self._store.stream(tenant, kind, stream)
 
+    def bases(self) -> list[SavedSnapshot]:
+        return read_bases(self._store, self._log)
+
     def snapshots(self) -> Iterator[SavedSnapshot]:
         query = "SELECT digest, body FROM superarm_snapshots WHERE log = %s ORDER BY id DESC"
         for digest, body in self._store.rows(query, (self._log,)):
             yield SavedSnapshot(digest, bytes(body))
+
+
+def read_bases(store: Reading, log: str | None) -> list[SavedSnapshot]:
+    """The base of a log, or of all logs (None), if it was compacted."""
+    if not store.compacted:
+        return []
+    query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
+    return [SavedSnapshot(digest, bytes(body)) for digest, body in store.rows(query, (log, log))]
+
+
+def append(connection: Any, log: str, line: LogLine) -> None:
+    """Write one event to the end of a log; see ``Store.append``."""
+    query = (
+        "INSERT INTO superarm_events SELECT %s, coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %s"
+        " FROM superarm_events WHERE worker = %s"
+    )
+    connection.execute(query, (log, *line[:4], line.body.decode(), log))
+
+
+def compact(connection: Any, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str, version: int) -> None:
+    """Let logs begin with bases, and remove decisions and snapshots, in one transaction; see ``Store.compact``."""
+    tenants, ids = [tenant for tenant, _ in decisions], [id for _, id in decisions]
+    with connection.transaction():
+        connection.execute(COMPACTED)
+        connection.execute(
+            "DELETE FROM superarm_events AS event USING unnest(%s::text[], %s::text[]) AS gone (tenant, stream)"
+            " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
+            (tenants, ids),
+        )
+        connection.execute("DELETE FROM superarm_snapshots")
+        connection.execute("DELETE FROM superarm_bases")
+        for log, saved in bases.items():
+            connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
+        connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
 
 
 def save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:

@@ -15,7 +15,7 @@ MAX_EVALUATED_VALUES = 200_000
 
 
 def recent_decisions(
-    store: Store, position: Position, tenant: str, name: str, n_values: int
+    store: Store, position: Position, tenant: str, name: str, n_values: int, born: int = 0
 ) -> dict[str, DecisionRecord]:
     """The newest decisions of a problem, each with ``n_values`` outcomes, by id and in the order of their rounds."""
     records: dict[str, DecisionRecord] = {}
@@ -24,10 +24,11 @@ def recent_decisions(
         if entry.kind != "decision" or entry.tenant != tenant:
             continue
         if isinstance(entry.event, Asked):
-            if entry.event.problem == name:
+            if entry.event.problem == name and entry.event.born == born:
                 records[entry.stream] = open_record(entry.event)
         elif entry.stream in records and records[entry.stream].step == entry.step - 1:
             records[entry.stream] = advance_record(records[entry.stream], entry.event)
+    records = {id: record for id, record in records.items() if record.closed != "erased"}
     newest = sorted(records.values(), key=lambda record: record.asked.t)[-max(1, MAX_EVALUATED_VALUES // n_values) :]
     return {record.asked.id: record for record in newest}
 

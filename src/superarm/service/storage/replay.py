@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.resampling import Inclusion, TargetPolicy, again, inclusion_by
 from superarm.service.domain.slate import to_request
 from superarm.service.errors import RequestError
-from superarm.service.storage.base import FormerPlaces, Position, ReadEntry, Store, recall_decision
+from superarm.service.storage.base import FormerPlaces, Position, ReadEntry, Store
+from superarm.service.storage.snapshot import begin_ledger
 
 
 class Replayed(NamedTuple):
@@ -37,7 +39,7 @@ class _ReplayedState:
     """What one worker had seen of one problem: the log of the problem, applied step by step."""
 
     def __init__(self, store: Store, reads: list[ReadEntry]) -> None:
-        self.ledger = Ledger(lambda key, step: recall_decision(store, key, step))
+        self.ledger, _ = begin_ledger(store)
         self._waiting: dict[str, list[tuple[int, ReadEntry]]] = defaultdict(list)  # by worker, the next one last
         for rank, read in enumerate(reads):
             self._waiting[read.worker].append((rank, read))
@@ -69,10 +71,14 @@ def replay(
 
     The events of the problems that are asked for are held in memory.
     """
-    former = store.former_places()
+    former, (_, begin) = store.former_places(), begin_ledger(store)
     for (owner, name), found in _by_problem(store).items():
         if (tenant, problem) == (tenant and owner, problem and name):
-            reads = [read._replace(**_place(former, read)) for read in found]
+            later = [read for read in found if read.seq > begin.get(read.worker, 0)]
+            for read in found:  # the base of a compacted log holds them: what they saw is not known
+                if isinstance(read.entry.event, Asked) and read.seq <= begin.get(read.worker, 0):
+                    yield Replayed((owner, read.entry.stream), None)
+            reads = [read._replace(**_place(former, read)) for read in later]
             for worker in sorted({read.worker for read in reads if isinstance(read.entry.event, Asked)}):
                 yield from _of_worker(store, reads, worker, draws, target)
 
@@ -111,6 +117,9 @@ def _of_worker(
         view.advance(asked.seen)
         applied = asked.seen.get(worker, 0)
         on_the_way = [one for one in on_the_way if one.seq > applied]
+        if not view.ledger.serves(key[0], open_record(asked)):
+            yield Replayed(key, None)  # its problem was deleted while it was on its way to the log
+            continue
         state = view.ledger.problems[key[0], asked.problem]
         _replace_reserved(state, [one.entry.event for one in on_the_way], asked)
         yield _choose_again(state, key, asked, draws, target)

@@ -20,6 +20,7 @@ from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     MOVED,
+    DecisionSpan,
     FormerPlaces,
     KeyRow,
     LogLine,
@@ -29,9 +30,10 @@ from superarm.service.storage.base import (
     SavedSnapshot,
     StoreUnavailable,
 )
-from superarm.service.storage.postgres import INSERT, Postgres
+from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.postgres_connection import connect, explain_errors
 from superarm.service.storage.postgres_locks import MAX_WORKERS, enter_mode, lock_number, take_slot
+from superarm.service.storage.postgres_tables import INSERT
 from superarm.service.storage.problem_log import ProblemLog, log_name, problem_of, save_snapshot
 
 SESSION_SECONDS = 10
@@ -167,6 +169,9 @@ class ShardedPostgres:
     def problem_log(self, problem: Key) -> LogReader:
         return ProblemLog(self._all, log_name(problem))
 
+    def all_logs(self) -> LogReader:
+        return self._all
+
     @explain_errors()
     def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
         save_snapshot(self._open_session().connection, log_name(problem), saved)
@@ -210,8 +215,20 @@ class ShardedPostgres:
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         return self._all.stream(tenant, kind, stream)
 
+    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
+        return self._all.find_decisions(span)
+
     def snapshots(self) -> Iterator[SavedSnapshot]:
         return iter(())
+
+    def bases(self) -> list[SavedSnapshot]:
+        return []
+
+    def append(self, log: str, line: LogLine) -> None:
+        self._all.append(log, line)
+
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+        self._all.compact(bases, decisions, archive)
 
     def problem_logs(self) -> Iterator[LogReader]:
         return self._all.problem_logs()

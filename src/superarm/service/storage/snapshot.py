@@ -9,6 +9,7 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 
 from superarm.arrays import Floats
 from superarm.context.observations import ContextTally
+from superarm.errors import SuperarmError
 from superarm.policies import PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
@@ -109,14 +110,15 @@ def copy_state(ledger: Ledger, position: Position) -> StateCopy:
 
 
 def copy_problem(ledger: Ledger, problem: Key, position: Position) -> StateCopy:
-    """Copy the state of one problem, while nobody changes it; other problems may change."""
+    """Copy the state of one problem, while nobody changes it; others may change. A deleted problem has no state."""
     tenant, name = problem
     pending = [
         (tenant, record)
         for (owner, _), record in list(ledger.pending.items())
         if owner == tenant and record.asked.problem == name
     ]
-    return _copy_problems([(problem, ledger.problems[problem])], pending, position)
+    known = [(problem, ledger.problems[problem])] if problem in ledger.problems else []
+    return _copy_problems(known, pending, position)
 
 
 def _copy_problems(problems: list[tuple[Key, Any]], pending: Any, position: Position) -> StateCopy:
@@ -166,20 +168,40 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
         return None
 
 
+def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
+    """The ledger that the log begins with, and its position: empty, or the bases of a log that was compacted."""
+    ledger = Ledger(lambda key, step: recall_decision(store, key, step))
+    bases = []
+    for saved in store.bases():
+        base = decode_snapshot(saved)
+        if base is None:
+            raise SuperarmError("the base of a compacted log is damaged: its hash does not fit; restore a backup")
+        bases.append(base)
+    position = {log: seq for base in bases for log, seq in base.position.items()}
+    if bases:
+        _apply_problems(ledger, position, store)
+        for base in bases:
+            _unpack(ledger, base)
+    return ledger, position
+
+
 def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
     ledger = Ledger(lambda key, step: recall_decision(store, key, step))
-    position: Position = {}
+    position: Position | None = None
     for saved in store.snapshots():
         snapshot = decode_snapshot(saved)
         if snapshot is not None and snapshot.format == 1 and sum(snapshot.position.values()) >= UNSOUND_EVENTS:
             log.warning("a snapshot of an earlier version may count an event twice; the log is read instead")
         elif snapshot is not None:
-            _unpack(ledger, snapshot, store)
             position = dict(snapshot.position)
+            _apply_problems(ledger, position, store)
+            _unpack(ledger, snapshot)
             break
         else:
             log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
+    if position is None:
+        ledger, position = begin_ledger(store)
     folded = 0
     for read in store.tail(position):
         ledger.apply(read.entry)
@@ -188,10 +210,14 @@ def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     return ledger, position, folded
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
+def _apply_problems(ledger: Ledger, position: Position, store: LogReader) -> None:
+    """Apply the events of problems up to a position."""
     for read in store.tail({}, problems=True):
-        if read.seq <= snapshot.position.get(read.worker, 0):
+        if read.seq <= position.get(read.worker, 0):
             ledger.apply(read.entry)
+
+
+def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
     histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from superarm.errors import SuperarmError
-from superarm.service.domain.ledger import LogEntry
+from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
+    DecisionSpan,
     FormerPlaces,
     KeyRow,
     LogLine,
@@ -25,26 +26,9 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.mark import HighWaterMark
+from superarm.service.storage.sqlite_tables import COMPACTED, COMPACTED_VERSIONS, FIND, migrate
 
 MAX_SNAPSHOTS = 2
-
-MIGRATIONS = [
-    """
-    CREATE TABLE events (
-        seq INTEGER PRIMARY KEY,
-        tenant TEXT NOT NULL, kind TEXT NOT NULL, stream TEXT NOT NULL, step INTEGER NOT NULL,
-        crc INTEGER NOT NULL, body BLOB NOT NULL,
-        UNIQUE (tenant, kind, stream, step)
-    ) STRICT;
-    CREATE INDEX problem_events ON events (seq) WHERE kind = 'problem';
-    CREATE TABLE snapshots (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-    CREATE TABLE keys (
-        id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, scopes TEXT NOT NULL,
-        created INTEGER NOT NULL, revoked INTEGER, note TEXT NOT NULL
-    ) STRICT;
-    """,
-]
-"""One script per version of the tables; ``user_version`` counts those that have run."""
 
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
@@ -87,17 +71,27 @@ class Sqlite:
             for _ in range(2):
                 self._connections.append(_connect(path))
             self._writer, self._reader = self._connections
-        migrate(self._writer)
+        self._version = migrate(self._writer)
         with _explain_errors(path):
-            count, last = self._reader.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
-        if count != last:
-            raise DamagedLog(f"{path}: {count} events, but the last is number {last}; restore a backup")
+            self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        """Refuse a log of which events are missing; compaction has noted how many of the older ones it kept."""
+        position, kept = 0, 0
+        if self._version >= COMPACTED_VERSIONS:
+            position, kept = self._reader.execute("SELECT position, kept FROM base").fetchone()
+        query = "SELECT count(*), coalesce(max(seq), 0) FROM events WHERE seq > ?"
+        count, last = self._reader.execute(query, (position,)).fetchone()
+        (older,) = self._reader.execute("SELECT count(*) FROM events WHERE seq <= ?", (position,)).fetchone()
+        if count != max(0, last - position) or older != kept:
+            want = max(0, last - position) + kept
+            raise DamagedLog(f"{self.path}: {count + older} events, where {want} were written; restore a backup")
 
     def open(self) -> None:
         pass  # the constructor has done it
 
     def probe(self) -> None:
-        self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")  # what it is already: a commit like any other
+        self._writer.execute(f"PRAGMA user_version = {self._version}")  # what it is already: a commit like any other
 
     def commit(self, lines: list[LogLine]) -> list[int]:
         rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
@@ -144,9 +138,41 @@ class Sqlite:
         with _explain_errors(self.path):
             return [_entry(row) for row in self._reader.execute(_SELECT + where, (tenant, kind, stream)).fetchall()]
 
+    def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
+        tenant, problem, since, (at, id), limit = span
+        values = {"tenant": tenant, "problem": problem, "since": since, "at": at, "id": id, "limit": limit}
+        with _explain_errors(self.path), contextlib.closing(_connect(self.path)) as connection:  # others go on reading
+            for row in connection.execute(FIND, values):
+                yield _entry(row)
+
     def snapshots(self) -> Iterator[SavedSnapshot]:
         for digest, body in self._reader.execute("SELECT digest, body FROM snapshots ORDER BY id DESC"):
             yield SavedSnapshot(digest, body)
+
+    def bases(self) -> list[SavedSnapshot]:
+        if self._version < COMPACTED_VERSIONS:
+            return []
+        return [SavedSnapshot(*row) for row in self._reader.execute("SELECT digest, body FROM base")]
+
+    def append(self, log: str, line: LogLine) -> None:
+        self.commit([line])
+
+    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+        (saved,) = bases.values()
+        last, crc = self._reader.execute("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1").fetchone()
+        self._mark.replace(last, crc)  # an event that stays, so that the end of the log is not missed
+        with _transaction(self._writer) as connection:
+            connection.execute(COMPACTED)
+            connection.executemany(
+                "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ?", decisions
+            )
+            (kept,) = connection.execute("SELECT count(*) FROM events").fetchone()
+            connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, ?)", (last, kept, *saved, archive))
+            connection.execute("DELETE FROM snapshots")
+            version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
+            connection.execute(f"PRAGMA user_version = {version}")
+        self._version = version
+        self._writer.execute("VACUUM")
 
     def problem_logs(self) -> Iterator[LogReader]:
         return iter(())
@@ -176,7 +202,6 @@ class Sqlite:
             connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def check(self) -> str:
-        """SQLite's own integrity check: ``"ok"``, or what is wrong."""
         try:
             return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
         except sqlite3.DatabaseError as error:
@@ -200,7 +225,6 @@ class Sqlite:
         self._mark.replace(*(row or (0, 0)))
 
     def backup(self, target: Path) -> None:
-        """A consistent copy, while the service runs."""
         with sqlite3.connect(target) as copy:
             self._reader.backup(copy)
         copy.close()
@@ -223,17 +247,6 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA busy_timeout = 10000")
         opened.pop_all()
     return connection
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables up to this version; refuse a file of a newer one."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise SuperarmError(
-            f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
-        )
-    for number, script in enumerate(MIGRATIONS[version:], version + 1):
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
 
 @contextlib.contextmanager
@@ -277,8 +290,8 @@ def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        remedy = "see that it is a file, and that it and its directory can be written"
-        raise StoreUnavailable(f"{path} cannot be used: {error}; {remedy}") from None
+        said = f"{path} cannot be used: {error}; see that it is a file, and that it and its directory can be written"
+        raise StoreUnavailable(said) from None
     except sqlite3.DatabaseError as error:
         raise DamagedLog(f"{path} is damaged, or no database: {error}; restore a backup") from None
 

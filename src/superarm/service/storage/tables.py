@@ -64,6 +64,8 @@ def rows(
         record = recall_decision(store, key)
         if record is None or (tenant, problem) != (tenant and key[0], problem and record.asked.problem):
             continue
+        if not names.serves(key[0], record):
+            continue  # of a problem that was deleted
         learner = names.problems[key[0], record.asked.problem]
         yield from decision_rows(key[0], record, learner, (replayed or {}).get(key))
 
@@ -187,7 +189,7 @@ def _escape_formula(value: Any) -> Any:
 
 
 def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: list[dict[str, Any]]) -> int:
-    arrow, parquet = _arrow()
+    arrow, parquet = import_arrow()
     types = {"int64": arrow.int64(), "string": arrow.string(), "double": arrow.float64(), "bool": arrow.bool_()}
     fields = [(name, types[kind]) for name, kind in FIELDS.items()]
     schema = arrow.schema(fields, metadata={"superarm": json.encode(problems)})
@@ -203,7 +205,8 @@ def _export_parquet(table: Iterable[dict[str, Any]], target: Path, problems: lis
     return n
 
 
-def _arrow() -> tuple[Any, Any]:
+def import_arrow() -> tuple[Any, Any]:
+    """The modules ``pyarrow`` and ``pyarrow.parquet``; ``MissingExtra`` if they are not installed."""
     try:
         import pyarrow
         from pyarrow import parquet

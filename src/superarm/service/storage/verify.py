@@ -1,13 +1,19 @@
 """Check the log and that the counters equal the fold of it, from the first event on; rebuild snapshots."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from superarm.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.ledger import Key, Ledger, LogEntry, fold
-from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store, recall_decision
-from superarm.service.storage.snapshot import Counters, decode_snapshot, encode_counters, restore_ledger, take_snapshot
+from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store
+from superarm.service.storage.snapshot import (
+    Counters,
+    begin_ledger,
+    decode_snapshot,
+    encode_counters,
+    restore_ledger,
+    take_snapshot,
+)
 
 
 class VerifyReport(NamedTuple):
@@ -36,7 +42,7 @@ def _verify(store: Store) -> VerifyReport:
         faults.append(lost)
     if (found := store.check()) != "ok":
         faults.append(f"the database is damaged: {found}")
-    whole, n_events = _fold_log(store, None)
+    whole, n_events = fold_log(store, None)
     live, _, _ = restore_ledger(store)
     faults += _compare(_all_counters(whole), _all_counters(live), "the counters")
     if _steps_of(whole.pending) != _steps_of(live.pending):
@@ -56,7 +62,7 @@ def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[
     snapshot = decode_snapshot(saved)
     if snapshot is None:
         return [f"{what}: its hash does not fit"]
-    past, _ = _fold_log(store, snapshot.position)
+    past, _ = fold_log(store, snapshot.position)
     faults = _compare(_all_counters(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
     if _steps_of(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
         faults.append(f"{what}: its open decisions differ from the fold of the log")
@@ -94,9 +100,9 @@ def repair(store: Store) -> RepairReport:
         wrong += [saved for saved in own if _snapshot_faults(part, saved, "snapshot")]
     if not wrong:
         return RepairReport(0, len(every), 0)
-    whole, n_events = _fold_log(store, None)
+    whole, n_events = fold_log(store, None)
     position: Position = {}
-    for read in store.tail({}):
+    for read in store.tail({}):  # also what a base holds already: the numbers are those of the whole log
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
     for saved in wrong:
         store.forget(saved)
@@ -104,17 +110,15 @@ def repair(store: Store) -> RepairReport:
     return RepairReport(len(wrong), len(every) - len(wrong), n_events)
 
 
-def _fold_log(store: LogReader, until: Position | None) -> tuple[Ledger, int]:
+def fold_log(store: LogReader, until: Position | None) -> tuple[Ledger, int]:
+    """The ledger that follows from the log, or from its events up to a position; and how many events that were."""
+    ledger, begin = begin_ledger(store)
     n_events = 0
-
-    def entries() -> Iterator[LogEntry]:
-        nonlocal n_events
-        for read in store.tail({}):
-            if until is None or read.seq <= until.get(read.worker, 0):
-                n_events += 1
-                yield read.entry
-
-    return fold(entries(), lambda key, step: recall_decision(store, key, step)), n_events
+    for read in store.tail(begin):
+        if until is None or read.seq <= until.get(read.worker, 0):
+            n_events += 1
+            ledger.apply(read.entry)
+    return ledger, n_events
 
 
 def _all_counters(ledger: Ledger) -> dict[tuple[str, str], Counters]:

@@ -1,0 +1,144 @@
+"""The handlers that find decisions in the log, with their replies and the meaning of their queries."""
+
+import asyncio
+import math
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from superarm.service.domain.control import digest_unit
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.problem import ProblemState
+from superarm.service.errors import invalid
+from superarm.service.http.handlers import Answer, Call, parse_integer
+from superarm.service.storage.base import DecisionSpan
+from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
+
+State = Literal["open", "deferred", "complete", "expired", "unshown"]
+Compared = Literal["policy", "control"]
+FOUND_QUERY = ("since", "until", "arm", "unit", "state", "group", "cursor")
+HISTORY_QUERY = ("since", "until", "arm")
+
+
+class ListedDecision(Struct, frozen=True, omit_defaults=True):
+    """A decision in a list: ``at`` is milliseconds since 1970, ``unit`` a digest of whom it was for.
+
+    ``values`` has one row per arm and one value per item; null where nothing is known.
+    """
+
+    id: str
+    at: int
+    t: int
+    version: int
+    state: str
+    arms: list[str]
+    values: list[list[float | None] | None]
+    group: str = ""
+    fallback: bool = False
+    unit: str = ""
+
+
+class DecisionPageReply(Struct, frozen=True):
+    """Decisions, newest first. ``cursor`` goes on; null after the last page. A page may be short, or empty, before."""
+
+    decisions: list[ListedDecision]
+    cursor: str | None
+
+
+class HistoryInterval(Struct, frozen=True):
+    """Decisions of some time (``since`` to ``until``, milliseconds), how many showed the arm, and what came of it."""
+
+    since: int
+    until: int
+    decisions: int
+    shown: int
+    observed: int
+    mean: float | None
+
+
+class HistoryReply(Struct, frozen=True):
+    """The history of an arm, oldest first; null for all arms together."""
+
+    arm: str | None
+    intervals: list[HistoryInterval]
+
+
+async def get_decisions(call: Call) -> Answer:
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    limit = parse_integer(call.query, "limit", 100, 1_000)
+    wanted = DecisionFilter(
+        learner.born,
+        _arm(call.query, learner),
+        digest_unit(learner, call.query["unit"]) if "unit" in call.query else None,
+        _choice(call.query, "state", get_args(State)),
+        _choice(call.query, "group", get_args(Compared)),
+    )
+    page = await asyncio.to_thread(find_page, call.coordinator.store, _span(call), wanted, max(1, limit))
+    return 200, DecisionPageReply([_found(record, learner) for record in page.records], page.cursor)
+
+
+async def get_history(call: Call) -> Answer:
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    arm, n_points = _arm(call.query, learner), max(1, parse_integer(call.query, "points", 30, 1_000))
+    points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), learner.born, arm, n_points)
+    return 200, HistoryReply(call.query.get("arm"), [HistoryInterval(*point) for point in points])
+
+
+def _span(call: Call) -> DecisionSpan:
+    before = (_time(call.query, "until", END_OF_TIME), "")
+    if "cursor" in call.query:
+        cursor = decode_cursor(call.query["cursor"])
+        if cursor is None:
+            raise invalid("cursor", "not one that was given out", "repeat the query without it")
+        before = min(before, cursor)
+    return DecisionSpan(call.who.tenant, call.path["name"], _time(call.query, "since", 0), before, 0)
+
+
+def _time(query: dict[str, str], name: str, default: int) -> int:
+    """A time of the query in milliseconds; a date or a time without an offset is meant as UTC."""
+    text = query.get(name)
+    if text is None:
+        return default
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return int(text)
+    try:
+        given = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a URL stands for a space
+        given = given.replace(tzinfo=given.tzinfo or UTC)
+        return max(0, math.ceil(given.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        remedy = "give milliseconds since 1970, or a time such as 2026-10-31T12:00:00Z"
+        raise invalid(name, f"{text[:40]!r}", remedy) from None
+
+
+def _arm(query: dict[str, str], learner: ProblemState) -> int | None:
+    if "arm" not in query:
+        return None
+    arm = learner.arms.number(query["arm"])
+    if arm is None:
+        raise invalid("arm", f"unknown {query['arm'][:100]!r}", "name an arm of the problem, which may be retired")
+    return arm
+
+
+def _choice(query: dict[str, str], name: str, choices: tuple[str, ...]) -> str | None:
+    text = query.get(name)
+    if text is not None and text not in choices:
+        raise invalid(name, f"{text[:40]!r}", f"choose one of {', '.join(choices)}")
+    return text
+
+
+def _found(record: DecisionRecord, learner: ProblemState) -> ListedDecision:
+    asked, names = record.asked, learner.arms.all
+    values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
+    return ListedDecision(
+        asked.id,
+        asked.at,
+        asked.t,
+        asked.version,
+        record.state,
+        [names[j] for j in record.action],
+        values,
+        asked.group,
+        asked.fallback,
+        asked.unit,
+    )
