@@ -1,7 +1,6 @@
 """The log in one SQLite file: in WAL mode, every commit on disk before it is answered, one process at a time."""
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 import zlib
@@ -26,6 +25,7 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.mark import HighWaterMark
+from superarm.service.storage.sqlite_lock import lock_file
 from superarm.service.storage.sqlite_tables import COMPACTED, COMPACTED_VERSIONS, FIND, migrate
 
 MAX_SNAPSHOTS = 2
@@ -55,7 +55,7 @@ class Sqlite:
         real = path.resolve()
         self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
         existed = path.exists() and path.stat().st_size > 0
-        self._locks = _lock(path) if lock else []
+        self._locks = lock_file(path) if lock else []
         self._connections: list[sqlite3.Connection] = []
         try:
             self._open()
@@ -190,7 +190,7 @@ class Sqlite:
 
     def keep_out_others(self) -> None:
         if not self._locks:
-            self._locks = _lock(self.path)
+            self._locks = lock_file(self.path)
 
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM keys ORDER BY id"
@@ -259,29 +259,6 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
         with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
             connection.execute("ROLLBACK")
         raise
-
-
-def _lock(path: Path) -> list[int]:
-    """Handles that keep other processes from serving the file, by whatever path they find it.
-
-    One is a lock file beside the real file, which earlier versions know as well. The other is the file itself, so the
-    lock follows it through hard links and renaming. ``flock`` is apart from the locks that SQLite takes, but to close
-    any handle of a file ends SQLite's locks in this process, so it is closed after SQLite's connections.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    real = path.resolve()
-    handles: list[int] = []
-    try:
-        for name, mode in ((real.parent / f".{real.name}.lock", 0o600), (real, 0o644)):
-            handles.append(os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, mode))
-            fcntl.flock(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        for handle in handles:
-            os.close(handle)
-        if isinstance(error, BlockingIOError):
-            raise SuperarmError(f"{path} is served by another process; stop it, or give another --db") from None
-        raise
-    return handles
 
 
 @contextlib.contextmanager
