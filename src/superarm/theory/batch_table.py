@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Floats, Ints
 from superarm.rewards import Reward, Terms, initial_states, join_arm, value_of_states
 from superarm.rewards.base import derivative
 from superarm.support import item, span
@@ -70,21 +70,20 @@ def batch_slopes(reward: Reward, terms: Terms, p: Floats, action: Ints, sums: Fl
 
 @kernel
 def largest_slopes(
-    reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints, suboptimal: Bools, main: Floats, slow: Floats
+    reward: Reward, terms: Terms, p: Floats, table: Ints, sizes: Ints, main: Floats, slow: Floats
 ) -> None:
-    """Write, for each arm, the largest of the two sums of :func:`batch_slopes` over the suboptimal batches with it.
+    """Write, for each arm, the largest of the two sums of :func:`batch_slopes` over the batches of ``table`` with it.
 
     ``main`` gets the sum of the squares of the first over the arms of the batch, ``slow`` the largest of the second.
     """
     sums = np.empty((table.shape[1], 2))
     for row in range(len(sizes)):
-        if suboptimal[row]:
-            batch_slopes(reward, terms, p, table[row, : sizes[row]], sums)
-            square, top = 0.0, 0.0
-            for at in range(sizes[row]):
-                square += sums[at, 0] * sums[at, 0]
-                top = max(top, sums[at, 1])
-            for at in range(sizes[row]):
-                j = table[row, at]
-                main[j] = max(main[j], square)
-                slow[j] = max(slow[j], top)
+        batch_slopes(reward, terms, p, table[row, : sizes[row]], sums)
+        square, top = 0.0, 0.0
+        for at in range(sizes[row]):
+            square += sums[at, 0] * sums[at, 0]
+            top = max(top, sums[at, 1])
+        for at in range(sizes[row]):
+            j = table[row, at]
+            main[j] = max(main[j], square)
+            slow[j] = max(slow[j], top)

@@ -60,7 +60,7 @@ def local_slopes(instance: Instance, known: Gaps | None = None) -> LocalSlopes:
     value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
     below = np.asarray(value < g.target - ROUNDING * abs(g.r_max.high))
     main, slow = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, -np.inf)
-    largest_slopes(problem.reward, problem.terms, instance.p, table, sizes, below, main, slow)
+    largest_slopes(problem.reward, problem.terms, instance.p, table[below], sizes[below], main, slow)
     return LocalSlopes(*(np.where(np.isfinite(x), x, np.nan) for x in (main, slow)))
 
 
