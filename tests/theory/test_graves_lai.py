@@ -82,8 +82,40 @@ def test_nothing_to_learn():
 
 
 def test_what_it_does_not_answer():
-    with pytest.raises(sa.InvalidArgument, match="listed batches"):
-        graves_lai(sa.instances.random_coverage(5, 2, 2))
+    with pytest.raises(sa.InvalidArgument, match="batches; give one with at most 400"):
+        graves_lai(sa.instances.random_coverage(40, 2, 4))
     problem = sa.Problem(3, 2, sa.Coverage(), sa.Explicit(itertools.combinations(range(3), 2)))
     with pytest.raises(sa.InvalidArgument, match="depend"):
         graves_lai(sa.Instance(problem, sa.environments.CommonShock(np.full((3, 2), 0.3))))
+
+
+def test_linear_rewards_against_the_rate_of_playing_several_arms():
+    """The k best of n arms: an arm j that is none of them costs (p_k - p_j) / kl(p_j, p_k) per log T.
+
+    Known from Anantharam, Varaiya and Walrand (1987).
+    """
+    p = np.array([0.8, 0.7, 0.55, 0.4, 0.3])
+    for k in (1, 2, 3):
+        problem = sa.Problem(5, 1, sa.Linear(), sa.Subsets(k))
+        found = graves_lai(sa.Instance(problem, sa.environments.Bernoulli(p[:, None])))
+        worst = p[k - 1]
+        known = sum((worst - q) / kl(q, worst) for q in p[k:])
+        assert found.low == pytest.approx(known, rel=1e-4)
+        assert found.high == pytest.approx(known, rel=1e-4)
+
+
+def test_subsets_are_the_same_batches_listed():
+    p = np.random.default_rng(3).random((5, 2)) * 0.8
+    listed = sa.Explicit([list(batch) for batch in itertools.combinations(range(5), 2)])
+    for reward in (sa.Coverage(), sa.Linear()):
+        found = [
+            graves_lai(sa.Instance(sa.Problem(5, 2, reward, actions), sa.environments.Bernoulli(p)), precision=1e-4)
+            for actions in (sa.Subsets(2), listed)
+        ]
+        assert found[0].low == pytest.approx(found[1].low, rel=1e-9)
+
+
+def test_a_batch_that_can_never_be_optimal_needs_no_exploration():
+    problem = sa.Problem(3, 1, sa.Linear(), sa.Explicit([[0, 1], [2]]))
+    certain = sa.Instance(problem, sa.environments.Bernoulli([[0.8], [0.7], [0.4]]))  # arm 2 alone earns at most 1
+    assert graves_lai(certain) == (0.0, 0.0)

@@ -69,4 +69,18 @@ def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
         sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False
     )
     assert "Proposition 1 is left out" in text
-    assert "Graves-Lai is left out" in text
+    rate = 0.94 / (0.01 * np.log(0.01 / 0.95) + 0.99 * np.log(0.99 / 0.05))
+    (row,) = (line for line in text.splitlines() if line.startswith("lower"))
+    assert float(row.split()[-1]) == pytest.approx(rate * np.log(50), rel=1e-4)
+
+
+def test_bounds_of_other_instances_are_not_called_those_of_this_one(monkeypatch):
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
+    problem = sa.Problem(3, 2, sa.Linear(), sa.Explicit([[0], [1], [2]]))
+    shocks = sa.Instance(problem, sa.environments.CommonShock([[0.5, 0.4], [0.3, 0.3], [0.3, 0.2]]))
+    text = bounds_report(shocks, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
+    assert "Graves-Lai is left out, so that no lower bound of this instance is known" in text
+    assert not [line for line in text.splitlines() if line.startswith("lower")]
+    others = [line for line in text.splitlines() if line.startswith("size")]
+    assert len(others) == 2
+    assert all("not of this one" in line for line in others)

@@ -1,4 +1,4 @@
-r"""The Graves-Lai constant of a coverage instance, the asymptotic rate of regret, by a linear program.
+r"""The Graves-Lai constant of a coverage or linear instance, the asymptotic rate of regret, by a linear program.
 
 For every consistent policy :math:`\liminf R(T)/\log T \ge C`, where
 
@@ -10,9 +10,10 @@ For every consistent policy :math:`\liminf R(T)/\log T \ge C`, where
 :math:`\lambda \ge p` of the arms of A outside of O that give A the value :math:`r_{\max}`: parameters that optimal play
 cannot distinguish from p [GravesLai1997]_, [CombesEtAl2015]_.
 
-The infimum is a convex problem in :math:`s_{ij} = -\log(1 - \lambda_{ij})`, so the program is solved by cutting planes:
-its value with finitely many :math:`\lambda` is a lower bound of C, and scaling a solution until it is feasible gives an
-upper bound. Entries are independent, or the items of each arm identical.
+The infimum is a convex problem, for coverage in :math:`s_{ij} = -\log(1 - \lambda_{ij})`, for a linear reward in
+:math:`\lambda_{ij}` itself; a batch that no :math:`\lambda` makes as good as an optimal one has no constraint. So the
+program is solved by cutting planes: its value with finitely many :math:`\lambda` is a lower bound of C, and scaling a
+solution until it is feasible gives an upper bound. Entries are independent, or the items of each arm identical.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from superarm.actions import Explicit
 from superarm.arrays import Bools, Floats, Ints
 from superarm.environments import Bernoulli, Comonotone
 from superarm.errors import InvalidArgument
-from superarm.rewards import Coverage
+from superarm.rewards import Coverage, Linear
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket
 from superarm.support import Dense
@@ -35,7 +36,11 @@ _MIN_PULL_SHARE = 1e-9
 """An arm that is never played counts as played this often, relative to the others, so that its cut is defined."""
 
 
-class _CoverageCase(NamedTuple):
+MAX_BATCHES = 400
+"""Every batch has a constraint of its own, and every cutting plane costs a bisection per batch."""
+
+
+class _Case(NamedTuple):
     """p (n_arms, n_items), weights, batches as a boolean (n_batches, n_arms), gaps, free arms (outside of O), r_max."""
 
     p: Floats
@@ -44,10 +49,13 @@ class _CoverageCase(NamedTuple):
     gap: Floats
     free: Bools
     r_max: float
+    linear: bool
 
 
 def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -> Bracket:
-    r"""The Graves-Lai constant of an ``Explicit`` coverage instance, in a bracket of relative width ``precision``.
+    r"""The Graves-Lai constant of an instance, in a bracket of relative width ``precision``.
+
+    The reward is ``Coverage`` or ``Linear``, the action set ``Explicit``, or another one with at most 400 batches.
 
     ``low`` is a valid rate for a lower bound, :math:`\liminf R(T)/\log T \ge low`. The environment is ``Bernoulli``
     (all entries independent) or ``Comonotone`` with equal parameters in a row (the items of an arm identical). At most
@@ -75,7 +83,10 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
             high = min(high, float(eta @ case.gap) / worst)
         if high - low <= precision * high:
             break
-        cuts += [cut for information, cut in found if not cuts or information < 1.0]
+        new = [cut for information, cut in found if np.isfinite(information) and (not cuts or information < 1.0)]
+        if not cuts and not new:
+            return Bracket(0.0, 0.0)  # no batch can be as good as an optimal one
+        cuts += new
         solved = linprog(
             case.gap[suboptimal],
             A_ub=-np.array(cuts) @ case.holds[suboptimal].T,
@@ -88,18 +99,16 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     return Bracket(min(low, high), high)
 
 
-def _read_case(instance: Instance) -> _CoverageCase:
+def _read_case(instance: Instance) -> _Case:
     problem, environment = instance.problem, instance.environment
-    plain = isinstance(problem.reward, Coverage) and isinstance(problem.actions, Explicit)
-    if not plain or not isinstance(problem.support, Dense):
-        raise InvalidArgument("instance", "not coverage with listed batches", "give Coverage() and Explicit([...])")
+    if not isinstance(problem.reward, Coverage | Linear) or not isinstance(problem.support, Dense):
+        raise InvalidArgument("instance", "its reward is not covered", "give Coverage() or Linear(), without a support")
     p, weights = instance.p.reshape(problem.n_arms, problem.n_items), problem.weights
     if isinstance(environment, Comonotone) and (p == p[:, :1]).all():
         p, weights = p[:, :1], weights.sum(keepdims=True)
     elif not isinstance(environment, Bernoulli):
         raise InvalidArgument("instance", "its outcomes are dependent", "give environments.Bernoulli(p)")
-    table: Ints = problem.actions.table  # type: ignore[attr-defined]
-    sizes: Ints = problem.actions.sizes  # type: ignore[attr-defined]
+    table, sizes = _list_batches(instance)
     value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
     best = float(value.max())
     gap = np.where(value < best - ROUNDING * best, best - value, 0.0)
@@ -107,20 +116,67 @@ def _read_case(instance: Instance) -> _CoverageCase:
     for row in range(len(sizes)):
         holds[row, table[row, : sizes[row]]] = True
     free = ~holds[gap == 0.0].any(axis=0)
-    return _CoverageCase(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best)
+    linear = isinstance(problem.reward, Linear)
+    return _Case(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best, linear)
 
 
-def _separate(case: _CoverageCase, batch: int, pulls: Floats) -> tuple[float, Floats]:
+def _list_batches(instance: Instance) -> tuple[Ints, Ints]:
+    """Every batch, padded, and the sizes."""
+    problem = instance.problem
+    actions = problem.actions
+    if isinstance(actions, Explicit):
+        return actions.table, actions.sizes
+    n = actions.n_batches(problem.n_arms)
+    if n > MAX_BATCHES:
+        raise InvalidArgument("instance", f"it has {n:g} batches", f"give one with at most {MAX_BATCHES}")
+    batches = list(actions.batches(problem.n_arms))
+    sizes = np.array([len(batch) for batch in batches])
+    table = np.zeros((len(batches), int(sizes.max())), np.int64)
+    for row, batch in enumerate(batches):
+        table[row, : len(batch)] = batch
+    return table, sizes
+
+
+def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:
     """The least information that distinguishes ``batch`` from an optimal one, and its amount per pull of each arm."""
     arms = case.holds[batch] & case.free
-    fixed = np.prod(1.0 - case.p[case.holds[batch] & ~case.free], axis=0) * case.weights
+    known = case.holds[batch] & ~case.free
     n = np.maximum(pulls[arms], _MIN_PULL_SHARE * pulls.max())
     p = case.p[arms]
-    left = float(case.weights.sum()) - case.r_max  # the largest weight that may stay uncovered
-    lam = _cheapest_parameters(p, n, fixed, left)
     price = np.zeros(len(pulls))
+    if case.linear:
+        needed = case.r_max - float((case.p[known] @ case.weights).sum())
+        if needed >= len(p) * float(case.weights.sum()):
+            return np.inf, price
+        lam = _cheapest_sum(p, n, case.weights, needed)
+    else:
+        fixed = np.prod(1.0 - case.p[known], axis=0) * case.weights
+        left = float(case.weights.sum()) - case.r_max  # the largest weight that may stay uncovered
+        lam = _cheapest_parameters(p, n, fixed, left)
     price[arms] = _kl(p, lam).sum(axis=1)
     return float(price @ pulls), price
+
+
+def _cheapest_sum(p: Floats, n: Floats, weights: Floats, needed: float) -> Floats:
+    r"""The cheapest :math:`\lambda` with :math:`\sum_{ij} w_i\lambda_{ij} \ge needed`.
+
+    By the optimality conditions
+    :math:`n_j(\lambda_{ij} - p_{ij}) / (\lambda_{ij}(1 - \lambda_{ij})) = \nu w_i`: a quadratic for every entry, whose
+    root grows with :math:`\nu`.
+    """
+
+    def solve(log_nu: float) -> Floats:
+        slope = np.exp(log_nu) * weights[None, :] / n[:, None]
+        root = np.sqrt((1.0 - slope) ** 2 + 4.0 * slope * p)
+        steep = slope > 1.0  # each form of the root where it does not cancel
+        lam = np.where(steep, slope - 1.0 + root, 2.0 * p) / np.where(steep, 2.0 * slope, 1.0 - slope + root)
+        return np.clip(lam, p, 1.0 - 1e-15)
+
+    def missing(log_nu: float) -> float:
+        return float((solve(log_nu) @ weights).sum()) - needed
+
+    low, high = -60.0, 60.0
+    return solve(high if missing(high) < 0.0 else brentq(missing, low, high, xtol=1e-11))
 
 
 def _cheapest_parameters(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
