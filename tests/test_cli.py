@@ -90,3 +90,20 @@ def test_warm_simulates_each_composition_of_an_experiment_once(monkeypatch, tmp_
     done = CliRunner().invoke(main, ["warm", str(spec), "--workers", "1"])
     assert done.exit_code == 0, done.output
     assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "extra"),
+    [("starlette", ["serve"], "service"), ("uvicorn", ["serve"], "service"), ("jinja2", ["run", "spec.toml"], "lab")],
+)
+def test_a_command_without_its_extra_says_what_to_install(package, command, extra, tmp_path):
+    (tmp_path / "spec.toml").write_text(
+        'name = "x"\nhorizon = 5\nreplications = 1\n[instances.r]\ngenerator = "random_coverage"\nn_arms = 4\n'
+        'n_items = 2\nk = 2\n[policies.u]\npolicy = "uniform"\n'
+    )
+    code = f"import sys; sys.modules[{package!r}] = None; from superarm.cli import main; main({command!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"Error: {package} is not installed; run: pip install 'superarm[{extra}]'"

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from superarm.errors import SuperarmError
+from superarm.errors import MissingExtra, SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
 from superarm.offline.commands import estimators, evaluate
 from superarm.service.commands import COMMANDS
@@ -12,6 +12,17 @@ from superarm.warm import warm
 
 USER_ERROR = 2
 """The exit code for errors that the user can correct; click uses it for wrong options, too."""
+
+
+EXTRAS = {
+    "lab": ("jinja2", "matplotlib", "pyarrow", "tqdm"),
+    "cluster": ("dask", "distributed"),
+    "data": ("networkx", "pooch"),
+    "service": ("prometheus_client", "starlette", "uvicorn"),
+    "postgres": ("psycopg",),
+    "otel": ("opentelemetry",),
+}
+"""The packages that each extra installs, as they are imported."""
 
 
 class Refused(click.ClickException):
@@ -29,6 +40,12 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except SuperarmError as error:
             raise Refused(str(error)) from None
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            for extra, packages in EXTRAS.items():
+                if package in packages:
+                    raise Refused(str(MissingExtra(package, extra))) from None
+            raise
         except OSError as error:
             if error.filename is None:
                 raise

@@ -170,7 +170,7 @@ def _cheapest_sum(p: Floats, n: Floats, weights: Floats, needed: float) -> Float
         root = np.sqrt((1.0 - slope) ** 2 + 4.0 * slope * p)
         steep = slope > 1.0  # each form of the root where it does not cancel
         lam = np.where(steep, slope - 1.0 + root, 2.0 * p) / np.where(steep, 2.0 * slope, 1.0 - slope + root)
-        return np.clip(lam, p, 1.0 - 1e-15)
+        return np.asarray(np.clip(lam, p, 1.0 - 1e-15))
 
     def missing(log_nu: float) -> float:
         return float((solve(log_nu) @ weights).sum()) - needed
