@@ -117,3 +117,18 @@ def test_a_worker_notices_that_the_database_has_gone_back(postgres):
     with pytest.raises(StoreUnavailable, match="w0 has 3 events, but 5 were committed"):
         store.commit([asked(7)])
     store.close()
+
+
+def test_a_worker_whose_last_events_were_known_already_has_lost_nothing(postgres):
+    """Two workers end the same window: one of them is told that the event is there, and its number stays unused."""
+    url = fresh(postgres, "known-already")
+    one, two = Postgres(url), Postgres(url)
+    one.commit([asked(n) for n in range(5)])
+    assert two.commit([asked(7), asked(3), asked(4)]) == [1, 0, 0]
+    terminate(url, two)
+    with pytest.raises(StoreUnavailable):
+        two.commit([asked(8)])
+    assert two.last() == 1
+    assert two.commit([asked(8)]) == [2]
+    one.close()
+    two.close()

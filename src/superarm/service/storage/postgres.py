@@ -61,7 +61,8 @@ class Postgres:
         self._reader: Any = None
         self._writer: Any = None
         self._connecting = threading.Lock()  # several threads read
-        self._seq = self._version = 0
+        self._seq = self._written = 0  # the last number given to a line, and to a line that was not known already
+        self._version = 0
         self._lost = ""
         if not wait:
             self.open()
@@ -78,7 +79,7 @@ class Postgres:
             reader.close()
             raise
         self._reader, self._writer = reader, writer
-        self._seq = self.last() if self._slot else 0
+        self._seq = self._written = self.last() if self._slot else 0
 
     def _claim(self) -> Any:
         """A connection that holds the lock of a slot: of the same one as before, or of the first that is free."""
@@ -113,9 +114,9 @@ class Postgres:
 
     def _reclaim(self) -> None:
         """Claim a slot again, after the connection was lost."""
-        before, known = self.worker, self._seq
+        before, known = self.worker, self._written
         self._writer = self._claim()
-        self._seq = self.last()
+        self._seq = self._written = self.last()
         if self.worker == before and self._seq < known:
             self._lost = f"{self.worker} has {self._seq} events, but {known} were committed: restore a backup"
 
@@ -142,6 +143,7 @@ class Postgres:
             rows = connection.execute(INSERT, (workers, numbers, tenants, kinds, streams, steps, texts)).fetchall()
         self._seq += len(lines)
         written = {seq for _, seq in rows}
+        self._written = max(self._written, *written, 0)
         return [number if number in written else 0 for number in numbers]
 
     def logs_of(self, lines: list[LogLine]) -> list[str]:
