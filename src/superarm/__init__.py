@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         SpanningTrees,
         Subsets,
     )
-    from superarm.agent import Agent, Decision
+    from superarm.agent import Agent, Decision, DecisionAgent
     from superarm.arrays import Probabilities
     from superarm.catalog import (
         angle_ts,
@@ -125,7 +125,7 @@ _HOMES = {
     "superarm.actions": (
         "Explicit GraphicMatroid Knapsack Laminar Matching PartitionMatroid Paths Pinned Slots SpanningTrees Subsets"
     ),
-    "superarm.agent": "Agent Decision",
+    "superarm.agent": "Agent Decision DecisionAgent",
     "superarm.catalog": (
         "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t directional_kl_moss "
         "directional_kl_ucb discounted epsilon_greedy escb escb_delta follow_the_leader gaussian_cts joint_kl_moss "

@@ -99,9 +99,9 @@ def test_the_command_prints_and_writes_a_page(log, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--policy", "magic", "--reward", "coverage"], "give baseline, or a policy such as kl_ucb"),
+        (["--policy", "magic", "--reward", "coverage"], "give a policy of the catalogue, such as kl_ucb"),
         (["--policy", "sliding_window", "--reward", "coverage"], "unknown 'sliding_window'"),
-        (["--policy", "kl_ucb nu=2", "--reward", "coverage"], "without one of these parameters"),
+        (["--policy", "kl_ucb nu=2", "--reward", "coverage"], "no policy with these parameters"),
         (["--reward", "magic"], "give coverage, linear, logistic"),
         ([], "reward: the file does not say"),
         (["--slate", "nobody", "--reward", "coverage"], "unknown name 'nobody'"),

@@ -9,6 +9,7 @@ from superarm.actions import Actions, Pinned
 from superarm.agent.decisions import Decision, DecisionEntry, Decisions, apply_feedback, unpend
 from superarm.agent.digests import digest_feedback
 from superarm.agent.explanations import Explanation, explain_decision
+from superarm.agent.interface import find_policy
 from superarm.agent.outcomes import check_outcome
 from superarm.agent.showing import describe_agent, show_agent
 from superarm.arrays import Floats
@@ -238,9 +239,9 @@ class Agent:
         """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
         self.learner.warm_start(tally)
 
-    def change_policy(self, policy: Policy) -> None:
-        """Choose by another policy from now on; everything that was observed stays."""
-        self.learner.change_policy(policy)
+    def change_policy(self, policy: Policy | str, **parameters: float) -> None:
+        """Choose by another policy, or by one of the catalogue by its name, from now on; what was observed stays."""
+        self.learner.change_policy(find_policy(policy, parameters))
 
     def add_arms(
         self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None, features: Any = None

@@ -58,25 +58,17 @@ def estimators(rounds: int, replications: int) -> None:
 
 def _policy(text: str) -> Any:
     """A policy of the catalogue with its settings, or the slates of the log."""
-    from superarm import catalog, policies
-    from superarm.errors import InvalidArgument
+    from superarm import catalog
+    from superarm.agent.interface import find_policy
     from superarm.offline.candidates import parse_candidate
     from superarm.offline.estimators.next_slates import PolicyTarget
-    from superarm.policies.traits import is_policy
 
     candidate = parse_candidate(text)
     name = candidate.name
     if name in ("baseline", "logged"):
         return "logged"
     parameters, memory, explore = candidate.split()
-    make = vars(catalog).get(name) or vars(policies).get(name)
-    try:
-        made: Any = make(**parameters) if callable(make) and not name.startswith("_") else None
-    except TypeError:  # it has no defaults, or another parameter was given
-        made = None
-    if not is_policy(made):
-        wrong = f"unknown {name!r}" if not parameters else f"{text!r}: unknown, or without one of these parameters"
-        raise InvalidArgument("policy", wrong, "give baseline, or a policy such as kl_ucb or kl_moss")
+    made: Any = find_policy(name, parameters)
     if "window" in memory:
         made = catalog.sliding_window(made, memory["window"], min(16, memory["window"]))
     elif "half_life" in memory:

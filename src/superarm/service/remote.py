@@ -5,12 +5,12 @@ import math
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
 
-from superarm.agent import Decision
+from superarm.agent import Decision, DecisionAgent
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.arrays import Floats, floats
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
@@ -77,12 +77,14 @@ class RemoteAgent:
         return dict(self._call("GET", self._path)["settings"]["policy"])
 
     def estimates(self) -> tuple[Floats, Floats]:
-        """Mean and variance of every entry, flat, arm by arm; NaN where nothing was seen."""
+        """Mean and variance of every entry, in the shape of ``Agent.estimates``; NaN where nothing was seen."""
         rows = self._all_statistics()
+        sparse = any(row.get("items") is not None for row in rows)
         mean, variance = (
-            [np.nan if x is None else x for row in rows for x in row[name]] for name in ("mean", "variance")
+            np.array([np.nan if x is None else x for row in rows for x in row[name]], float)
+            for name in ("mean", "variance")
         )
-        return np.array(mean, float), np.array(variance, float)
+        return (mean, variance) if sparse else (mean.reshape(len(rows), -1), variance.reshape(len(rows), -1))
 
     def ask(self, eligible: Sequence[str] | None = None, id: str | None = None, **more: Any) -> RemoteDecision:
         """The batch to play next; with an ``id`` of your own, asking again gives the same decision again.
@@ -90,7 +92,8 @@ class RemoteAgent:
         ``more``: ``excluded``, ``pinned``, ``k``, ``slots``, ``baseline``, ``deferred``, ``items``, ``unit``, and for
         problems with a context ``context`` (a mapping, or an array) and ``pairs`` (a mapping from arms to arrays).
         """
-        body = {"id": id or secrets.token_urlsafe(15), **{name: to_plain(value) for name, value in more.items()}}
+        given = {name: to_plain(value) for name, value in more.items() if value is not None}
+        body = {"id": id or secrets.token_urlsafe(15), **given}
         if eligible is not None:
             body["eligible"] = list(eligible)
         return _decision(self._call("POST", f"{self._path}/decisions", body))
@@ -178,8 +181,13 @@ class RemoteAgent:
             applied |= bool(unseen) and bool(self._post(id, "feedback", {"feedback": unseen})["applied"])
         return applied
 
-    def untell(self, decision: Decision | str) -> None:
-        """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again."""
+    def untell(
+        self, decision: Decision | str, outcome: Any = None, seen: Any = None, arms: Sequence[str] | None = None
+    ) -> None:
+        """Take back, exactly, what was told of a decision: it counts as not observed. It is not pending again.
+
+        The service knows what was told; ``outcome`` and the rest need not be given, and are not compared with it.
+        """
         id = _id(decision)
         slate = self.decision(id).arms
         self._post(id, "feedback", {"feedback": [{"arm": arm, "seen": False} for arm in slate], "amend": True})
@@ -228,9 +236,9 @@ class RemoteAgent:
         """
         return int(self._call("PATCH", f"{self._path}/settings", settings)["version"])
 
-    def change_policy(self, name: str, **parameters: float) -> int:
+    def change_policy(self, policy: str, /, **parameters: float) -> int:
         """Choose by another policy of the catalogue from now on; everything that was observed stays."""
-        return self.change_settings(policy={"name": name, "parameters": parameters})
+        return self.change_settings(policy={"name": policy, "parameters": parameters})
 
     def lift(self, delta: float = 0.05) -> dict[str, Any]:
         """The reward with the policy against that of the control share, with intervals that hold at all times."""
@@ -298,3 +306,9 @@ def _check_row(row: Any, marks: Any) -> list[float | None]:
     known = [x if mark and x is not None else 0.0 for x, mark in zip(values, seen, strict=True)]
     checked = floats(known, "outcome", low=0.0, high=1.0).tolist()
     return [None if x is None and m else c for x, m, c in zip(values, seen, checked, strict=True)]
+
+
+if TYPE_CHECKING:
+
+    def _as_agent(remote: RemoteAgent) -> DecisionAgent:
+        return remote  # it has the methods of an agent
