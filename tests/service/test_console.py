@@ -171,7 +171,7 @@ def test_a_long_history_stays_short():
     history, total = History(), 0.0
     for n in np.random.default_rng(0).permutation(1_000):  # they finish in any order
         asked = Asked(0, "p", "", "", int(n), (0,), 1, 1, policy_action=(1,) if n == 3 else None)
-        history._moments(open_record(asked)).add(float(n))
+        history.moments_of(open_record(asked))[0].add(float(n))
         total += n
     assert len(history.stretches) <= MAX_STRETCHES
     assert history.length == 8

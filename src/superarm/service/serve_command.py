@@ -84,6 +84,12 @@ FILE = click.Path(exists=True, dir_okay=False)
 )
 @setting("--sharded", is_flag=True, help="Serve only the problems that a proxy sends here; see docs/scaling.md.")
 @setting(
+    "--public-console",
+    default="",
+    metavar="TENANT",
+    help="Let anybody look at the console of this tenant, without a key: estimates and counts, no single decisions.",
+)
+@setting(
     "--beacon-secret",
     "beacon_secrets",
     multiple=True,

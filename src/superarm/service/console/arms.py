@@ -1,12 +1,14 @@
 """The arms: a table, a page of it at a time, and who covers what."""
 
+from urllib.parse import urlencode
+
 import numpy as np
 
 from superarm.arrays import Floats
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
-from superarm.service.console.view import View, hidden_inputs, section
+from superarm.service.console.view import View, export_link, hidden_inputs, pages, scrollable, section
 from superarm.service.domain.intervals import known_means
 from superarm.service.domain.problem import ProblemState
 
@@ -35,10 +37,11 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
     return section(
         "arms",
-        f"Arms ({arms.total})",
+        f"Arms ({arms.total:,})",
         _finder(view),
-        tag("div", table, class_="wide"),
+        scrollable("Arms", table),
         _pager(view, arms),
+        None if view.public else export_link(view.problem, "arms.csv"),
         note="The reward of a slate of this arm alone, at the estimates. Intervals hold for all arms, at all times.",
     )
 
@@ -52,7 +55,12 @@ def _arm(view: View, learner: ProblemState, arms: Overview, n: int, counts: tupl
         link = tag("a", "+ try", href=view.address(tried=(*tried, name), to="#what-if"), aria_label=f"try {name}")
     return tag(
         "tr",
-        tag("th", name, tag("span", " retired", class_="quiet") if learner.retired[arm] else None, scope="row"),
+        tag(
+            "th",
+            name if view.public else tag("a", name, href=f"arm?{urlencode({'problem': view.problem, 'arm': name})}"),
+            tag("span", " retired", class_="quiet") if learner.retired[arm] else None,
+            scope="row",
+        ),
         tag("td", f"{value:.4g}" if pulls[arm] else "–", class_="num"),
         tag("td", int(pulls[arm]), class_="num"),
         tag("td", int(pending[arm]), class_="num"),
@@ -76,33 +84,26 @@ def _finder(view: View) -> Html:
 
 def _pager(view: View, arms: Overview) -> Html | None:
     here, last = view.ordering.page, max(0, (arms.total - 1) // ARMS_PER_PAGE)
-    if not last:
-        return None
-    return tag(
-        "nav",
-        tag("a", "← previous", href=view.address(page=here - 1, to="#arms"), rel="prev") if here else None,
-        tag("span", f"page {here + 1} of {last + 1}", class_="quiet"),
-        tag("a", "next →", href=view.address(page=here + 1, to="#arms"), rel="next") if here < last else None,
-        class_="row",
-        aria_label="Pages of arms",
-    )
+    return pages("Pages of arms", here, last, lambda n: view.address(page=n, to="#arms"))
 
 
-def heat(learner: ProblemState, arms: Overview) -> Html:
+def heat(view: View, learner: ProblemState, arms: Overview) -> Html:
     shown = arms.arms
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
-    items = items[:HEAT_ITEMS]
+    last = max(0, (len(items) - 1) // HEAT_ITEMS)
+    here = min(view.items_page, last)
+    n_items, items = len(items), items[here * HEAT_ITEMS : (here + 1) * HEAT_ITEMS]
     means = known_means(learner.overall()[0], learner.problem.support, shown)
     known = means.seen != 0.0
     table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
     names = [learner.arms.all[int(j)] for j in shown]
-    more = learner.problem.n_items - len(items)
     note = "Estimated means of the arms of this page of the table; crossed out where nothing is known."
-    note += f" The {len(items)} items of the largest weight; {more} more." if more > 0 else ""
+    note += f" {len(items)} of {n_items:,} items, by weight." if last else ""
     picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)
     return section(
         "heat",
         "Who covers what",
-        tag("div", picture, class_="wide", tabindex="0", role="group", aria_label="Heat map, scrollable"),
+        scrollable("Heat map", picture),
+        pages("Pages of items", here, last, lambda n: view.address(items=n, to="#heat")),
         note=note,
     )

@@ -6,7 +6,7 @@ from superarm.offline import PolicyValue, Recommendation
 from superarm.service.console import svg
 from superarm.service.console.evaluation import Evaluation, Wanted
 from superarm.service.console.markup import Html, tag
-from superarm.service.console.view import section
+from superarm.service.console.view import scrollable, section
 from superarm.service.domain.components import POLICIES, parameters_of
 
 _COLUMNS = ("Value", "Interval", "Minus shown so far", "Verdict", "How sure")
@@ -84,9 +84,9 @@ def _shipped(best: dict[str, Recommendation]) -> list[Html]:
 
 def _table(wanted: Wanted, found: Evaluation) -> Html:
     most = max((one.high for one in found.values.values() if not isinstance(one, str)), default=1.0)
-    heads = [tag("th", name, scope="col", class_="num" if name in _NUMBERS else None) for name in ("", *_COLUMNS)]
+    heads = [tag("th", name, scope="col", class_="num" if name in _NUMBERS else None) for name in ("What", *_COLUMNS)]
     rows = [_row(wanted, name, one, most) for name, one in found.values.items()]
-    return tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide")
+    return scrollable("Values", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)))
 
 
 def _row(wanted: Wanted, name: str, one: PolicyValue | str, most: float) -> Html:

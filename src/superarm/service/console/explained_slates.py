@@ -2,7 +2,7 @@
 
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.service.console.markup import Html, tag
-from superarm.service.console.view import section
+from superarm.service.console.view import scrollable, section
 
 TITLE = "Why these arms"
 
@@ -25,7 +25,7 @@ def explained(found: Explanation | str) -> Html:
         "hoped for, what each arm added to those above it, and the features that changed its estimate most."
     )
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
-    return section("explanation", TITLE, tag("div", table, class_="wide"), note=note)
+    return section("explanation", TITLE, scrollable("Explanation", table), note=note)
 
 
 def _arm(arm: ExplainedArm) -> Html:

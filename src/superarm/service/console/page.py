@@ -7,9 +7,10 @@ from urllib.parse import urlencode
 import numpy as np
 
 from superarm.service.console import arms, numbers, slates, svg
+from superarm.service.console.feedback import feedback
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import Overview, Verdict
-from superarm.service.console.view import View, section
+from superarm.service.console.view import View, export_link, range_form, section
 from superarm.service.domain.moments import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
@@ -25,6 +26,13 @@ class Health(NamedTuple):
     worker: str
 
 
+class Access(NamedTuple):
+    """Who looks: ``keyed`` with a key, ``public`` without one at a page that is open to everybody."""
+
+    keyed: bool = False
+    public: bool = False
+
+
 def document(title: str, *body: Any, live: str | None = None) -> bytes:
     """A whole page around ``body``."""
     head = tag(
@@ -37,7 +45,8 @@ def document(title: str, *body: Any, live: str | None = None) -> bytes:
         tag("link", rel="icon", href="data:,"),
         tag("script", src="console.js", type="module") if live else None,
     )
-    page = tag("html", head, tag("body", *body, data_stream=live), lang="en")
+    skip = tag("a", "Skip to the content", href="#content", class_="skip")
+    page = tag("html", head, tag("body", skip, *body, data_stream=live), lang="en")
     return b"<!doctype html>" + page.encode()
 
 
@@ -58,14 +67,14 @@ def login(message: str = "") -> bytes:
         action="login",
         class_="login card",
     )
-    return document("superarm: key", tag("main", form))
+    return document("superarm: key", tag("main", form, id="content"))
 
 
-def nothing_yet(keyed: bool) -> bytes:
+def nothing_yet(access: Access) -> bytes:
     """A service without problems."""
     said = tag(
         "section",
-        tag("h2", "No problem yet"),
+        tag("h1", "No problem yet"),
         tag("p", "Create one; this page follows."),
         tag(
             "pre",
@@ -74,7 +83,7 @@ def nothing_yet(keyed: bool) -> bytes:
         ),
         class_="card",
     )
-    return document("superarm", header([], "", keyed), tag("main", said))
+    return document("superarm", header([], "", access), tag("main", said, id="content"))
 
 
 class PageData(NamedTuple):
@@ -91,25 +100,41 @@ class PageData(NamedTuple):
     certificate: Any = None
 
 
-def page(names: Sequence[str], shown: PageData, keyed: bool) -> bytes:
+def page(names: Sequence[str], shown: PageData, access: Access) -> bytes:
     """The page of one problem."""
     view, learner, health, overview, found, certificate = shown
+    public = access.public
     sections = [
-        _warnings(learner),
+        tag("h1", view.problem),
+        _public_note() if public else _warnings(learner),
         _tiles(learner, health, certificate),
-        _rewards(learner),
+        _rewards(view, learner),
         arms.table(view, learner, overview),
-        arms.heat(learner, overview),
+        arms.heat(view, learner, overview),
         slates.slate(learner),
         slates.what_if(view, learner),
-        _feedback(learner, health),
-        slates.inspector(view, learner, found),
+        feedback(learner, health.pending, health.worker, public),
+        None if public else slates.inspector(view, learner, found),
     ]
     live = view.address(to="").replace("./?", "live?", 1)
-    return document(f"{view.problem} · superarm", header(names, view.problem, keyed), tag("main", *sections), live=live)
+    top = header(names, view.problem, access)
+    return document(f"{view.problem} · superarm", top, tag("main", *sections, id="content"), live=live)
 
 
-def header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
+def subpage(title: str, top: Html, *sections: Any) -> bytes:
+    """A page beside that of the problem, which does not follow the log."""
+    return document(f"{title} · superarm", top, tag("main", tag("h1", title), *sections, id="content"))
+
+
+def _public_note() -> Html:
+    words = (
+        "This page is public. It shows the names of problems, arms and items, estimates, rewards over time and counts "
+        "of feedback. Single decisions, contexts, settings, evaluations and exports need a key."
+    )
+    return tag("p", words, class_="card note", role="note")
+
+
+def header(names: Sequence[str], chosen: str, access: Access) -> Html:
     options = [tag("option", name, value=name, selected=name == chosen) for name in names]
     choice = tag(
         "form",
@@ -123,10 +148,19 @@ def header(names: Sequence[str], chosen: str, keyed: bool) -> Html:
         "header",
         tag("a", "superarm", href="./", class_="brand"),
         choice if names else None,
-        tag("a", "Evaluate", href=f"evaluation?{urlencode({'problem': chosen})}") if names else None,
+        _links(chosen, access) if names else None,
         tag("span", "", id="pulse", class_="quiet", role="status"),
-        leave if keyed else None,
+        leave if access.keyed else tag("a", "Log in", href="login") if access.public else None,
     )
+
+
+def _links(chosen: str, access: Access) -> Html:
+    of_problem = urlencode({"problem": chosen})
+    links = [("All problems", "problems")]
+    if not access.public:
+        pages = (("Decisions", "decisions"), ("Versions", "versions"), ("Evaluate", "evaluation"))
+        links += [(label, f"{path}?{of_problem}") for label, path in pages]
+    return tag("nav", [tag("a", label, href=path) for label, path in links], aria_label="Pages")
 
 
 def _warnings(learner: ProblemState) -> Html:
@@ -214,9 +248,11 @@ def _health(learner: ProblemState, health: Health) -> Verdict:
     return Verdict("Yes", words, "Decisions are made, and the log is written.", "good")
 
 
-def _rewards(learner: ProblemState) -> Html:
-    history = learner.history
-    wide, k = svg.merge_stretches(history.stretches)
+def _rewards(view: View, learner: ProblemState) -> Html:
+    history, times = learner.history, view.times
+    chosen = [stretch for stretch in history.stretches if times.holds(stretch.at) or not any(times)]
+    wide, k = svg.merge_stretches(chosen)
+    kept = {"problem": view.problem, "sort": view.ordering.sort, "find": view.ordering.find}
     keys = tag(
         "p",
         tag("span", "policy", class_="key"),
@@ -232,25 +268,10 @@ def _rewards(learner: ProblemState) -> Html:
     return section(
         "rewards",
         "Reward per decision",
+        range_form("./", {name: value for name, value in kept.items() if value}, times),
         svg.rewards(wide, k * history.length, numbers.weighty_items(learner)),
         keys,
-        note="By the round they were made in, each with a 95 % interval by itself, for one look. The last rounds lack "
-        "what has not finished.",
+        None if view.public else export_link(view.problem, "rewards.csv"),
+        note="By the round they were made in, with the dates (UTC) of their last decisions; each with a 95 % interval "
+        "by itself, for one look. The last rounds lack what has not finished.",
     )
-
-
-def _feedback(learner: ProblemState, health: Health) -> Html:
-    history = learner.history
-    counts = (
-        ("complete", history.complete, "decisions with all their feedback"),
-        ("expired", history.expired, "windows that ended before all of it came"),
-        ("late", history.late, "feedback after the window"),
-        ("repeated", history.repeated, "equal to earlier feedback; changed nothing"),
-        ("conflicting", history.conflicting, "different from earlier feedback; refused"),
-        ("pending", health.pending, "decisions that await feedback"),
-    )
-    cells = [tag("div", tag("dt", name), tag("dd", n, tag("span", said, class_="note"))) for name, n, said in counts]
-    note = "Repeated and conflicting feedback is counted by the worker that got it."
-    if health.worker:
-        note += f" This is {health.worker}."
-    return section("feedback", "Feedback", tag("dl", cells, class_="counts"), note=note)

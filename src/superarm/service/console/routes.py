@@ -6,22 +6,24 @@ from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs
 
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
 from superarm.service.console import evaluation, evaluation_page, page
 from superarm.service.console.certificates import Certificates
+from superarm.service.console.downloads import Downloads
 from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.markup import tag
-from superarm.service.console.numbers import SORTS, Ordering, overview
+from superarm.service.console.numbers import overview
 from superarm.service.console.page import Health, PageData
+from superarm.service.console.problem_pages import ProblemPages, access_of
 from superarm.service.console.slates import FoundDecision
-from superarm.service.console.view import View
+from superarm.service.console.view import View, view_of
 from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError
-from superarm.service.http.auth import permit
+from superarm.service.http.auth import Principal, RateLimits, permit
 from superarm.service.http.endpoint import authenticate, client_of
 from superarm.service.http.service import Service
 from superarm.service.runtime.explain import explain
@@ -39,11 +41,12 @@ _SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-MAX_TRIED_ARMS = 50
 MAX_CANDIDATES = 5
 MAX_CANDIDATE_LENGTH = 200
 MAX_LOGIN_BYTES = 4_096
 STREAM_SECONDS = 300.0
+PUBLIC_PER_SECOND = 5.0
+"""How many pages and streams an address without a key gets per second where the console is public."""
 
 
 class Console:
@@ -52,6 +55,16 @@ class Console:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._certificates = Certificates(service.coordinator.certifier)
+        self._public_rates = RateLimits(PUBLIC_PER_SECOND)
+        more = ProblemPages(service)
+        self._downloads = Downloads(service, more)
+        self._pages = {
+            "problems": more.problems,
+            "versions": more.versions,
+            "arm": more.arm,
+            "decisions": more.decisions,
+            "evaluation": self._evaluate,
+        }
         self._path = f"Path={service.limits.root_path}/"
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
 
@@ -59,9 +72,11 @@ class Console:
         """All of them."""
         serve = self._asgi
         return [
-            Route("/", serve(self._page), methods=["GET"]),
-            Route("/evaluation", serve(self._evaluation), methods=["GET"]),
+            Route("/", serve(self._page_of(self._render)), methods=["GET"]),
+            *(Route(f"/{name}", serve(self._page_of(render)), methods=["GET"]) for name, render in self._pages.items()),
+            Route("/export/{name}", serve(self._export), methods=["GET"]),
             Route("/live", serve(self._live), methods=["GET"]),
+            Route("/login", serve(self._ask_for_key), methods=["GET"]),
             Route("/login", serve(self._login), methods=["POST"]),
             Route("/logout", serve(self._logout), methods=["POST"]),
             Route("/console.css", serve(self._file("console.css", b"text/css; charset=utf-8")), methods=["GET"]),
@@ -83,15 +98,40 @@ class Console:
         except CookieError:
             cookie.clear()
         key = cookie[COOKIE].value if COOKIE in cookie else ""
+        tenant = self._service.limits.public_console
+        if tenant and not key:
+            self._service.require_started()
+            self._public_rates.take(client_of(scope))
+            return Principal("", tenant, frozenset(("public",)))
         who = authenticate(self._service, headers, client_of(scope), key)
         permit(who, "read")
         return who
 
-    async def _page(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await self._show(headers, scope, send, self._render)
+    def _page_of(self, render: Callable[[Any, bytes], Awaitable[bytes]]) -> Callable[..., Awaitable[None]]:
+        async def show(headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+            await self._show(headers, scope, send, render)
 
-    async def _evaluation(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await self._show(headers, scope, send, self._evaluate)
+        return show
+
+    async def _export(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        """A table as a download, in parts."""
+        name = scope["path_params"]["name"]
+        try:
+            parts = await self._downloads.open(name, self._who(headers, scope), scope["query_string"])
+        except (RequestError, StoreUnavailable) as error:
+            status = error.status if isinstance(error, RequestError) else 503
+            return await _send(send, status, str(error).encode(), b"text/plain; charset=utf-8")
+        kind = (b"content-type", b"text/csv; charset=utf-8")
+        saved = (b"content-disposition", f'attachment; filename="{name}"'.encode())
+        headers_out = [kind, saved, (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
+        await send({"type": "http.response.start", "status": 200, "headers": headers_out})
+        async for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+        return None
+
+    async def _ask_for_key(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
+        await _send(send, 200, page.login())
 
     async def _show(
         self, headers: dict[bytes, bytes], scope: Any, send: Any, render: Callable[[Any, bytes], Awaitable[bytes]]
@@ -115,23 +155,25 @@ class Console:
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
         if not chosen:
-            return page.nothing_yet(bool(who.key))
+            return page.nothing_yet(access_of(who))
         if not coordinator.ownership.use((who.tenant, chosen)):
             await coordinator.ownership.enter((who.tenant, chosen), creates=False)
         learner = await coordinator.learner(who.tenant, chosen)
-        view = view._replace(problem=chosen)
+        public = access_of(who).public
+        view = view._replace(problem=chosen, public=public, decision="" if public else view.decision)
         learner.history.flush(learner.problem)
         arms = await asyncio.to_thread(overview, learner, learner.overall(), view.ordering)
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         condition, writer = coordinator.condition, coordinator.writer
         wrong = condition.reason or writer.overload() or ""
         health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
-        found = await self._find_decision(who.tenant, view)
+        found = None if view.public else await self._find_decision(who.tenant, view)
         certificate = await self._certificates.find((who.tenant, chosen), learner)
         await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
-        return page.page(names, PageData(view, learner, health, arms, found, certificate), bool(who.key))
+        return page.page(names, PageData(view, learner, health, arms, found, certificate), access_of(who))
 
     async def _evaluate(self, who: Any, query: bytes) -> bytes:
+        permit(who, "read")
         coordinator = self._service.coordinator
         await coordinator.follower.refresh()
         asked = parse_qs(query.decode("latin-1"))
@@ -141,11 +183,8 @@ class Console:
         wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
         position = dict(coordinator.position)
         found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
-        return page.document(
-            f"Evaluation of {name} · superarm",
-            page.header(names, name, bool(who.key)),
-            tag("main", *evaluation_page.sections(wanted, found)),
-        )
+        top = page.header(names, name, access_of(who))
+        return page.subpage(f"Evaluation of {name}", top, *evaluation_page.sections(wanted, found))
 
     async def _find_decision(self, tenant: str, view: View) -> Any:
         if not view.decision:
@@ -223,25 +262,6 @@ def candidates_of(asked: dict[str, list[str]]) -> tuple[str, ...]:
     added = [f"{name} {asked.get('with', [''])[0]}".strip() for name in asked.get("add", [])[:1]]
     given = dict.fromkeys(text[:MAX_CANDIDATE_LENGTH] for text in (*asked.get("policy", []), *added))
     return tuple(given)[:MAX_CANDIDATES]
-
-
-def view_of(query: bytes) -> View:
-    """What the address asks for; what makes no sense is left out.
-
-    >>> view_of(b"problem=ads&page=x&try=a&try=a").tried
-    ('a',)
-    """
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=False)
-    last = dict(pairs)
-    number = last.get("page", "0")
-    sort = last.get("sort", "value")
-    ordering = Ordering(
-        sort if sort in SORTS else "value",
-        last.get("find", "")[:256],
-        int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 0,
-    )
-    tried = tuple(dict.fromkeys(value for key, value in pairs if key == "try"))[:MAX_TRIED_ARMS]
-    return View(last.get("problem", ""), ordering, tried, last.get("decision", "")[:256])
 
 
 async def _send(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:

@@ -9,7 +9,7 @@ from superarm.agent.explanations import Explanation
 from superarm.service.console import svg
 from superarm.service.console.explained_slates import explained
 from superarm.service.console.markup import Html, join, tag
-from superarm.service.console.view import View, hidden_inputs, section
+from superarm.service.console.view import View, hidden_inputs, scrollable, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.intervals import time_uniform, value_in_order
@@ -149,7 +149,7 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
         )
     return join(
         tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
-        tag("div", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)), class_="wide"),
+        scrollable("Decision", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))),
     )
 
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 from superarm.service.console.markup import Html, tag
+from superarm.service.console.times import date_label
 from superarm.service.domain.history import Stretch
 from superarm.service.domain.moments import MeanInterval, join_moments, mean_interval
 
@@ -36,7 +37,7 @@ def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = 
         for v in scale
     ]
     total = sum(s.policy.count + s.baseline.count for s in stretches)
-    words = f"Reward per decision of {total} finished decisions, in stretches of {length} rounds"
+    words = f"Reward per decision of {total} finished decisions, in stretches of {length} rounds, by date"
     return tag(
         "svg",
         tag("title", words),
@@ -44,8 +45,7 @@ def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = 
         [_band([(x(n), m) for n, m in run], y) for run in _runs(policy)],
         [_curve([(x(n), y(m.value)) for n, m in run], "curve baseline") for run in _runs(baseline)],
         [_curve([(x(n), y(m.value)) for n, m in run], "curve") for run in _runs(policy)],
-        tag("text", "round 1", x=LEFT, y=HEIGHT - 6, class_="tick"),
-        tag("text", f"round {len(stretches) * length:,}", x=WIDTH - 8, y=HEIGHT - 6, class_="tick end"),
+        _dates([(x(n), stretch.at) for n, stretch in enumerate(stretches) if stretch.at]),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
         aria_label=words,
@@ -53,12 +53,70 @@ def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = 
     )
 
 
+def _dates(places: Sequence[tuple[float, int]], most: int = 5) -> list[Html]:
+    """Labels of some places of a time axis, and the lines to them."""
+    if not places:
+        return []
+    span, n_labels = places[-1][1] - places[0][1], min(most, len(places))
+    chosen = [places[round(n * (len(places) - 1) / max(1, n_labels - 1))] for n in range(n_labels)]
+    kinds = ["tick start", *["tick middle"] * max(0, n_labels - 2), "tick end"] if n_labels > 1 else ["tick start"]
+    return [
+        tag("text", date_label(at, span), x=f"{x:.1f}", y=HEIGHT - 6, class_=kind)
+        for (x, at), kind in zip(chosen, kinds, strict=True)
+    ]
+
+
+def time_curve(times: Sequence[int], values: Sequence[float | None], words: str) -> Html:
+    """Values over time, with dates; where there is none, the curve has a gap."""
+    top = max((value for value in values if value is not None), default=0.0) * 1.05 or 1.0
+    first, span = times[0], max(1, times[-1] - times[0])
+    points = [(LEFT + (WIDTH - LEFT - 8) * (at - first) / span, value) for at, value in zip(times, values, strict=True)]
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 8) * value / top
+
+    lines = [
+        (
+            tag("line", x1=LEFT, x2=WIDTH - 8, y1=y(v), y2=y(v), class_="grid"),
+            tag("text", v, x=LEFT - 6, y=y(v) + 4, class_="tick end"),
+        )
+        for v in _ticks(top)
+    ]
+    runs: list[list[tuple[float, float]]] = [[]]
+    for x, value in points:
+        if value is not None:
+            runs[-1].append((x, y(value)))
+        elif runs[-1]:
+            runs.append([])
+    return tag(
+        "svg",
+        tag("title", words),
+        lines,
+        [_curve(run, "curve") for run in runs],
+        _dates([(x, at) for (x, _), at in zip(points, times, strict=True)]),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        aria_label=words,
+        class_="chart",
+    )
+
+
+def spark(values: Sequence[float | None]) -> Html:
+    """A small curve without axes."""
+    known = [(n, value) for n, value in enumerate(values) if value is not None]
+    top, step = max((value for _, value in known), default=0.0) or 1.0, 118.0 / max(1, len(values) - 1)
+    points = [(1.0 + n * step, 25.0 - 23.0 * max(value, 0.0) / top) for n, value in known]
+    return tag("svg", _curve(points, "curve"), viewBox="0 0 120 26", class_="spark", aria_hidden="true")
+
+
 def merge_stretches(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], int]:
     """At most ``most`` stretches, neighbours joined; how many went into one."""
     k = max(1, -(-len(stretches) // most))
     parts = [stretches[n : n + k] for n in range(0, len(stretches), k)]
     wide = [
-        Stretch(join_moments([s.policy for s in part]), join_moments([s.baseline for s in part]), part[-1].at)
+        Stretch(
+            join_moments([s.policy for s in part]), join_moments([s.baseline for s in part]), max(s.at for s in part)
+        )
         for part in parts
     ]
     return wide, k

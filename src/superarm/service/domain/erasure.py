@@ -26,8 +26,10 @@ def erase_from_history(history: History, before: DecisionRecord, problem: Any, s
         history.unvalued -= 1
     elif asked.items is None:
         (value,) = rewards_of([before], problem)
-        moments = history.moments_of(before)
-        moments.n -= 1
-        moments.total -= value
-        moments.square -= value * value
+        for moments in history.moments_of(before):
+            if not moments.n:
+                continue  # it finished before rewards were kept by version
+            moments.n -= 1
+            moments.total -= value
+            moments.square -= value * value
         history.lift.take_back(asked, value)

@@ -24,6 +24,9 @@ MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
 """Of problems with more items, the rewards of decisions about some items are not kept."""
 
+MAX_KEPT_VERSIONS = 100
+"""The rewards of so many versions of the settings are kept, the newest."""
+
 MAX_UNFLUSHED_REWARDS = 256
 MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
@@ -47,6 +50,9 @@ class LastSlate(Struct, frozen=True, array_like=True):
 class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
+    ``versions`` has the rewards by the version of the settings under which a decision was made; those that finished
+    before a state of an earlier release was saved are not in it.
+
     Repeated and conflicting feedback changes nothing and is not in the log: it is counted by the worker that got it.
     """
 
@@ -65,6 +71,7 @@ class History(Struct):
     filled: int = 0
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
+    versions: dict[int, Stretch] = field(default_factory=dict)
 
     def count_decision(self, asked: Asked, share: float, sign: int = 1) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike.
@@ -113,7 +120,8 @@ class History(Struct):
         self._add_partial([record for record in finished if record.asked.items is not None], problem)
         waiting = [record for record in finished if record.asked.items is None]
         for record, value in zip(waiting, rewards_of(waiting, problem), strict=True):
-            self.moments_of(record).add(value)
+            for moments in self.moments_of(record):
+                moments.add(value)
             self.lift.add(record.asked, value, problem)
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
@@ -129,18 +137,21 @@ class History(Struct):
             for record, value in zip(about, worth.tolist(), strict=True):
                 values[record.asked.id][item] = value
         for record in records:
-            self.moments_of(record).add_items(values[record.asked.id])
+            for moments in self.moments_of(record):
+                moments.add_items(values[record.asked.id])
             self.lift.leave_out(record.asked)
 
-    def moments_of(self, record: DecisionRecord) -> RunningMoments:
-        """Where a decision counts: in its stretch, as the policy's or the baseline's."""
+    def moments_of(self, record: DecisionRecord) -> tuple[RunningMoments, RunningMoments]:
+        """Where a decision counts, as the policy's or the baseline's: in its stretch, and in its version."""
         while (place := record.asked.t // self.length) >= MAX_STRETCHES:
             self._halve()
         while len(self.stretches) <= place:
             self.stretches.append(Stretch())
-        stretch = self.stretches[place]
-        stretch.at = record.asked.at
-        return stretch.policy if record.asked.policy_action is None else stretch.baseline
+        version = record.asked.version
+        if version not in self.versions and len(self.versions) >= MAX_KEPT_VERSIONS:
+            del self.versions[min(self.versions)]
+        of_version = self.versions.setdefault(version, Stretch())
+        return _side(self.stretches[place], record), _side(of_version, record)
 
     def _halve(self) -> None:
         if len(self.stretches) % 2:
@@ -164,6 +175,11 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
     gains, nothing = gains_each(problem.reward, terms, q, sizes)
     values: list[float] = (nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)).tolist()
     return values
+
+
+def _side(stretch: Stretch, record: DecisionRecord) -> RunningMoments:
+    stretch.at = max(stretch.at, record.asked.at)
+    return stretch.policy if record.asked.policy_action is None else stretch.baseline
 
 
 def has_known_reward(record: DecisionRecord, problem: Any) -> bool:

@@ -41,6 +41,8 @@ class ServiceLimits(NamedTuple):
         Whether every request is a line of the log.
     sharded
         Whether this process serves only the problems that it owns.
+    public_console
+        The tenant whose console anybody may look at, without a key; empty for none.
     beacon_secrets
         What signed decision ids are signed with, the newest first; without any, browsers cannot send feedback.
     beacon_origins
@@ -62,6 +64,7 @@ class ServiceLimits(NamedTuple):
     metrics_directory: str = ""
     access_log: bool = False
     sharded: bool = False
+    public_console: str = ""
     beacon_secrets: Sequence[str] = ()
     beacon_origins: Sequence[str] = ()
     beacon_seconds: int = 86_400

@@ -1,0 +1,68 @@
+"""Several problems side by side: one row per problem, a page of them at a time."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+
+from superarm.service.console import numbers, svg
+from superarm.service.console.feedback import find_faults
+from superarm.service.console.markup import Html, tag
+from superarm.service.console.view import pages, scrollable, section
+from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.problem import ProblemState
+
+PROBLEMS_PER_PAGE = 25
+
+
+class ShownProblem(NamedTuple):
+    """A problem in the table; without a learner if another worker serves it."""
+
+    name: str
+    learner: ProblemState | None
+    pending: int
+
+
+def problems(shown: Sequence[ShownProblem], total: int, page: int, public: bool) -> Html:
+    """The table: rewards, what is learnt, and what is wrong with the feedback."""
+    left = [tag("th", "Problem", scope="col"), tag("th", "Reward over time", scope="col")]
+    heads = [tag("th", word, scope="col", class_="num") for word in ("Reward now", "Decisions", "Pending", "Arms")]
+    right = [tag("th", word, scope="col") for word in ("Learning?", "Feedback")]
+    rows = [_row(one, public) for one in shown]
+    table = tag("table", tag("thead", tag("tr", left, heads, right)), tag("tbody", rows))
+    scroll = scrollable("Problems", table)
+    last = max(0, (total - 1) // PROBLEMS_PER_PAGE)
+    return section(
+        "problems",
+        f"Problems ({total:,})",
+        scroll,
+        pages("Pages of problems", page, last, lambda n: f"problems?{urlencode({'page': n})}"),
+        note="Curves are rewards per decision of the policy, each on a scale of its own that begins at 0.",
+    )
+
+
+def _row(one: ShownProblem, public: bool) -> Html:
+    link = tag("th", tag("a", one.name, href=f"./?{urlencode({'problem': one.name})}"), scope="row")
+    learner = one.learner
+    if learner is None:
+        return tag("tr", link, tag("td", "Another worker serves this problem.", colspan=7, class_="quiet"))
+    needed = numbers.weighty_items(learner)
+    stretches, _ = svg.merge_stretches(learner.history.stretches)
+    curve = [mean_interval(stretch.policy, needed) for stretch in stretches]
+    now = mean_interval(numbers.recent(learner.history), needed)
+    learning = numbers.judge_learning(learner.history, needed)
+    faults = [] if public else find_faults(learner, one.pending)
+    worst = next((fault for fault in faults if fault.harms), faults[0] if faults else None)
+    reward = "–" if now is None else f"{now.value:.3g}" + (f" ± {now.reach:.2g}" if np.isfinite(now.reach) else "")
+    return tag(
+        "tr",
+        link,
+        tag("td", svg.spark([None if mean is None else mean.value for mean in curve])),
+        tag("td", reward, class_="num"),
+        tag("td", f"{learner.asked:,}", class_="num"),
+        tag("td", f"{one.pending:,}", class_="num"),
+        tag("td", f"{learner.problem.n_arms:,}", class_="num"),
+        tag("td", learning.word, class_=learning.kind),
+        tag("td", "–" if public else "good" if worst is None else worst.seen, class_="words" if worst else None),
+    )
