@@ -2,7 +2,7 @@
 
 Every composition has machine code of its own, so not all of them can be compiled in a test. Components of one kind
 use the same code around them: the covering set holds every pair of kinds that the library supports, and every component
-at least once. ``tests/test_modes.py`` plays it compiled and as plain Python.
+at least once. ``tests/modes`` plays it compiled and as plain Python.
 
     python -m tests.compositions    write the covering set anew, to tests/covering_set.tsv
 """

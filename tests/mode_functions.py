@@ -1,4 +1,4 @@
-"""Kernels that rounds do not reach, each in a small computation: ``tests/test_modes.py`` compares compiled and plain.
+"""Kernels that rounds do not reach, each in a small computation: ``tests/modes`` compares compiled and plain.
 
 Every function returns numbers and arrays. ``FUNCTIONS`` holds them by name.
 """

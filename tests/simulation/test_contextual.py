@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def digest(name):
-    """The sums and the earned reward of a short run, to the bit: ``tests/test_modes.py`` plays it in both modes."""
+    """The sums and the earned reward of a short run, to the bit: ``tests/modes`` plays it in both modes."""
     instance, policy = game(name)
     ready = for_context(policy, instance.problem).fit(instance.problem)
     run = begin_run(instance, ready, np.random.SeedSequence(2))
