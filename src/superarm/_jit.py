@@ -22,6 +22,7 @@ from numba.extending import overload
 from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
+from superarm._lazy_kernel import LazyKernel
 from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, note_changed_sources
 from superarm._renamed import find_old_fields_in_kernels, old_hooks
 from superarm.errors import InvalidArgument
@@ -58,6 +59,17 @@ def inlined(fn: F) -> F:
     return _compile(fn, **LEAN, forceinline=True)
 
 
+def separate(fn: F) -> F:
+    """Compile ``fn`` as ``lean`` does, but never into its callers: for large kernels that are called at many places.
+
+    LLVM would copy them to every place, and optimise and translate each copy. A call takes some nanoseconds.
+    """
+    if _config.DISABLE_JIT:
+        return fn
+    _watch(fn)
+    return _lazily(fn, _numba_linking.SeparateKernel if _numba_linking.LINKED else None, **LEAN)
+
+
 def for_kernels(fn: F) -> F:
     """Compile ``fn``, a function or a component's method, for the kernels that call it; from Python it is plain Python.
 
@@ -67,7 +79,7 @@ def for_kernels(fn: F) -> F:
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _dispatcher(fn, _numba_linking.InnerKernel if _numba_linking.LINKED else None)
+    return _lazily(fn, _numba_linking.InnerKernel if _numba_linking.LINKED else None)
 
 
 def wrapping(fn: F) -> F:
@@ -79,7 +91,7 @@ def _compile(fn: F, **options: Any) -> F:
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _dispatcher(fn, **options)
+    return _lazily(fn, **options)
 
 
 def _watch(*functions: Callable[..., Any]) -> None:
@@ -90,8 +102,17 @@ def _watch(*functions: Callable[..., Any]) -> None:
         find_old_fields_in_kernels()
 
 
+def _lazily(fn: F, kind: Any = None, **options: Any) -> F:
+    """A stand-in of the kernel where that is possible, otherwise the kernel."""
+    if not _numba_linking.LINKED:
+        return _dispatcher(fn, **options)
+    plain = kind is _numba_linking.InnerKernel
+    return LazyKernel(fn, functools.partial(_dispatcher, fn, kind, **options), plain)  # type: ignore[return-value]
+
+
 def _dispatcher(fn: F, kind: Any = None, **options: Any) -> F:
-    options = {"nogil": True, "error_model": "numpy", **options}
+    # numba would hand forceinline on to all kernels that are first compiled for an inlined one.
+    options = {"nogil": True, "error_model": "numpy", "forceinline": False, **options}
     compiled: Any
     if _numba_linking.LINKED:
         kind = kind or _numba_linking.Kernel

@@ -48,12 +48,17 @@ if LINKED:
     class _InnerLibrary(_Library):
         """The code of one kernel alone, for its callers to link."""
 
+        separate = False
+        """Whether the code is called, never copied into that of its callers."""
+
         def finalize(self) -> None:
             """Let callers hold copies of the code; nothing else is done to it."""
             self._raise_if_finalized()
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == _Linkage.external:
                     function.linkage = "linkonce_odr"
+                    if self.separate:
+                        function.add_function_attribute("noinline")
             self._finalized = True
 
         def _get_module_for_linking(self) -> Any:
@@ -105,12 +110,20 @@ if LINKED:
                 finished[library] = _Part(library) if inner else library
         return list(finished.values())[::-1]
 
+    class _SeparateLibrary(_InnerLibrary):
+        separate = True
+
     class _InnerCompiler(_Compiler):
+        library: Any = _InnerLibrary
+
         def compile_extra(self, func: Any) -> Any:
             flags = self.state.flags
             flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-            self.state.library = _InnerLibrary(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
             return super().compile_extra(func)
+
+    class _SeparateCompiler(_InnerCompiler):
+        library = _SeparateLibrary
 
     class _EntryCompiler(_Compiler):
         def compile_extra(self, func: Any) -> Any:
@@ -155,6 +168,9 @@ if LINKED:
     class Kernel(_Dispatcher):
         """A compiled function: an entry for Python, and its inner form for kernels, which is made when one needs it."""
 
+        compiler: Any = _InnerCompiler
+        """What makes the inner form."""
+
         def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
             super().__init__(py_func, locals or {}, targetoptions or {}, pipeline_class=_EntryCompiler)
             self._inner: Any = None
@@ -173,13 +189,18 @@ if LINKED:
         @property
         def inner(self) -> Any:
             if self._inner is None:
-                self._inner = _Inner(self.py_func, self.locals, self.targetoptions, pipeline_class=_InnerCompiler)
+                self._inner = _Inner(self.py_func, self.locals, self.targetoptions, pipeline_class=self.compiler)
             return self._inner
 
         @property
         def _numba_type_(self) -> Any:
             """The type of the kernel where another kernel names it."""
             return _types.Dispatcher(self.inner)
+
+    class SeparateKernel(Kernel):
+        """A kernel whose code is not copied into that of the kernels that call it."""
+
+        compiler = _SeparateCompiler
 
     class InnerKernel(Kernel):
         """A kernel that is plain Python where Python calls it."""

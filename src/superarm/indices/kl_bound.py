@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean
+from superarm._jit import inlined, kernel, lean, separate
 from superarm.arrays import Floats
 
 _MANTISSA = np.uint64((1 << 52) - 1)
@@ -118,7 +118,7 @@ def _start(p: float, x: float) -> float:
     return min(1.0, upper_relaxation(p, x)) if p < 1.0 else 1.0
 
 
-@kernel
+@separate
 def upper_confidence(p: float, x: float) -> float:
     r"""The largest q with kl(p, q) <= x, to full precision.
 
@@ -169,6 +169,6 @@ def _upper_confidences_in_lanes(p: Floats, first: int, n: int, x: float, q: Floa
 
 
 upper_confidences: Any = (
-    _upper_confidences_one_by_one if numba.config.DISABLE_JIT else lean(_upper_confidences_in_lanes)  # type: ignore[attr-defined]
+    _upper_confidences_one_by_one if numba.config.DISABLE_JIT else separate(_upper_confidences_in_lanes)  # type: ignore[attr-defined]
 )
 """Writes ``upper_confidence(p[i], x)`` into ``q[i]`` for ``n`` entries i from ``first`` on."""
