@@ -34,6 +34,11 @@ class Said:
         assert self._heard.wait(SOON)
 
 
+@pytest.fixture(autouse=True)
+def no_composition(monkeypatch):
+    monkeypatch.setattr(_compiling, "_composition", [])
+
+
 @pytest.fixture
 def at_once(monkeypatch):
     monkeypatch.setattr(_compiling, "_QUIET_SECONDS", 0.0)
@@ -50,6 +55,23 @@ def test_a_composition_is_named_by_its_components():
     assert name_composition("rebuild", [Dense]) == "the kernel rebuild"
     own = type("Mine", (), {"__module__": "mine"})
     assert name_composition("choose", [own, *problem]) == "kernels for Mine × Coverage × Subsets"
+
+
+def test_kernels_of_a_part_are_named_by_the_composition_that_is_being_made_ready():
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
+    _compiling.note_composition(sa.kl_ucb(), problem)
+    assert name_composition("rebuild", []) == "kernels for KL × Coverage × Subsets"
+    assert name_composition("value", [sa.Coverage]) == "kernels for KL × Coverage × Subsets"
+    assert name_composition("choose", [KL, sa.Linear]) == "kernels for KL × Linear"
+
+
+def test_an_agent_and_a_simulation_have_one_name_for_all_their_kernels():
+    instance = sa.instances.random_coverage(4, 2, 2, seed=0)
+    sa.Agent(instance.problem, sa.bc_ucb())
+    assert name_composition("seek", []) == "kernels for Bernstein × Coverage × Subsets"
+    policies = {"KL-UCB": sa.kl_ucb(), "CUCB": sa.cucb()}
+    sa.simulate(instance, policies, horizon=1, replications=1, progress=False, target="oracle")
+    assert name_composition("seek", []) == "kernels for Hoeffding × Coverage × Subsets × Bernoulli"
 
 
 def test_what_takes_long_is_announced(at_once, tmp_path):
@@ -74,9 +96,10 @@ def test_one_line_on_stderr_for_each_composition(at_once, capsys, monkeypatch):
         said(text)
 
     monkeypatch.setattr(_compiling, "_print_once", spoken)
-    for _ in range(2):
+    _compiling.note_composition(KL())
+    for kernel, classes in (("seek", []), ("choose", [KL]), ("learn", [KL])):
         said = Said()
-        with compiling("choose", [KL], None, ""):
+        with compiling(kernel, classes, None, ""):
             said.wait()
     line, end = capsys.readouterr().err.split("\n")
     assert line.startswith("superarm: compiling kernels for KL, ")

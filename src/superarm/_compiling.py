@@ -9,7 +9,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,25 @@ components: set[type] = set()
 
 _listeners: list[Callable[[str], None]] = []
 _said: set[str] = set()
+_composition: list[str] = []
+"""The components of the composition that was made ready last, by name."""
+
+
+def note_composition(*parts: Any) -> None:
+    """Name what is compiled from now on by the components of ``parts``, also kernels that need few of them, or none.
+
+    So a composition has one line, although it has kernels that it shares with others.
+    """
+    _composition[:] = _list_names(_list_classes(parts))
+
+
+def _list_classes(parts: Iterable[Any]) -> Iterator[type]:
+    """The classes of the components among ``parts``, and of those inside of them."""
+    for part in parts:
+        if isinstance(part, tuple):
+            if type(part) in components:
+                yield type(part)
+            yield from _list_classes(part)
 
 
 def _print_once(message: str) -> None:
@@ -106,9 +125,18 @@ def _wait_for(file: Any, waiting: threading.Event) -> None:
 def name_composition(kernel: str, classes: list[type]) -> str:
     """The kernels of a composition by its components, or one kernel by its name.
 
+    >>> note_composition()
     >>> name_composition("choose", [])
     'the kernel choose'
     """
+    names = _list_names(classes)
+    if set(names) <= set(_composition):
+        names = _composition
+    return f"kernels for {' × '.join(names)}" if names else f"the kernel {kernel}"
+
+
+def _list_names(classes: Iterable[type]) -> list[str]:
+    """The names of components that name a composition, in the order in which they do."""
     found: dict[str, list[str]] = {family: [] for family in _FAMILIES}
     for cls in classes:
         room = cls.__module__.split(".")[1:2] if cls.__module__.startswith("superarm.") else ["policies"]
@@ -116,5 +144,4 @@ def name_composition(kernel: str, classes: list[type]) -> str:
             found[room[0]].append(cls.__name__)
     if found["indices"]:
         found["policies"] = []  # an index names its policy
-    names = [name for family in _FAMILIES for name in found[family]]
-    return f"kernels for {' × '.join(names)}" if names else f"the kernel {kernel}"
+    return [name for family in _FAMILIES for name in found[family]]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from superarm._compiling import note_composition
 from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
@@ -93,6 +94,7 @@ class Learner:
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
         """Take on a problem, a tally and the policy's state beside it, and derive from them all that is derived."""
         fitted = self.policy.fit(problem)
+        note_composition(fitted, problem)
         tally = traits.fit_tally(fitted, problem, tally)
         state = state and state.changed(lambda block: traits.fit_tally(fitted, problem, block))
         memory = restore_memory(fitted, problem, tally, state)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from superarm._compiling import note_composition
 from superarm.arrays import Ints, count
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
@@ -81,13 +82,15 @@ def simulate(
     checkpoint_rounds = _check_arguments(policies, horizon, replications, rounds, threads)
     problem = instance.problem
     fitted = {name: for_context(policy, problem).fit(problem) for name, policy in policies.items()}
-    targets = {name: regret_target(instance, policy, target, horizon) for name, policy in fitted.items()}
+    targets: dict[str, Target] = {}
     tasks = [(name, r) for r in range(replications) for name in policies]
     children = seeds(seed, replications)
     stop = threading.Event()
     with progress_bar(len(tasks) * horizon, progress) as shown:
         for name, policy in fitted.items():
             shown.say(f"compiling {name}")
+            note_composition(policy, problem, instance.environment)
+            targets[name] = regret_target(instance, policy, target, horizon)
             compile_run(instance, policy)
         shown.say("")
 
