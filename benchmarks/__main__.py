@@ -20,6 +20,7 @@ PARTS = (
     "grid",
     "influence",
     "context",
+    "context_peers",
     "scaling",
 )
 

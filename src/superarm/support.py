@@ -116,6 +116,8 @@ size = verb(Support.size)
 
 def length(support: Support, action: Ints) -> int:
     """How many entries the arms of ``action`` have together: the length of a flat outcome."""
+    if isinstance(support, Dense):
+        return len(action) * support.n_items
     return sum(last - first for first, last in (span(support, int(j)) for j in action))
 
 

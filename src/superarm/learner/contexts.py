@@ -197,7 +197,8 @@ class Contexts:
 
 def _fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
     """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
-    if not values.size:
+    same = np.array_equal(action, observed) and len(values) == length(support, observed)
+    if same or not values.size:
         return values
     dense = isinstance(support, Dense)
     sizes = [len(values) // len(action) if dense else length(support, np.array([j])) for j in action]
