@@ -8,6 +8,7 @@ import httpx
 import psycopg
 import pytest
 
+from superarm.service.storage.postgres_tables import MIGRATIONS
 from tests.stored_runs import Api, next_slates, seen_of
 
 from .database import fresh
@@ -26,9 +27,11 @@ def restore_sqlite(path):
 
 
 def restore_postgres(url):
-    """Create the tables with the current sources, and fill them with the rows of 0.1.0."""
-    assert invoke("keys", "list", "--db", url).exit_code == 0
+    """Create the tables that 0.1.0 had, and fill them with its rows; the service brings them up to date."""
     with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE superarm_version (version integer NOT NULL)")
+        connection.execute("INSERT INTO superarm_version VALUES (1)")
+        connection.execute(MIGRATIONS[0])
         tables = stored("postgres.json.gz")
         assert tables.pop("version") == [[1]]
         for table, rows in tables.items():
@@ -78,3 +81,15 @@ def test_a_database_is_sound_and_continues_with_the_same_slates(database):
             )
             assert answer.status_code == status
     assert invoke("verify", "--db", db).exit_code == 0
+
+
+def test_an_old_database_can_be_compacted(database, tmp_path):
+    db, expected = database
+    done = invoke("compact", "--db", db, "--archive", str(tmp_path / "archive"), "--older-than", "0")
+    assert "decisions archived to" in done.output, done.output
+    verified = invoke("verify", "--db", db)
+    assert verified.exit_code == 0, verified.output
+    with Server(db) as server, httpx.Client(base_url=server.url, timeout=60.0) as http:
+        api = Api(http, expected["keys"])
+        assert seen_of(api, expected["problems"], [])["problems"] == expected["seen"]["problems"]
+        assert known_then(next_slates(api, expected["ask"]), expected["next"]) == expected["next"]

@@ -1,7 +1,8 @@
-"""Uvicorn's HTTP protocol with a limit on the time that the headers of a request may take.
+"""Uvicorn's HTTP protocol with a limit on the time that the headers of a request may take, and a grace when it stops.
 
 Uvicorn closes a connection that is idle after a response. It waits without end for the first byte of a connection, and
-for the rest of headers that have begun.
+for the rest of headers that have begun. When it stops, it closes connections without a request at once, also one that
+was accepted a moment ago and whose request is on its way: its client would see a failure.
 """
 
 import asyncio
@@ -10,12 +11,25 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEADER_SECONDS = 10.0
+LAST_REQUEST_SECONDS = 1.0
+"""How long a new connection may still send its first request, after the process was told to stop."""
 
 
 class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``."""
+    """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``.
+
+    A process that stops answers the first request of a connection that it has accepted.
+    """
 
     _timer: asyncio.TimerHandle | None = None
+    _stopping = False
+
+    def shutdown(self) -> None:
+        if self.cycle is None and not self._stopping:
+            self._stopping = True
+            asyncio.get_running_loop().call_later(LAST_REQUEST_SECONDS, self._expire)
+        else:
+            super().shutdown()
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -23,6 +37,8 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._stopping and self.cycle is not None and not self.transport.is_closing():
+            super().shutdown()  # after the response, the connection is closed
         if not self._awaits_headers():
             self._stop()
         elif self._timer is None:

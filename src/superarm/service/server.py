@@ -38,6 +38,13 @@ UVICORN_DID_NOT_START = 3
 PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
 
+NEEDS_POSTGRES = (
+    "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat; see docs/scaling.md"
+)
+
+REPLACEMENT_SECONDS = 120
+"""How long a worker may take to start in the place of another one, which serves until then or has ended."""
+
 
 def open_store(db: str, *, serving: bool = True, wait: bool = False, sharded: bool = False) -> Store:
     """The store at a path or an address; with ``serving``, for a process that writes events.
@@ -72,9 +79,19 @@ def worker() -> Any:
     import_components(settings["imports"])
     limits = ServiceLimits(**settings["limits"])
     store = open_store(settings["db"], wait=True, sharded=limits.sharded)
-    app = application(store, limits, _tune_interpreter, _leave, PATIENCE_SECONDS)
+    served = Path(limits.metrics_directory) / "served" if limits.metrics_directory else None
+    replaces = served is not None and served.exists()  # others answer meanwhile: it need not say that it starts
+    patience = REPLACEMENT_SECONDS if replaces else PATIENCE_SECONDS
+    app = application(store, limits, lambda: _begin(served), _leave, patience)
     _on_stop(app.end_streams)
     return trace_requests(app) if settings["otel"] else app
+
+
+def _begin(served: Path | None) -> None:
+    """The worker is ready: note that the service has been served, and tune the interpreter."""
+    if served is not None:
+        served.touch()
+    _tune_interpreter()
 
 
 def _leave() -> None:
@@ -164,8 +181,7 @@ def serve(
     if listening.ssl_keyfile and not listening.ssl_certfile:
         raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
     if limits.sharded and (listening.workers > 1 or "://" not in db or limits.compat):
-        wrong = "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat"
-        raise SuperarmError(f"{wrong}; see docs/scaling.md")
+        raise SuperarmError(NEEDS_POSTGRES)
     import_components(imports)  # a mistake is reported before any worker starts
     configure_logging()
     if configuration is not None:
@@ -182,6 +198,7 @@ def serve(
             log_config=None,
             http=TimedProtocol,
             timeout_graceful_shutdown=30,
+            timeout_worker_healthcheck=REPLACEMENT_SECONDS,
         )
 
 
@@ -202,6 +219,8 @@ def _explain_failure() -> Iterator[None]:
 
 def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = False) -> None:
     """Create the key that the operator gives, and refuse to serve others than loopback without keys."""
+    if sharded and "://" not in db:
+        raise SuperarmError(NEEDS_POSTGRES)
     store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
     try:
         if admin_key:

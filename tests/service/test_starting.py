@@ -1,0 +1,49 @@
+"""How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
+
+import json
+
+import httpx
+import pytest
+
+from .running import Server, command, invoke
+
+SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}
+
+
+def test_a_new_key_is_stored_nowhere_until_the_service_is_started_with_it(tmp_path):
+    db = str(tmp_path / "log.db")
+    key, other = (invoke("keys", "new").stdout.strip() for _ in range(2))
+    assert key != other
+    assert list(tmp_path.iterdir()) == []
+    with Server(db, "--admin-key", key) as server, httpx.Client(base_url=server.url, timeout=60.0) as http:
+        assert http.get("/v1/problems").status_code == 401
+        assert http.get("/v1/problems", headers={"authorization": f"Bearer {other}"}).status_code == 401
+        http.headers["authorization"] = f"Bearer {key}"
+        assert http.put("/v1/problems/p", json=SPEC).status_code == 201
+        assert http.get("/metrics").status_code == 200
+        assert key not in server.log.read_text()
+    listed = invoke("keys", "list", "--db", db).stdout
+    assert "admin,metrics" in listed
+    assert key.rpartition("_")[2] not in listed
+    id = listed.split()[0]
+    assert invoke("keys", "revoke", "--db", db, id).exit_code == 0
+    refused = command("serve", "--db", db, "--port", "0", "--admin-key", key)
+    assert refused.returncode == 2
+    assert "is revoked or another one" in refused.stderr
+    assert "not one that superarm made" in invoke("serve", "--db", db, "--admin-key", "secret").output
+
+
+def test_what_is_refused_creates_no_file(tmp_path):
+    refused = invoke("serve", "--sharded", "--db", str(tmp_path / "log.db"))
+    assert refused.exit_code == 2
+    assert "--sharded: needs PostgreSQL" in refused.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("believed", "address"), [("127.0.0.1", "203.0.113.7"), ("192.0.2.1", "127.0.0.1")])
+def test_the_forwarded_address_is_that_of_the_client_if_the_proxy_is_believed(tmp_path, believed, address):
+    """The access log shows the address by which wrong keys are counted, too."""
+    with Server(str(tmp_path / "log.db"), "--access-log", "--forwarded-allow-ips", believed) as server:
+        httpx.get(f"{server.url}/v1/problems", headers={"x-forwarded-for": "203.0.113.7"}, timeout=60.0)
+        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert [line["client"] for line in lines if line.get("path") == "/v1/problems"] == [address]
