@@ -9,6 +9,7 @@ from superarm import learner as library
 from superarm.actions import Actions, Pinned, Subsets
 from superarm.policies import Forgetting, Policy, prepare
 from superarm.problem import Problem
+from superarm.service.domain.components import POLICIES
 from superarm.service.domain.decision import advance_record, open_record
 from superarm.service.domain.events import ALL, Asked, Created, Told
 from superarm.service.domain.problem import ProblemState
@@ -64,7 +65,8 @@ def sample_context(problem: Problem) -> Any:
 
 
 def _shrunk(spec: ProblemSpec) -> ProblemSpec:
-    if spec.context is not None:
+    """The same problem with few arms and items, where nothing of it refers to the others."""
+    if spec.context is not None or POLICIES[spec.settings.policy.name].whole_batches:  # these keep tables of batches
         return spec
     if spec.actions is not None or spec.batches is not None or spec.support is not None or spec.reward.name == "spread":
         return spec
