@@ -25,6 +25,7 @@ export interface Settings {
   at_window_end?: number | "ignore";
   late?: "ignore" | "learn";
   max_pending?: number;
+  max_per_second?: number | null;
   propensity_draws?: number;
   control?: number;
   control_slate?: string[] | "baseline" | "uniform" | null;
@@ -162,4 +163,23 @@ export interface ArmRow {
 export interface ArmsReply {
   arms: ArmRow[];
   total: number;
+}
+
+/** A decision in a list: `at` is milliseconds since 1970, `unit` a digest of whom it was for. */
+export interface ListedDecision {
+  id: string;
+  at: number;
+  t: number;
+  version: number;
+  state: string;
+  arms: string[];
+  values: ((number | null)[] | null)[];
+  group?: string;
+  fallback?: boolean;
+  unit?: string;
+}
+
+export interface DecisionPageReply {
+  decisions: ListedDecision[];
+  cursor: string | null;
 }
