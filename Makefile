@@ -35,7 +35,7 @@ demo: $(READY)
 
 # Style, types and layers beside the tests, which leave a core idle at times.
 test: optional-system
-	@$(MAKE) --no-print-directory -j2 checks passes
+	@$(MAKE) --no-print-directory -j2 passes checks
 
 checks: lint types layers
 
