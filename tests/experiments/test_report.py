@@ -160,3 +160,14 @@ def _grid(directory):
 def test_the_report_of_a_large_grid_stays_small(tmp_path):
     _grid(tmp_path)
     assert Study.load(tmp_path).report().stat().st_size < 60 * 25_000  # so that 200 cells take less than 5 MB
+
+
+def test_policies_can_be_hidden_and_axes_be_logarithmic(study):
+    page = study.report().read_text()
+    for n in range(len(study.policies)):
+        assert page.count(f'id="show-{n}"') == 1
+        assert f"body:has(#show-{n}:not(:checked)) .policy-{n}" in page
+        assert page.count(f'class="policy-{n}"') >= 2 * len(study.instances)  # lines, on both kinds of axes
+    linear, logarithmic = page.split('<div class="panels linear-axes">')[1].split('<div class="panels log-axes">')[:2]
+    assert linear.count("<svg") == len(study.instances)
+    assert logarithmic.split("</section>")[0].count("<svg") == len(study.instances)

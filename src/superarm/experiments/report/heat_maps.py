@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 def plot_pulls(study: "Study", instance: str) -> Any:
     """How often each policy plays each arm: one row per policy; arms in the order of their mean share of rounds."""
+    from matplotlib.colors import PowerNorm
+
     names, table = list(study.records_for(instance)), pull_shares(study, instance)
     order = np.argsort(-table.mean(axis=0), kind="stable")
     figure, axes = wide_panel(0.9 + 0.27 * len(names), names)
     top = max(1e-12, float(table.max()))
-    image = axes.imshow(table[:, order], aspect="auto", cmap="viridis", vmin=0.0, vmax=top, interpolation="nearest")
+    # With 130 arms nearly all shares are small: by their square root they can be told apart.
+    scale = PowerNorm(0.5, 0.0, top)
+    image = axes.imshow(table[:, order], aspect="auto", cmap="viridis", norm=scale, interpolation="nearest")
     axes.grid(visible=False)
     _style_colour_bar(figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01), "")
     axes.set_yticks(range(len(names)), names)
-    set_titles(axes, f"{instance}: share of rounds", "arms, most played first", "")
+    set_titles(axes, f"{instance}: share of rounds (colours by its square root)", "arms, most played first", "")
     return figure
 
 
@@ -58,6 +62,7 @@ def _draw_map(axes: Any, table: Any, rounds: Ints, top: float) -> Any:
     style_axes(axes)
     image = axes.imshow(table, aspect="auto", cmap="viridis", vmin=0.0, vmax=top, interpolation="nearest")
     axes.grid(visible=False)
+    axes.set_yticks(sorted({0, len(table) // 2, len(table) - 1}))
     ticks = [0, len(rounds) // 2, len(rounds) - 1]
     axes.set_xticks(ticks, [format_tick(int(rounds[tick])) for tick in ticks])
     return image

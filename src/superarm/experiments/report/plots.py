@@ -29,18 +29,26 @@ MAX_POINTS = 70
 _BOUND_STYLES = ("-", "--", "-.", ":", (0, (1, 3)), (0, (6, 2, 1, 2)))
 
 
-def plot_curves(study: "Study", instances: Sequence[str], legend: bool = True) -> Any:
-    """Mean regret over rounds with 95 % bands of the mean: one panel per instance, one line per policy."""
+def plot_curves(study: "Study", instances: Sequence[str], legend: bool = True, log: bool = False) -> Any:
+    """Mean regret over rounds with 95 % bands of the mean: one panel per instance, one line per policy.
+
+    With ``log`` both axes are logarithmic.
+    """
     names = list(study.policies)
     styles = {name: line_style(n) for n, name in enumerate(names)}
     figure, panels = new_panels(len(instances), legend_rows=count_legend_rows(len(instances), names) if legend else 0)
     for axes, instance in zip(panels, instances, strict=True):
         for policy, record in study.records_for(instance).items():
             kept = _thin_out(len(record.rounds))
-            draw_curves(axes, record.rounds[kept], {policy: record.regret[:, kept]}, styles, linewidth=1.6)
-        axes.set_xlim(0, study.experiment.horizon)
+            lowest = _smallest_mean(record.regret) if log else -np.inf
+            draw_curves(axes, record.rounds[kept], {policy: record.regret[:, kept]}, styles, 1.6, lowest)
+            mark_policy([axes.lines[-1], *axes.collections[-1:]], names.index(policy))
+        axes.set_xlim(1 if log else 0, study.experiment.horizon)
+        if log:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: format_tick(x))
-        axes.yaxis.set_major_formatter(lambda y, _: format_tick(y))
+        axes.yaxis.set_major_formatter(format_log_tick if log else lambda y, _: format_tick(y))
         set_titles(axes, instance, "round", "regret")
     if legend:
         add_legend(figure, panels)
@@ -67,7 +75,8 @@ def _draw_sweeps(axes: Any, lines: Sequence[SweepLine], names: Sequence[str]) ->
         mean = [point.value for point in line.points]
         error = [0.0 if math.isnan(point.error) else point.error for point in line.points]
         style = line_style(names.index(line.name)) | {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
-        axes.errorbar(x, mean, error, label=line.name, capsize=2.5, **style)
+        drawn = axes.errorbar(x, mean, error, label=line.name, capsize=2.5, **style)
+        mark_policy(drawn.get_children(), names.index(line.name))
     if numbers and all(point.value > 0.0 for line in lines for point in line.points):
         set_log_y(axes)
         set_log_x(axes, sorted({x for line in lines for x in line.x}))
@@ -114,6 +123,18 @@ def plot_run_times(study: "Study") -> Any:
 
 def _style(names: Sequence[str], policy: str) -> dict[str, Any]:
     return line_style(names.index(policy))
+
+
+def mark_policy(artists: Sequence[Any], n: int) -> None:
+    """Mark what was drawn for the n-th policy, so that the report can hide it."""
+    for artist in artists:
+        artist.set_gid(f"policy-{n}")
+
+
+def _smallest_mean(regret: Any) -> float:
+    """The smallest positive mean over replications: where a line of a log axis ends that goes down to 0."""
+    means = regret.mean(axis=0)
+    return float(means[means > 0.0].min()) if (means > 0.0).any() else 1.0
 
 
 def _positive(values: Any) -> Any:

@@ -35,13 +35,14 @@ def legend_entries(study: "Study") -> list[dict[str, Any]]:
     return entries
 
 
-def draw_curve_panels(study: "Study") -> list[str]:
-    """Regret curves, one panel per instance."""
+def draw_curve_panels(study: "Study", log: bool) -> list[str]:
+    """Regret curves, one panel per instance; with ``log`` on logarithmic axes."""
+    suffix = ", logarithmic axes" if log else ""
     return [
         inline_svg(
-            plot_curves(study, [instance], legend=False),
-            f"curves-{n}",
-            f"Regret of each policy over rounds on {instance}",
+            plot_curves(study, [instance], legend=False, log=log),
+            f"{'log-' if log else ''}curves-{n}",
+            f"Regret of each policy over rounds on {instance}{suffix}",
         )
         for n, instance in enumerate(study.started_instances)
     ]
