@@ -32,8 +32,8 @@ CHECKS = [
     response_schema_conformance,
 ]
 THOROUGH = "SUPERARM_FUZZ" in os.environ
-PHASES = {"coverage": {"enabled": THOROUGH}}  # boundary values: thousands of calls, made when tests are collected
-EXAMPLES = 50 if THOROUGH else 12
+PHASES = {"coverage": {"enabled": THOROUGH}}  # boundary values: thousands of calls
+EXAMPLES = 50 if THOROUGH else 6
 LIMITS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
