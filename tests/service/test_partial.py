@@ -240,3 +240,47 @@ def test_the_worked_example_of_the_documentation(sqlite_file):
             error = 4.0 * np.sqrt(0.25 / max(row["seen"][i], 1))  # a false alarm in 1 of 2,600 seeds; it is fixed
             assert abs((row["mean"][i] or 0.0) - names["click"][segment][arm]) < error
     assert sa.Decision in type(names["decision"]).__mro__
+
+
+def test_a_context_names_the_item_that_a_decision_is_about():
+    """Visitors of sections of a magazine: a value for the section completes the decision, and is all that counts."""
+    context = {"features": {"categorical": {"section": ["sport", "news", "other"]}}, "items_from": "section"}
+    made = {"arms": ["a", "b"], "items": ["sport", "news"], "k": 2, "context": context, "settings": {"window_s": None}}
+
+    async def trial() -> None:
+        async with serving(application(MemoryStore())) as http:
+            assert (await http.put("/v1/problems/p", json=made)).status_code == 201
+            for section, items in (("news", ["news"]), ("sport", ["sport"]), ("arts", None)):
+                body = {"id": section, "context": {"section": section}}
+                decision = (await http.post("/v1/problems/p/decisions", json=body)).json()
+                assert decision.get("items") == items
+            named = {"id": "named", "context": {"section": "news"}, "items": ["sport"]}
+            assert (await http.post("/v1/problems/p/decisions", json=named)).json()["items"] == ["sport"]
+            told = await http.post("/v1/decisions/news/feedback", json={"outcome": [[1.0], [0.5]]})
+            assert told.json()["state"] == "complete", told.text
+            rows = (await http.get("/v1/problems/p/arms")).json()["arms"]
+            assert sorted(row["mean"] for row in rows) == [[None, 0.5], [None, 1.0]]
+            await http.post("/v1/decisions/arts/feedback", json={"feedback": [{"arm": "a", "value": 1.0}]})
+            assert (await http.get("/v1/decisions/arts")).json()["state"] == "open"
+
+    asyncio.run(trial())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"context": {"features": {"d": 2}, "items_from": "section", "model": {"name": "linear"}}}, "no categorical"),
+        ({"items": ["sport"]}, "the value 'news' of 'section' is no item"),
+        ({"triggered": True}, "the problem has a support, or triggered arms"),
+    ],
+)
+def test_features_that_cannot_name_items_are_refused(change, said):
+    context = {"features": {"categorical": {"section": ["sport", "news"]}}, "items_from": "section"}
+    made = {"arms": ["a", "b"], "items": ["sport", "news"], "k": 2, "context": context, **change}
+
+    async def trial() -> None:
+        async with serving(application(MemoryStore())) as http:
+            refused = await http.put("/v1/problems/p", json=made)
+            assert (refused.status_code, said in refused.text) == (422, True), refused.text
+
+    asyncio.run(trial())

@@ -35,7 +35,7 @@ class LogCheck:
         The share of rounds in which the slate was chosen without chance.
     uniform_effective
         The effective sample size of slate IPS for a uniformly random slate: how far the log is from one; NaN without
-        propensities.
+        propensities, or without chance.
     unknown_rewards
         In how many rounds the realised reward is not known.
     assumption
@@ -75,7 +75,7 @@ class LogCheck:
 def check_log(log: "Log") -> LogCheck:
     """Examine a log."""
     known = tuple(what for what in NEEDS if has(log, what))
-    weights = 1.0 / last_prefix(log)
+    weights, chance = 1.0 / last_prefix(log), not log.deterministic.all()
     unseen = tuple(log.arms[j] for j in np.flatnonzero(log.tally.pulls == 0.0))
     warnings = warn_of_outcomes(log) + warn_of_assumption(log)
     if log.deterministic.any() and "slate propensities" in known:
@@ -89,7 +89,7 @@ def check_log(log: "Log") -> LogCheck:
         unseen,
         known,
         float(log.deterministic.mean()) if log.n_rounds else 0.0,
-        effective_sample_size(weights) if "slate propensities" in known else float("nan"),
+        effective_sample_size(weights) if "slate propensities" in known and chance else float("nan"),
         int(np.isnan(log.rewards).sum()),
         log.assumption_test,
         tuple(name for name, method in METHODS.items() if not method.needs or method.needs in known),

@@ -108,6 +108,7 @@ class ContextSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     ``arms`` has the features of every arm: values by name as ``arm_features`` declares them, or numbers in [-1, 1].
     ``stored`` says what is kept of the context of a decision: as it was ``"given"``, or its ``"encoded"`` form alone.
+    ``items_from`` is a categorical feature whose value is the item that a decision is about, if it names no ``items``.
     """
 
     features: FeaturesSpec = FeaturesSpec()
@@ -117,6 +118,7 @@ class ContextSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     interactions: bool = True
     pairs: Annotated[int, Meta(ge=0, le=MAX_COORDINATES)] = 0
     stored: Literal["given", "encoded"] = "given"
+    items_from: FeatureName | None = None
 
 
 def to_context(spec: ContextSpec, arms: list[str]) -> Context:
@@ -166,3 +168,21 @@ def check_context(problem: Problem) -> None:
         raise InvalidArgument("context", f"it would keep {numbers} numbers", remedy)
     if context.pairs * problem.n_arms > MAX_PAIRS:
         raise InvalidArgument("context.pairs", f"{context.pairs} of {problem.n_arms} arms", f"at most {MAX_PAIRS}")
+
+
+def check_items_from(spec: ContextSpec | None, items: list[str], has_all_items: bool) -> None:
+    """Refuse a feature that cannot say what a decision is about; with ``has_all_items``, every arm has every item."""
+    if spec is None or spec.items_from is None:
+        return
+    levels = spec.features.categorical.get(spec.items_from)
+    if levels is None:
+        known = ", ".join(spec.features.categorical) or "none"
+        wrong = f"{spec.items_from!r} is no categorical feature"
+        raise InvalidArgument("context.items_from", wrong, f"name one of them: {known}")
+    unknown = next((level for level in levels if level not in items and level != "other"), None)
+    if unknown is not None:
+        wrong = f"the value {unknown!r} of {spec.items_from!r} is no item"
+        raise InvalidArgument("context.items_from", wrong, 'let its values be items, or "other" for all of them')
+    if not has_all_items:
+        wrong = "the problem has a support, or triggered arms"
+        raise InvalidArgument("context.items_from", wrong, "leave it out: such decisions are about all items")

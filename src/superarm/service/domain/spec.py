@@ -17,7 +17,7 @@ from superarm.rewards import Reward
 from superarm.service.domain import action_sets
 from superarm.service.domain.action_sets import AnyActionSpec, to_actions
 from superarm.service.domain.components import POLICIES, REWARDS, build, find
-from superarm.service.domain.context_spec import ContextSpec, check_context, to_context
+from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
 from superarm.support import Sparse
 
 Name = action_sets.Name
@@ -143,6 +143,7 @@ def to_problem(spec: ProblemSpec) -> Problem:
     context = None if spec.context is None else to_context(spec.context, spec.arms)
     problem = Problem(len(spec.arms), len(spec.items), reward, actions, spec.weights, support, context)
     check_context(problem)
+    check_items_from(spec.context, spec.items, support is None and not spec.triggered)
     if spec.triggered and context is not None and context.pairs:
         wrong = "arms outside of the slate may be triggered, whose pairs are not stored"
         raise InvalidArgument("context.pairs", wrong, "leave out pairs, or triggered")

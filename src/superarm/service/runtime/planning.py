@@ -1,5 +1,7 @@
 """The event of a decision: what the caller wants, by numbers, and the slate that the policy gives."""
 
+from typing import Any
+
 import numpy as np
 
 from superarm.actions import Slots
@@ -89,13 +91,22 @@ def _context(
 
 
 def _items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
-    """The items that a decision is about; None for all."""
+    """The items that a decision is about, as the request or its context says; None for all."""
     if body.items is None:
-        return None
+        return _items_of_context(learner, body.context)
     if isinstance(learner.problem.support, Sparse) or learner.triggered:
         wrong = "the problem has a support, or triggered arms"
         raise invalid("items", wrong, "leave it out: report what was not observed with seen: false")
     return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
+
+
+def _items_of_context(learner: ProblemState, given: Any) -> tuple[int, ...] | None:
+    """The item that the context of a decision names, where the problem has a feature for that; None for all."""
+    spec = learner.created.spec.context
+    if spec is None or spec.items_from is None or not isinstance(given, dict):
+        return None
+    item = learner.items.number(str(given.get(spec.items_from)))
+    return None if item is None else (item,)
 
 
 def restrict(learner: ProblemState, body: AskBody) -> Restriction:
