@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -121,6 +121,13 @@ $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
+MANIFESTS := .venv-manifests
+# The manifests for Kubernetes against its schemas; unknown fields are errors.
+manifests:
+	test -d $(MANIFESTS) || $(PYTHON) -m venv $(MANIFESTS)
+	$(MANIFESTS)/bin/pip install --quiet kubernetes-validate==1.37.0
+	$(MANIFESTS)/bin/kubernetes-validate --strict deploy/kubernetes/sqlite.yaml deploy/kubernetes/postgres.yaml
+
 image: $(READY)
 	$(BIN)/python tools/image.py
 
@@ -131,4 +138,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-numba-oldest $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(MANIFESTS) .venv-numba-oldest $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
