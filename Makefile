@@ -16,6 +16,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LAB_READY := $(VENV)/.lab-ready
 DOCS_READY := $(VENV)/.docs-ready
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
@@ -29,7 +30,7 @@ IN_ORDER := --no-loadscope-reorder
 .PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
-demo: $(READY)
+demo: $(LAB_READY)
 	$(BIN)/superarm warm quickstart # with all cores; run compiles one composition after the other
 	$(BIN)/superarm run quickstart --out out/quickstart
 
@@ -44,12 +45,24 @@ passes: $(READY)
 	@$(MAKE) --no-print-directory compiled
 	@$(BIN)/python -B -m tests.left_out $(VENV)/record-plain $(VENV)/record-compiled
 
+# A virtual environment, made by a Python that is new enough.
+define environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
+$(PYTHON) -m venv $(VENV)
+endef
+
+# Only what experiments need: the tools of the tests take longer to install than the demonstration to run. Python makes
+# the bytecode of what it imports; pip would make that of every file.
+$(LAB_READY): pyproject.toml
+	$(environment)
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[lab]' $(PINS)
+	@touch $@
+
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv $(VENV)
+	$(environment)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' $(PINS)
-	@touch $@
+	@touch $@ $(LAB_READY)
 
 system: $(READY)
 	@$(BIN)/python -B -m tests.system_packages
