@@ -24,6 +24,7 @@ from superarm.indices.kl import divergence, upper_confidence
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
 from superarm.policies import Ascent
+from superarm.policies.fast.linear_sieve import LinearSieve
 from superarm.policies.set_search import search
 from superarm.rewards.base import _gain_by_difference as gain_by_difference
 from superarm.rewards.traits import additive
@@ -34,6 +35,7 @@ from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes
 from tests.compositions import ACTIONS, DIRECTIONAL_SIEVE, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
+from tests.policies import test_linear_sieve
 from tests.simulation.test_contextual import GAMES as CONTEXTUAL
 from tests.simulation.test_contextual import digest
 
@@ -157,8 +159,20 @@ def ascent() -> list[Any]:
     ]
 
 
+def linear_sieve() -> list[Any]:
+    """The sieve of linear policies, in a simulation and in an agent, which keeps the weights of its decisions."""
+    problem = test_linear_sieve.make()
+    policy = LinearSieve(sa.vac2_ucb(0.01).plain(problem))
+    run, earned = test_linear_sieve.play(policy, problem, 40, 0)
+    agent = sa.Agent(problem, policy, seed=1)
+    for t in range(4):
+        decision = agent.ask(context=np.full(test_linear_sieve.D, 0.2 * t))
+        agent.tell(decision, np.full((len(decision.action), problem.n_items), 0.5))
+    return [*run.tally, earned, *agent.learner.tally]
+
+
 def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
-    for function in (numbers, theory, agents, defaults, ascent):
+    for function in (numbers, theory, agents, defaults, ascent, linear_sieve):
         yield function.__name__.replace("_", " "), function
     for name in CONTEXTUAL:
         yield f"contexts, {name}", functools.partial(digest, name)
