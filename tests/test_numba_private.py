@@ -15,7 +15,7 @@ from numba.core.codegen import CPUCodegen
 
 from superarm import _numba_linking as linking
 from superarm import _numba_private
-from superarm._jit import for_kernels, kernel
+from superarm._jit import for_kernels, inlined, kernel, lean, separate
 from superarm.support import Dense, item
 
 compiled = pytest.mark.compiled("it is about compiled code")
@@ -180,6 +180,52 @@ def test_what_allocates_is_compiled_for_kernels_only():
     made, listed = _room_for(2)
     assert (made.tolist(), listed) == ([0.0, 0.0], [2])
     assert not _room_for.overloads
+
+
+@separate
+def _apart(x):
+    return x + 1.0
+
+
+@lean
+def _together(x):
+    return x + 2.0
+
+
+@inlined
+def _innermost(x):
+    return _apart(x) + _together(x)
+
+
+def _compile_inner(fn):
+    """The code of a kernel for its callers, and whether LLVM has to copy it into them."""
+    fn.inner.compile((numba.float64,))
+    (result,) = fn.inner.overloads.values()
+    result.library._ensure_finalized()
+    return str(result.library._final_module), result.fndesc.inline
+
+
+@compiled
+def test_only_what_is_marked_is_copied_into_its_callers_or_kept_apart():
+    assert _compile_inner(_innermost)[1]  # first: numba would hand the mark on to the kernels that it calls
+    assert [_compile_inner(fn)[1] for fn in (_apart, _together)] == [False, False]
+    assert ["noinline" in _compile_inner(fn)[0] for fn in (_apart, _together)] == [True, False]
+
+
+@compiled
+def test_a_kernel_is_made_when_it_is_first_used():
+    @kernel
+    def triple(x):
+        return 3.0 * x
+
+    @for_kernels
+    def listed(x):
+        return [x]
+
+    assert listed(2.0) == [2.0]
+    assert not {"kernel"} & {*vars(triple), *vars(listed)}
+    assert triple(2.0) == 6.0
+    assert "kernel" in vars(triple)
 
 
 @given(st.lists(st.sets(st.integers(0, 11)), min_size=12, max_size=12))
