@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent.parent
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (DOCS / "references.bib").read_text(), re.M))
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "RELEASING.md": "releasing.md"}
 INCLUDED = {inside.removesuffix(".md"): outside for outside, inside in OUTSIDE.items()}
 """Pages whose text is a file of the repository's root."""
 
@@ -29,8 +29,10 @@ def redirect(text: str, page: str) -> str:
     up = "../" * page.count("/")
     for outside, inside in OUTSIDE.items():
         text = re.sub(rf"\]\((?:\.\./)+{re.escape(outside)}", f"]({up}{inside}", text)
-    if page in ("contributing", "changelog"):  # files of the repository's root
+    if page in INCLUDED:  # files of the repository's root
         text = text.replace("](docs/", "](")
+        for outside, inside in OUTSIDE.items():
+            text = text.replace(f"]({outside}", f"]({inside}")
     return re.sub(r"\]\((?:\.\./)*references\.bib\)", f"]({up}references.md)", text)
 
 
