@@ -5,7 +5,8 @@ from superarm.experiments.spec.shipped import find_experiment, list_shipped, loa
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
 CONTEST = ["champions", "champions-close", "champions-long", "champions-million", "champions-wide"]
-SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", "context", "items", "paper", "quickstart"]
+CONTEXTS = ["context", "context-batch", "context-constants"]
+SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
 
 
 def test_the_shipped_experiments():
