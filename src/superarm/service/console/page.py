@@ -129,7 +129,7 @@ def subpage(title: str, top: Html, *sections: Any) -> bytes:
 def _public_note() -> Html:
     words = (
         "This page is public. It shows the names of problems, arms and items, estimates, rewards over time and counts "
-        "of feedback. Single decisions, contexts, settings, evaluations and exports need a key."
+        "of feedback. Single decisions, contexts, versions of the settings, evaluations and exports need a key."
     )
     return tag("p", words, class_="card note", role="note")
 

@@ -242,5 +242,5 @@ def _rotated_label(name: str, x: int, y: int) -> Html:
     return tag("text", text, tag("title", name), x=x, y=y, transform=f"rotate(-60 {x} {y})", class_="label")
 
 
-def _short(name: str, most: int = 20) -> str:
+def _short(name: str, most: int = 18) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
