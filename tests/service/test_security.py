@@ -205,5 +205,5 @@ def test_rates_are_limited_by_key(sqlite_file):
 def test_wrong_routes_and_methods_are_explained(keyed):
     http, *_ = keyed
     assert http.get("/v2/anything").json()["error"]["code"] == "unknown"
-    reply = http.delete("/v1/problems/p")
+    reply = http.patch("/v1/problems/p")
     assert (reply.status_code, reply.json()["error"]["code"]) == (405, "method")
