@@ -1,6 +1,7 @@
 """A service in a process of its own, on loopback, and the calls to it."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -63,6 +64,15 @@ class Server:
                 pass
             time.sleep(0.05)
         raise AssertionError(self.log.read_text()[-4000:])
+
+    def lines_until(self, field: str, value: str, seconds: float = 30.0) -> list[dict[str, Any]]:
+        """The lines of its log, when there is one with this value; an answer is sent before its line is written."""
+        limit = time.monotonic() + seconds
+        while True:
+            lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+            if any(line.get(field) == value for line in lines) or time.monotonic() > limit:
+                return lines
+            time.sleep(0.05)
 
     def kill(self) -> None:
         """SIGKILL to the whole session: the server and its workers."""

@@ -1,7 +1,5 @@
 """How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
 
-import json
-
 import httpx
 import pytest
 
@@ -45,5 +43,5 @@ def test_the_forwarded_address_is_that_of_the_client_if_the_proxy_is_believed(tm
     """The access log shows the address by which wrong keys are counted, too."""
     with Server(str(tmp_path / "log.db"), "--access-log", "--forwarded-allow-ips", believed) as server:
         httpx.get(f"{server.url}/v1/problems", headers={"x-forwarded-for": "203.0.113.7"}, timeout=60.0)
-        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+        lines = server.lines_until("path", "/v1/problems")
     assert [line["client"] for line in lines if line.get("path") == "/v1/problems"] == [address]
