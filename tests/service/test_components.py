@@ -10,6 +10,7 @@ import pytest
 import superarm as sa
 from superarm import catalog
 from superarm.errors import SuperarmError
+from superarm.policies import cascade_catalog
 from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
@@ -39,9 +40,8 @@ def during(trial, store=None):
 
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
-    functions = {
-        name for name, f in vars(catalog).items() if inspect.isfunction(f) and f.__module__ == catalog.__name__
-    }
+    homes = {catalog.__name__, cascade_catalog.__name__}
+    functions = {name for name, f in vars(catalog).items() if inspect.isfunction(f) and f.__module__ in homes}
     public = {name for name in functions if not name.startswith("_")} - wrappers
 
     async def trial(http) -> None:

@@ -186,4 +186,4 @@ def test_the_same_contexts_give_the_same_slates_and_state(tiny, case, kind, rewa
 
 
 def test_the_declaration_of_a_context_has_every_parameter_of_the_library():
-    assert set(ContextSpec.__struct_fields__) - {"stored"} == set(sa.Context._fields)
+    assert set(ContextSpec.__struct_fields__) - {"stored", "items_from"} == set(sa.Context._fields)
