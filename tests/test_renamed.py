@@ -5,6 +5,7 @@ import inspect
 import json
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -112,7 +113,9 @@ def test_old_modules_have_their_public_names():
 
 
 @pytest.mark.compiled("reads renamed fields in a kernel")
-def test_kernels_of_users_read_old_fields():
+def test_kernels_of_users_read_old_fields(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # a kernel that was compiled before warns no more
+
     @sa.kernel
     def read(moment):
         return moment.ranks.pulls[0]
@@ -122,3 +125,21 @@ def test_kernels_of_users_read_old_fields():
         pytest.warns(DeprecationWarning, match=r"Candidates\.pulls is now called counts"),
     ):
         assert read(Round(1, 0, Candidates(np.array([7.0]), np.array([True])))) == 7.0
+
+
+class Entry(NamedTuple):
+    """Has a field that is called as an old one of ``Candidates``."""
+
+    pulls: int
+    mean: float
+
+
+@pytest.mark.compiled("reads renamed fields in a kernel")
+def test_kernels_read_the_fields_of_other_tuples_as_before(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    @sa.kernel
+    def pulls(entry):
+        return entry.pulls
+
+    assert pulls(Entry(3, 0.5)) == 3

@@ -139,25 +139,9 @@ def _take_old_keywords(fn: Any, title: str, names: Mapping[str, str]) -> Any:
 @functools.cache
 def find_old_fields_in_kernels() -> None:
     """Let users' kernels read renamed fields; called when the first of them is compiled."""
-    from numba import types
-    from numba.extending import overload_attribute
+    from superarm._numba_fields import find_fields
 
-    options: Any = {"strict": False}  # the annotations of the two functions may differ
-    read = {"counts": lambda value: value.counts, "candidates": lambda value: value.candidates}
-
-    def register(old: str, new: str) -> None:
-        def resolve(value: Any) -> Callable[[Any], Any] | None:
-            if OLD_FIELDS.get(value.instance_class, {}).get(old) != new:
-                return None
-            _warn(f"{value.instance_class.__name__}.{old}", new)
-            return read[new]
-
-        overload_attribute(types.NamedTuple, old, **options)(resolve)
-
-    for names in list(OLD_FIELDS.values()):
-        for old, new in names.items():
-            if new in read:
-                register(old, new)
+    find_fields(OLD_FIELDS, lambda cls, old, new: _warn(f"{cls.__name__}.{old}", new))
 
 
 class _OldModules(MetaPathFinder, Loader):
