@@ -12,6 +12,7 @@ not reorder floating-point operations. Without these interfaces, ``numba.njit`` 
 """
 
 # mypy: disable-error-code="misc,no-any-return,has-type"
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -45,6 +46,17 @@ if LINKED:
     _Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
     _Compiler: Any = make_vectorising_compiler() or import_module("numba.core.compiler").Compiler
 
+    @functools.cache
+    def can_forbid_copies() -> bool:
+        """Whether llvmlite can mark functions as not to be copied; 0.44 marks what they return, which is invalid."""
+        module = import_module("llvmlite.binding").parse_assembly("define void @f() {\n ret void\n}")
+        module.get_function("f").add_function_attribute("noinline")
+        try:
+            module.verify()
+        except RuntimeError:
+            return False
+        return True
+
     class _InnerLibrary(_Library):
         """The code of one kernel alone, for its callers to link."""
 
@@ -57,7 +69,7 @@ if LINKED:
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == _Linkage.external:
                     function.linkage = "linkonce_odr"
-                    if self.separate:
+                    if self.separate and can_forbid_copies():
                         function.add_function_attribute("noinline")
             self._finalized = True
 
