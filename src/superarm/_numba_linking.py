@@ -48,7 +48,7 @@ if LINKED:
 
     @functools.cache
     def can_forbid_copies() -> bool:
-        """Whether llvmlite can mark functions as not to be copied; before 0.48 it marks what they return, which is invalid."""
+        """Whether llvmlite can mark functions as not to be copied; before 0.48 it marks what they return, to no use."""
         module = import_module("llvmlite.binding").parse_assembly("define void @f() {\n ret void\n}")
         module.get_function("f").add_function_attribute("noinline")
         try:
