@@ -38,7 +38,7 @@ def make_problem(control: float) -> ProblemState:
 
 def plan_burst(plan: Batcher, state: ProblemState, n: int, together: bool) -> float:
     """Microseconds of processor time per decision of a burst."""
-    asks = [QueuedAsk("t", "p", f"d{n}-{i}", AskBody(unit=f"u{n}-{i}"), "", state, None) for i in range(BURST)]  # type: ignore[arg-type]
+    asks = [QueuedAsk("t", "p", f"d{n}-{i}", AskBody(unit=f"u{n}-{i}"), "", state, None) for i in range(BURST)]
     began = time.process_time()
     for some in batcher._split(asks, together):
         plan._plan(some, together)

@@ -16,71 +16,71 @@ def plain_function(x: float) -> float:
 def index(name: str, level: Any) -> Any:
     """A component with the given ``level``."""
 
-    def score(self, mean, deviation, level, stream):  # type: ignore[no-untyped-def]
+    def score(self, mean, deviation, level, stream):
         return min(1.0, mean + level)
 
     cls: Any = type(name, (NoParameters,), {"level": level, "score": score, "__module__": __name__})
     return sa.component(cls)
 
 
-def f_string(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def f_string(self, pulls, t, share):
     text = f"{pulls:.3f}"
     return 1.0 / pulls + len(text)
 
 
-def prints(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def prints(self, pulls, t, share):
     print("pulls: %s" % pulls)  # noqa: UP031
     return 1.0 / pulls
 
 
-def untyped_list(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def untyped_list(self, pulls, t, share):
     terms = []
     return len(terms) / pulls
 
 
-def text(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def text(self, pulls, t, share):
     return "much" * pulls
 
 
-def unsupported(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def unsupported(self, pulls, t, share):
     return np.einsum("i,i->", np.ones(2), np.ones(2)) / pulls
 
 
-def undecorated(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def undecorated(self, pulls, t, share):
     return plain_function(pulls)
 
 
-def wrong_shape(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def wrong_shape(self, pulls, t, share):
     terms = np.ones(3)
     return terms[0, 0] / pulls
 
 
-def unknown_field(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def unknown_field(self, pulls, t, share):
     return self.rho / pulls
 
 
-def mixed(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def mixed(self, pulls, t, share):
     x = 1.0
     if t > 3:
         x = "no"
     return x
 
 
-def wrong_signature(self, pulls, t):  # type: ignore[no-untyped-def]
+def wrong_signature(self, pulls, t):
     return math.log(1.0 + t) / pulls
 
 
-def no_number(self, pulls, t, share):  # type: ignore[no-untyped-def]
+def no_number(self, pulls, t, share):
     return (pulls, t)
 
 
 class Undeclared(NamedTuple):
     """Lacks ``@component``."""
 
-    def level(self, pulls, t, share):  # type: ignore[no-untyped-def]
+    def level(self, pulls, t, share):
         return 1.0 / pulls
 
-    def score(self, mean, deviation, level, stream):  # type: ignore[no-untyped-def]
+    def score(self, mean, deviation, level, stream):
         return min(1.0, mean + level)
 
 
@@ -90,17 +90,17 @@ class PairState(NamedTuple):
 
     submodular, modular = True, False
 
-    def start(self, weight):  # type: ignore[no-untyped-def]
+    def start(self, weight):
         return (0.0, 0.0)
 
-    def join(self, state, q):  # type: ignore[no-untyped-def]
+    def join(self, state, q):
         return (max(state[0], q), state[1])
 
-    def worth(self, weight, state):  # type: ignore[no-untyped-def]
+    def worth(self, weight, state):
         return weight * state[0]
 
-    def derivative(self, weight, state, q):  # type: ignore[no-untyped-def]
+    def derivative(self, weight, state, q):
         return weight
 
-    def smoothness(self, k):  # type: ignore[no-untyped-def]
+    def smoothness(self, k):
         return sa.Smoothness(1.0, 0.5, 0.5)

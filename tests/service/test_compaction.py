@@ -14,30 +14,16 @@ from superarm.service.storage import archive, compaction
 from superarm.service.storage.archive import read_archive
 from superarm.service.storage.base import SavedSnapshot, recall_decision
 from superarm.service.storage.compaction import compact
-from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.replay import replay
-from superarm.service.storage.sharded import ShardedPostgres
 from superarm.service.storage.snapshot import encode_counters, restore_ledger
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 from superarm.service.storage.verify import verify
 
-from .database import fresh
 from .inprocess import serving
 from .running import invoke
 from .test_erasure import ASK, SETTINGS, use
 
 LATER = 10**15
-
-
-@pytest.fixture(params=["sqlite", "postgres", "sharded"])
-def reopen(request, tmp_path):
-    """Opens the same database again and again: for a service (the default), or for reading."""
-    if request.param == "sqlite":
-        return lambda reading=False: Sqlite(tmp_path / "log.db", lock=not reading)
-    url = fresh(request.getfixturevalue("postgres"), f"compact_{request.param}")
-    if request.param == "postgres":
-        return lambda reading=False: Postgres(url, slot=not reading)
-    return lambda reading=False: Postgres(url, slot=False) if reading else ShardedPostgres(url)
 
 
 def counters(ledger) -> dict:
@@ -166,14 +152,21 @@ def test_an_interruption_leaves_a_log_that_can_be_read(reopen, tmp_path, monkeyp
     assert asyncio.run(again()) == shown
 
 
-def test_a_compacted_log_of_which_events_are_missing_is_refused(tmp_path):
+def make_compacted(home) -> Sqlite:
+    """A log of a few decisions that was compacted."""
+
     async def live() -> None:
-        async with serving(application(Sqlite(tmp_path / "log.db"))) as http:
+        async with serving(application(Sqlite(home / "log.db"))) as http:
             await use(http, SETTINGS["plain"], 20)
 
     asyncio.run(live())
-    store = Sqlite(tmp_path / "log.db", lock=False)
+    store = Sqlite(home / "log.db", lock=False)
     compact(store, None, LATER)
+    return store
+
+
+def test_a_compacted_log_of_which_events_are_missing_is_refused(tmp_path):
+    store = make_compacted(tmp_path)
     store._writer.execute("DELETE FROM events WHERE seq = (SELECT min(seq) FROM events WHERE kind = 'decision')")
     store.close()
     with pytest.raises(DamagedLog, match="restore a backup"):
@@ -181,13 +174,7 @@ def test_a_compacted_log_of_which_events_are_missing_is_refused(tmp_path):
 
 
 def test_the_base_is_checked(tmp_path):
-    async def live() -> None:
-        async with serving(application(Sqlite(tmp_path / "log.db"))) as http:
-            await use(http, SETTINGS["plain"], 20)
-
-    asyncio.run(live())
-    store = Sqlite(tmp_path / "log.db", lock=False)
-    compact(store, None, LATER)
+    store = make_compacted(tmp_path)
     store._writer.execute("UPDATE base SET body = CAST('nonsense' AS BLOB)")
     with pytest.raises(SuperarmError, match="the base of a compacted log is damaged"):
         verify(store)

@@ -2,12 +2,9 @@
 
 import asyncio
 
-import pytest
-
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.sharded import ShardedPostgres
 from superarm.service.storage.snapshot import restore_ledger
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.tables import describe_problems, rows
@@ -19,17 +16,6 @@ from .inprocess import serving
 SPEC = {"arms": ["a", "b", "c"], "items": ["x"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 OTHER = {**SPEC, "arms": ["x", "y"], "k": 1}
 ASK = "/v1/problems/p/decisions"
-
-
-@pytest.fixture(params=["sqlite", "postgres", "sharded"])
-def reopen(request, tmp_path):
-    """Opens the same database again and again: for a service (the default), or for reading."""
-    if request.param == "sqlite":
-        return lambda reading=False: Sqlite(tmp_path / "log.db", lock=not reading)
-    url = fresh(request.getfixturevalue("postgres"), f"delete_{request.param}")
-    if request.param == "postgres":
-        return lambda reading=False: Postgres(url, slot=not reading)
-    return lambda reading=False: Postgres(url, slot=False) if reading else ShardedPostgres(url)
 
 
 async def use_and_delete(http) -> None:

@@ -11,14 +11,11 @@ from superarm.service.application import application
 from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.compaction import compact
-from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.sharded import ShardedPostgres
 from superarm.service.storage.snapshot import encode_counters, restore_ledger
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.tables import rows
 from superarm.service.storage.verify import verify
 
-from .database import fresh
 from .inprocess import serving
 
 SETTINGS = {
@@ -123,15 +120,8 @@ def test_one_decision_is_erased(tmp_path):
     asyncio.run(live())
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "sharded"])
-def test_nothing_of_an_erased_person_is_left_after_compaction(request, tmp_path, kind):
+def test_nothing_of_an_erased_person_is_left_after_compaction(reopen, tmp_path):
     """Also if the last events of the log are theirs; and events after the compaction are counted."""
-    if kind == "sqlite":
-        reopen = lambda reading=False: Sqlite(tmp_path / "log.db", lock=not reading)  # noqa: E731
-    else:
-        url = fresh(request.getfixturevalue("postgres"), f"erasure_{kind}")
-        serve = Postgres if kind == "postgres" else ShardedPostgres
-        reopen = lambda reading=False: Postgres(url, slot=False) if reading else serve(url)  # noqa: E731
 
     async def live() -> tuple[set[str], list]:
         async with serving(application(reopen(), ServiceLimits(snapshot_every=20))) as http:
@@ -146,7 +136,7 @@ def test_nothing_of_an_erased_person_is_left_after_compaction(request, tmp_path,
     assert verify(store).faults == []
     assert not any(read.entry.stream in ids for read in store.tail({}))
     store.close()
-    if kind == "sqlite":
+    if isinstance(store, Sqlite):
         assert not any(f'"id":"{id}"'.encode() in (tmp_path / "log.db").read_bytes() for id in ids)
 
     async def again() -> None:

@@ -103,7 +103,7 @@ def _time(query: dict[str, str], name: str, default: int) -> int:
     if text.isascii() and text.isdigit() and len(text) < 16:
         return int(text)
     try:
-        given = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a URL stands for a space
+        given = datetime.fromisoformat(text.replace(" ", "+"))  # a plus sign in a URL is read as a space
         given = given.replace(tzinfo=given.tzinfo or UTC)
         return max(0, math.ceil(given.timestamp() * 1000))
     except (ValueError, OverflowError):

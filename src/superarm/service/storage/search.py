@@ -88,7 +88,7 @@ def encode_cursor(record: DecisionRecord) -> str:
 
 
 def decode_cursor(text: str) -> tuple[int, str] | None:
-    """The time and the id that a cursor stands for; None if it is no cursor.
+    """The time and the id in a cursor; None if it is no cursor.
 
     >>> decode_cursor("MTIvZA")
     (12, 'd')
