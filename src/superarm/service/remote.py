@@ -1,52 +1,19 @@
 """A problem of a running service, with the methods of ``Agent``."""
 
 import itertools
-import math
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
 
 from superarm.agent import Decision, DecisionAgent
-from superarm.agent.explanations import ExplainedArm, Explanation
-from superarm.arrays import Floats, floats
-from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.agent.explanations import Explanation
+from superarm.arrays import Floats
+from superarm.errors import ConflictingFeedback, UnknownDecision
+from superarm.service.remote_values import RemoteDecision, check_row, read_decision, read_explained_arm, to_plain
 from superarm.service.transport import ServiceError, Transport, encode_query
-
-
-@dataclass(frozen=True)
-class RemoteDecision(Decision):
-    """A decision of the service, with what it says beyond the slate.
-
-    ``propensities`` are the chances of the arms, slot by slot; None where the policy itself is random. ``slots`` are
-    the names of the slots that the arms are in, ``policy_arms`` the policy's slate where the answer is a baseline.
-    ``state`` is the decision's state when it was asked for. ``inclusion`` is the chance of each arm to be in the slate;
-    ``group`` is "policy" or "control" where the two are compared. ``signed_id`` is for a browser that sends feedback;
-    None where the service takes no such feedback, or the decision was read later.
-    """
-
-    propensities: tuple[float, ...] | None = None
-    slots: tuple[str, ...] | None = None
-    policy_arms: tuple[str, ...] | None = None
-    version: int = 1
-    state: str = "open"
-    inclusion: tuple[float, ...] | None = None
-    group: str = ""
-    signed_id: str | None = None
-
-
-def _decision(reply: Any) -> RemoteDecision:
-    action = np.array(reply["action"], np.int64)
-    action.flags.writeable = False
-    more: Any = {
-        name: tuple(reply[name]) for name in ("propensities", "slots", "policy_arms", "inclusion") if name in reply
-    }
-    told = {"version": reply["version"], "state": reply["state"], "group": reply.get("group", "")}
-    told["signed_id"] = reply.get("signed_id")
-    return RemoteDecision(reply["id"], reply["t"], action, tuple(reply["arms"]), **more, **told)
 
 
 class RemoteAgent:
@@ -96,12 +63,12 @@ class RemoteAgent:
         body = {"id": id or secrets.token_urlsafe(15), **given}
         if eligible is not None:
             body["eligible"] = list(eligible)
-        return _decision(self._call("POST", f"{self._path}/decisions", body))
+        return read_decision(self._call("POST", f"{self._path}/decisions", body))
 
     def decision(self, id: str) -> RemoteDecision:
         """A decision as it is now, by its id."""
         try:
-            return _decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
+            return read_decision(self._call("GET", f"{self._path}/decisions/{quote(id, safe='')}"))
         except ServiceError as error:
             raise _translate_error(error) from None
 
@@ -147,7 +114,7 @@ class RemoteAgent:
             reply = self._call("GET", f"/v1/decisions/{quote(id, safe='')}/explanation?most={most}")
         except ServiceError as error:
             raise _translate_error(error) from None
-        return Explanation(self.decision(id), tuple(_explained_arm(arm) for arm in reply["arms"]))
+        return Explanation(self.decision(id), tuple(read_explained_arm(arm) for arm in reply["arms"]))
 
     def tell(
         self,
@@ -168,7 +135,7 @@ class RemoteAgent:
         pending. Returns False if all of it was told before; after a lost answer that may have been this very call.
         """
         id = _id(decision)
-        rows = [_check_row(row, None if seen is None else seen[n]) for n, row in enumerate(outcome)]
+        rows = [check_row(row, None if seen is None else seen[n]) for n, row in enumerate(outcome)]
         body: dict[str, Any] = {"outcome": rows, "amend": amend}
         if seen is not None:
             body["seen"] = [np.asarray(marks, bool).tolist() for marks in seen]
@@ -266,27 +233,6 @@ class RemoteAgent:
             raise _translate_error(error) from None
 
 
-def to_plain(value: Any) -> Any:
-    """The same with lists in the place of arrays, and None in the place of NaN, which JSON does not have.
-
-    >>> to_plain({"a": np.array([1.0, np.nan])})
-    {'a': [1.0, None]}
-    """
-    if isinstance(value, dict):
-        return {name: to_plain(one) for name, one in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return to_plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [to_plain(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _explained_arm(reply: Any) -> ExplainedArm:
-    effects = tuple((one["feature"], one["effect"]) for one in reply["features"])
-    estimate, optimistic = (np.array(reply[name], float) for name in ("estimate", "optimistic"))
-    return ExplainedArm(reply["arm"], estimate, optimistic, reply["gain"], reply["estimated_gain"], effects)
-
-
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
 
@@ -295,17 +241,6 @@ def _translate_error(error: ServiceError) -> Exception:
     """The error that an ``Agent`` would raise."""
     kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
     return kinds[error.status](str(error)) if error.status in kinds else error
-
-
-def _check_row(row: Any, marks: Any) -> list[float | None]:
-    """The values of a row; None where they may still come, 0 where nothing was or will be seen."""
-    values = list(row)
-    seen = [True] * len(values) if marks is None else [bool(mark) for mark in marks]
-    if len(seen) != len(values):
-        raise InvalidArgument("seen", f"{len(seen)} marks for {len(values)} values", "give it in the shape of outcome")
-    known = [x if mark and x is not None else 0.0 for x, mark in zip(values, seen, strict=True)]
-    checked = floats(known, "outcome", low=0.0, high=1.0).tolist()
-    return [None if x is None and m else c for x, m, c in zip(values, seen, checked, strict=True)]
 
 
 if TYPE_CHECKING:

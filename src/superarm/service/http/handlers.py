@@ -12,11 +12,12 @@ from superarm.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec
-from superarm.service.domain.spec import Name, Settings
-from superarm.service.errors import RequestError, invalid, unknown
+from superarm.service.domain.spec import Settings
+from superarm.service.errors import RequestError, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.query import parse_integer, parse_name, parse_number
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
@@ -270,33 +271,3 @@ def _encode_answer(answer: replies.AppliedReply | RequestError) -> bytes:
     if isinstance(answer, RequestError):
         return msgspec.json.encode(replies.ErrorReply(replies.ErrorBody(answer.code, answer.message)))
     return msgspec.json.encode(answer)
-
-
-def parse_integer(values: dict[str, str], name: str, default: int, largest: int) -> int:
-    """A whole number from the path or the query."""
-    text = values.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= largest):
-        raise invalid(name, f"{text[:40]!r}", f"give a whole number from 0 to {largest}")
-    return int(text)
-
-
-def parse_number(values: dict[str, str], name: str, default: float, below: float) -> float:
-    """A positive number from the query."""
-    text = values.get(name, str(default))
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0.0 < number < below and text != str(default):
-        raise invalid(name, f"{text[:40]!r}", f"give a number above 0 and below {below:g}")
-    return number
-
-
-def parse_name(name: str, field: str) -> str:
-    """A name from the path, under the same rules as in a body."""
-    try:
-        return msgspec.convert(name, Name)
-    except msgspec.ValidationError as error:
-        raise invalid(field, str(error), "1 to 256 characters, no slash, no control characters") from None

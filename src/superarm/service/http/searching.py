@@ -11,7 +11,8 @@ from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import invalid
-from superarm.service.http.handlers import Answer, Call, parse_integer
+from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.query import parse_integer
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
 
