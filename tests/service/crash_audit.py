@@ -1,8 +1,9 @@
 """The audit of the crash harness: the log is read behind the service's back, and added up with fractions."""
 
+import time
 from collections import Counter
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
@@ -111,7 +112,7 @@ def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:
 def compare(url: str, sums: Sums, problem: str = "p") -> None:
     """What the restarted service reports, against the sums; windows may have ended since the log was read."""
     rows, path = [], f"{url}/v1/problems/{problem}/arms"
-    while part := httpx.get(f"{path}?offset={len(rows)}&limit=1000", timeout=30.0).json()["arms"]:
+    while part := _answered(f"{path}?offset={len(rows)}&limit=1000")["arms"]:
         rows += part
     assert [row["arm"] for row in rows] == sums.arms
     for row in rows:
@@ -123,3 +124,12 @@ def compare(url: str, sums: Sums, problem: str = "p") -> None:
         assert n <= row["pulls"] <= n + ended, (row, n, ended)
         if row["pulls"] == n and n:
             assert row["mean"] == [float(total / n) for total in sums.values[arm]], row
+
+
+def _answered(path: str) -> Any:
+    """The answer, once the worker that was asked has started: of several workers, one may come later."""
+    limit = time.monotonic() + 60.0
+    while (reply := httpx.get(path, timeout=30.0)).status_code == 503 and "starting" in reply.text:
+        assert time.monotonic() < limit, reply.text
+        time.sleep(0.05)
+    return reply.raise_for_status().json()
