@@ -77,6 +77,8 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
         "uniform": sa.uniform,
         "escb": lambda: sa.escb(0.3),
         "escb_delta": sa.escb_delta,
+        "escb_c": lambda: sa.escb_c(0.3, 0.0, 0.1),
+        "ols_ucb_c": lambda: sa.ols_ucb_c(0.3),
         "least_played": lambda: sa.least_played(0.3),
     },
     "fast": {

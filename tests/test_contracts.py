@@ -115,6 +115,9 @@ EXAMPLES = {
     "superarm.policies.batch_bonus:Delta": policies.Delta(),
     "superarm.policies.batch_bonus:LeastPlayed": policies.LeastPlayed(),
     "superarm.policies.batch_policy:BatchPolicy": policies.BatchPolicy(policies.Delta()),
+    "superarm.policies.covariance_policy:CovariancePolicy": superarm.ols_ucb_c(0.5),
+    "superarm.policies.covariance_regions:CovarianceBox": policies.CovarianceBox(),
+    "superarm.policies.covariance_regions:CovarianceEllipsoid": policies.CovarianceEllipsoid(),
     "superarm.policies.directional_policy:DirectionalPolicy": superarm.directional_kl_moss(policies.Covariance()),
     "superarm.policies.directions:Covariance": policies.Covariance(),
     "superarm.policies.directions:Triangle": policies.Triangle(),
@@ -165,6 +168,7 @@ PLAIN_ONLY = {
     "superarm.support",
     "superarm.policies.set_search",
     "superarm.policies.batch_bonus",
+    "superarm.policies.covariance_regions",
     "superarm.policies.directions",
     "superarm.policies.start",
     "superarm.context.context",
@@ -211,7 +215,7 @@ def test_components_keep_their_contract(name):
         assert example.value_of(np.array([0, 1])) > example.value_of(np.array([0]))
     elif module in PLAIN_ONLY or module.removeprefix("superarm.oracles.") in BRUTE_FORCED:
         testing.check_plain(example)
-    elif module == "superarm.policies.set_bonus":  # for modular rewards only
+    elif module in ("superarm.policies.set_bonus", "superarm.policies.covariance_policy"):  # for modular rewards only
         testing.check_policy(example, superarm.Problem(5, 3, Linear(), Subsets(2)))
     elif module == "superarm.policies.fast.sparse_sieve":
         thin = superarm.Problem(2, 3, Coverage(), Subsets(1), support=RARE)

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         discounted,
         epsilon_greedy,
         escb,
+        escb_c,
         escb_delta,
         follow_the_leader,
         gaussian_cts,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         kl_moss,
         kl_ucb,
         least_played,
+        ols_ucb_c,
         shared_cts,
         sliding_window,
         ts_cascade,
@@ -128,8 +130,8 @@ _HOMES = {
     "superarm.agent": "Agent Decision DecisionAgent",
     "superarm.catalog": (
         "angle_ts bc_ucb bcucb_t cascade_kl_ucb cascade_ucb1 cascade_ucb_v cts cucb cucb_t directional_kl_moss "
-        "directional_kl_ucb discounted epsilon_greedy escb escb_delta follow_the_leader gaussian_cts joint_kl_moss "
-        "kl_moss kl_ucb least_played shared_cts sliding_window ts_cascade ucb_v uniform"
+        "directional_kl_ucb discounted epsilon_greedy escb escb_c escb_delta follow_the_leader gaussian_cts "
+        "joint_kl_moss kl_moss kl_ucb least_played ols_ucb_c shared_cts sliding_window ts_cascade ucb_v uniform"
     ),
     "superarm.arrays": "Probabilities",
     "superarm.context": "Context Features",

@@ -33,6 +33,7 @@ from superarm.policies import (
     SharedDraw,
     Uniform,
     cascade_catalog,
+    covariance_catalog,
     directional_catalog,
     traits,
 )
@@ -43,6 +44,8 @@ cascade_ucb_v = cascade_catalog.cascade_ucb_v
 ts_cascade = cascade_catalog.ts_cascade
 directional_kl_moss = directional_catalog.directional_kl_moss
 directional_kl_ucb = directional_catalog.directional_kl_ucb
+escb_c = covariance_catalog.escb_c
+ols_ucb_c = covariance_catalog.ols_ucb_c
 
 _DEFAULT = Default()
 

@@ -4,6 +4,7 @@
 - ``index_policy.py``, ``start.py``, ``scoring.py``: policies that score every entry by an index; ``joint_policy.py``,
   ``dependence.py``: the same with estimated dependence between items.
 - ``directional_policy.py``, ``directions.py``, ``directional_catalog.py``: one bound per arm, on what it would add.
+- ``covariance_policy.py``, ``covariance_regions.py``, ``covariance_catalog.py``: one bonus per batch from covariances.
 - ``batch_policy.py``, ``batch_bonus.py``, ``set_bonus.py``, ``set_search.py``: one bonus per batch.
 - ``epsilon_greedy.py``, ``one_gaussian.py``, ``uniform.py``: random exploration; ``cascade_catalog.py``: for lists.
 - ``forgetting.py``, ``policy_state.py``: windows and discounts, and what such policies keep besides the tally.
@@ -14,6 +15,9 @@ from superarm._renamed import old_names
 from superarm.policies.base import Policy, Round, choose, learn, prepare
 from superarm.policies.batch_bonus import Delta, LeastPlayed
 from superarm.policies.batch_policy import BatchPolicy
+from superarm.policies.covariance_catalog import escb_c, ols_ucb_c
+from superarm.policies.covariance_policy import CovariancePolicy
+from superarm.policies.covariance_regions import CovarianceBox, CovarianceEllipsoid
 from superarm.policies.directional_catalog import directional_kl_moss, directional_kl_ucb
 from superarm.policies.directional_policy import DirectionalPolicy
 from superarm.policies.directions import Covariance, Triangle
@@ -33,6 +37,9 @@ __all__ = [
     "Ascent",
     "BatchPolicy",
     "Covariance",
+    "CovarianceBox",
+    "CovarianceEllipsoid",
+    "CovariancePolicy",
     "Delta",
     "DirectionalPolicy",
     "EpsilonGreedy",
@@ -57,9 +64,11 @@ __all__ = [
     "choose",
     "directional_kl_moss",
     "directional_kl_ucb",
+    "escb_c",
     "forget_alike",
     "forgets",
     "learn",
+    "ols_ucb_c",
     "prepare",
     "restore_memory",
     "save_state",

@@ -24,6 +24,7 @@ _POLICY_MODULES = (
     "superarm.catalog",
     "superarm.policies.cascade_catalog",
     "superarm.policies.contextual.catalog",
+    "superarm.policies.covariance_catalog",
     "superarm.policies.directional_catalog",
 )
 _GENERATOR_MODULES = (
