@@ -3,10 +3,12 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.stats import binom
 
 import superarm as sa
 from superarm.indices.kl import divergence
-from superarm.theory import gaps, graves_lai, lower_bound, lower_bound_gap_free, lower_bound_independent
+from superarm.theory import gaps, graves_lai, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
 from superarm.theory.lower import rates
 
 
@@ -77,3 +79,36 @@ def test_independent_items_have_the_stated_limit():
 def test_gaps_that_no_such_instance_has(gap):
     with pytest.raises(sa.InvalidArgument, match="gap"):
         rates(5, 2, gap)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kl_inf_is_the_least_divergence_over_laws_on_the_values_and_1(seed):
+    rng = np.random.default_rng(seed)
+    values, probabilities = np.sort(rng.random(5)), rng.dirichlet(np.ones(5))
+    values[-1] = 1.0 if seed % 2 else values[-1]
+    mean = float(probabilities @ values) + (0.95 - float(probabilities @ values)) * rng.random()
+    points = np.append(values, 1.0)  # a law with more mean per mass elsewhere has no less divergence
+
+    def cost(q):
+        return float((probabilities * np.log(probabilities / np.maximum(q[:5], 1e-12))).sum())
+
+    limits = [
+        {"type": "eq", "fun": lambda q: q.sum() - 1.0},
+        {"type": "ineq", "fun": lambda q: q @ points - mean},
+    ]
+    start = np.append(probabilities * 0.3, 0.7)
+    found = minimize(cost, start, bounds=[(0.0, 1.0)] * 6, constraints=limits, options={"maxiter": 1000, "ftol": 1e-13})
+    assert found.success
+    assert kl_inf(values, probabilities, mean) == pytest.approx(found.fun, abs=1e-5)
+
+
+def test_kl_inf_is_0_below_the_mean_and_refuses_a_mean_of_1():
+    assert kl_inf([0.0, 1.0], [0.5, 0.5], 0.4) == 0.0
+    with pytest.raises(sa.InvalidArgument, match="mean"):
+        kl_inf([0.0, 0.5], [0.5, 0.5], 1.0)
+
+
+def test_a_rare_event_of_all_items_bounds_the_information_however_many_items_there_are():
+    for m in (1, 16, 256):
+        law = binom.pmf(np.arange(m + 1), m, 0.48)
+        assert kl_inf(np.arange(m + 1) / m, law, 0.5) <= min(2 * 0.02, m * divergence(0.48, 0.5)) + 1e-12

@@ -21,7 +21,7 @@ from superarm.theory.contextual import CONTEXT_CAVEAT, upper_bound_c2_ucb, upper
 from superarm.theory.crossover import crossover
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.lower import LowerBound, lower_bound, lower_bound_gap_free, lower_bound_independent
+from superarm.theory.lower import LowerBound, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
 from superarm.theory.printed import printed_corollary, printed_theorem, printed_wang_chen
 from superarm.theory.proof import Trace, follow
 from superarm.theory.report import bounds_report
@@ -73,6 +73,7 @@ __all__ = [
     "gaps",
     "geometric",
     "graves_lai",
+    "kl_inf",
     "levels",
     "local_slopes",
     "lower_bound",

@@ -138,6 +138,42 @@ def least_information(weights: Floats, p: float, value: float) -> float:
     return float(sum(divergence(p, min(1.0, float(q))) for q in shift(math.exp(found))))
 
 
+def kl_inf(values: Any, probabilities: Any, mean: float) -> float:
+    r"""The least divergence from a discrete law on [0, 1] to any law on [0, 1] whose mean is at least ``mean``.
+
+    .. math:: \mathcal K_{inf}(F, \mu) = \max_{0 \le \lambda \le 1/(1 - \mu)} E_F\log(1 - \lambda(Y - \mu))
+
+    by the duality of [HondaTakemura2010]_. With one arm per batch and Y the weighted average of its items, a policy
+    that is consistent however items depend on one another plays the arm at least
+    :math:`(1 + o(1))\log t/\mathcal K_{inf}(F, \mu)` times, with :math:`\mu` the mean of the best arm
+    (``docs/theory/lower-bounds.md``).
+
+    Parameters
+    ----------
+    values, probabilities
+        The values of the law, in [0, 1], and their probabilities.
+    mean
+        The mean to be reached, below 1.
+
+    Examples
+    --------
+    >>> round(kl_inf([0.0, 1.0], [0.6, 0.4], 0.5) - divergence(0.4, 0.5), 12)
+    0.0
+    """
+    y, p = np.asarray(values, float), np.asarray(probabilities, float)
+    if not mean < 1.0:
+        raise InvalidArgument("mean", f"{mean!r}", "give a number below 1")
+    if float(p @ y) >= mean:
+        return 0.0
+
+    def slope(multiplier: float) -> float:
+        return float(-(p * (y - mean) / (1.0 - multiplier * (y - mean))).sum())
+
+    most = (1.0 - 1e-12) / (1.0 - mean)
+    best = most if slope(most) >= 0.0 else brentq(slope, 0.0, most, xtol=1e-14, rtol=8.9e-16)
+    return float(p @ np.log1p(-best * (y - mean)))
+
+
 def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
     r"""Proposition 1 without gaps: for every policy and T there is an instance of this size with at least
 
