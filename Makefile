@@ -2,6 +2,7 @@
 # make test               set up and run every check: style, types, layers, tests as plain Python and compiled
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
+# make test-upgrade       let earlier versions and this one serve the same database, by turns and at once, under load
 # make fuzz               try the HTTP interface with thousands of inputs; make test tries a few hundred
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
@@ -27,7 +28,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test manifests image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -94,6 +95,10 @@ test-numba-oldest:
 
 test-versions:
 	$(PYTHON) -m tools.versions
+
+# Earlier versions come out of the repository's history.
+test-upgrade: $(READY)
+	$(BIN)/python -m tests.service.versions
 
 test-package: $(READY)
 	$(BIN)/python -m tools.package_test

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.context.models import MAX_SEGMENTS
 from superarm.learner import Learner
 from superarm.streams import run_streams, seek
 from superarm.tally import Feedback
@@ -151,3 +152,13 @@ def test_contexts_are_asked_for_and_refused_by_name():
         sa.Agent(problem(context=False), sa.c2_ucb())
     with pytest.raises(sa.InvalidArgument, match="LinearPolicy does not learn the model Segments"):
         sa.Agent(problem(), sa.c2_ucb())
+
+
+def test_as_many_segments_as_allowed_are_accepted_and_not_one_more():
+    def context(n_first: int, n_second: int) -> sa.Context:
+        levels = {"a": [f"a{n}" for n in range(n_first)], "b": [f"b{n}" for n in range(n_second)]}
+        return sa.Context(sa.Features(categorical=levels), model=sa.models.Segments())
+
+    assert context(64, 64).model.n_segments(context(64, 64).features) == MAX_SEGMENTS
+    with pytest.raises(sa.InvalidArgument, match=r"by: 4097 segments; use at most 4096"):
+        context(17, 241)

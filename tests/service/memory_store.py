@@ -9,7 +9,7 @@ from superarm.service.storage.base import DecisionSpan, FormerPlaces, LogLine, P
 class MemoryStore:
     """A store without a file; what is read is what was there when reading began."""
 
-    worker, shared, shards = "", False, None
+    worker, shared, shards, compactor = "", False, None, None
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []

@@ -81,7 +81,8 @@ def test_nothing_but_old_decisions_is_gone(reopen, tmp_path):
             assert (await http.get(f"/v1/decisions/{old}")).status_code == 404
             await use_more(http)
             audit = (await http.get("/v1/audit?problem=p")).json()["entries"]
-            assert [one["details"] for one in audit if one["what"] == "compacted"] == [{"decisions": done.archived}]
+            noted = [one["details"] for one in audit if one["what"] == "compacted"]
+            assert noted == [{"decisions": done.archived, "archives": [done.archive.name]}]
 
     asyncio.run(on())
     store = reopen(reading=True)
@@ -112,9 +113,9 @@ def interrupt(*_, **__):
 STEPS = {
     "before the notes": (compaction, "_note"),
     "before the archive": (compaction, "write_archive"),
-    "before the archive is on the disk": (archive, "_force"),
+    "before the archive is on the disk": (archive, "force"),
     "before the archive has its name": (archive.os, "replace"),
-    "before the base": (compaction, "_bases"),
+    "before the base": (compaction, "make_bases"),
 }
 
 
@@ -131,7 +132,7 @@ def test_an_interruption_leaves_a_log_that_can_be_read(reopen, tmp_path, monkeyp
         if step in STEPS:
             patch.setattr(*STEPS[step], interrupt)
         else:  # what the transaction inserts last is nothing that a database takes
-            patch.setattr(compaction, "_bases", lambda *_: {"": SavedSnapshot("", object())})
+            patch.setattr(compaction, "make_bases", lambda *_: {"": SavedSnapshot("", object())})
         with pytest.raises(Interrupted if step in STEPS else (sqlite3.Error, psycopg.Error)):
             compact(store, tmp_path / "archive", LATER)
     store.close()

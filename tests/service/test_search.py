@@ -12,7 +12,7 @@ from superarm.service.application import application
 from superarm.service.domain.events import Asked, encode
 from superarm.service.storage.base import DecisionSpan, LogLine
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.search import DecisionFilter, decode_cursor, find_page
+from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.transport import ServiceError
 
@@ -106,6 +106,18 @@ def test_the_client_finds_decisions_by_what_became_of_them(served):
             agent.find_decisions(**wrong)
         assert refused.value.status == 422
     service.close()
+
+
+def test_the_history_of_an_arm_begins_with_the_oldest_of_the_newest_decisions(store):
+    """Of ten decisions, one per second, the newest four are taken."""
+    asked = [Asked(1_000 * n, "p", f"d{n}", "", n, (n % 2,), 1, 1) for n in range(10)]
+    store.commit([LogLine("t", "decision", one.id, 0, encode(one), "p") for one in asked])
+    span = DecisionSpan("t", "p", 0, (END_OF_TIME, ""), 0)
+    whole = arm_history(store, span, 0, 1, 3, max_decisions=10)
+    assert (whole[0].since, whole[-1].until, sum(one.decisions for one in whole)) == (0, 9_001, 10)
+    newest = arm_history(store, span, 0, 1, 3, max_decisions=4)
+    assert (newest[0].since, newest[-1].until) == (6_000, 9_001)
+    assert [sum(values) for values in zip(*((one.decisions, one.shown) for one in newest), strict=True)] == [4, 2]
 
 
 def test_the_history_of_an_arm_adds_up(served):

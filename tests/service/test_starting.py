@@ -3,6 +3,9 @@
 import httpx
 import pytest
 
+from superarm.service.http.service import ServiceLimits
+from superarm.service.server import read_limits
+
 from .running import Server, command, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}
@@ -45,3 +48,10 @@ def test_the_forwarded_address_is_that_of_the_client_if_the_proxy_is_believed(tm
         httpx.get(f"{server.url}/v1/problems", headers={"x-forwarded-for": "203.0.113.7"}, timeout=60.0)
         lines = server.lines_until("path", "/v1/problems")
     assert [line["client"] for line in lines if line.get("path") == "/v1/problems"] == [address]
+
+
+def test_a_worker_ignores_settings_that_only_another_version_knows(caplog):
+    """The first process of a service may be older or newer than the workers that it starts."""
+    limits = read_limits({"problems": 7, "setting_of_tomorrow": 1})
+    assert limits == ServiceLimits(problems=7)
+    assert "setting_of_tomorrow" in caplog.text

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ from superarm.service.http.router import Router
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
+from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
 from superarm.service.runtime.watch import watch
 from superarm.service.storage.base import Store
@@ -165,7 +167,10 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     coordinator = service.coordinator
     try:
         await starting
-        tasks = (expire(coordinator), coordinator.follower.follow(), watch(coordinator))
+        tasks = [expire(coordinator), coordinator.follower.follow(), watch(coordinator)]
+        if service.limits.retain_days is not None:
+            directory = Path(service.limits.archive) if service.limits.archive else None
+            tasks.append(compact_regularly(coordinator, directory, service.limits.retain_days))
         await asyncio.gather(*tasks, coordinator.ownership.run(), service.keyring.follow(), service.metrics.publish())
     except Exception as error:
         log.exception("the service cannot go on")

@@ -1,47 +1,19 @@
 """The commands of the service. Heavy imports are inside of the functions, so that ``--help`` answers at once."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from superarm.errors import SuperarmError
+from superarm.service.command_options import DB, IMPORT, open_for_reading
+from superarm.service.retention_commands import compact, erase
 from superarm.service.serve_command import serve
-
-_DB = click.option(
-    "--db",
-    envvar="SUPERARM_DB",
-    default="superarm.db",
-    show_default=True,
-    show_envvar=True,
-    help="A SQLite file, or postgresql://user@host/database.",
-)
-
-
-_IMPORT = click.option(
-    "--import",
-    "imports",
-    multiple=True,
-    metavar="MODULE",
-    help="A Python module that adds policies or rewards of your own; may be given several times.",
-)
-
-
-@contextlib.contextmanager
-def _open_for_reading(db: str) -> Iterator[Any]:
-    from superarm.service.server import open_reader
-
-    store = open_reader(db)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @click.command()
-@_DB
+@DB
 @click.option(
     "--repair",
     is_flag=True,
@@ -52,7 +24,7 @@ def _open_for_reading(db: str) -> Iterator[Any]:
     is_flag=True,
     help="Let a log be served although its end is missing; what was lost stays lost. No service may run.",
 )
-@_IMPORT
+@IMPORT
 def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
     from superarm.service.server import import_components
@@ -60,7 +32,7 @@ def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -
     from superarm.service.storage.verify import verify as check
 
     import_components(imports)
-    with _open_for_reading(db) as store:
+    with open_for_reading(db) as store:
         if accept_loss and (lost := store.lost_tail()):
             store.accept_loss()
             click.echo(f"accepted: {lost}")
@@ -83,21 +55,21 @@ def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -
 
 
 @click.command()
-@_DB
+@DB
 def reshard(db: str) -> None:
     """Prepare a PostgreSQL log for workers with --sharded; no service may run. No event is changed or lost."""
     if "://" not in db:
         raise SuperarmError("--db: only PostgreSQL can be served by several workers")
-    with _open_for_reading(db) as store:
+    with open_for_reading(db) as store:
         click.echo(f"{store.reshard()} events moved to logs of their problems")
 
 
 @click.command()
-@_DB
+@DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
-@_IMPORT
+@IMPORT
 def export(db: str, target: Path, tenant: str | None, problem: str | None, imports: tuple[str, ...]) -> None:
     """Write decisions, propensities and outcomes to TARGET, .parquet or .csv, with Open Bandit's field names."""
     from superarm.service.server import import_components
@@ -105,13 +77,13 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None, impor
     from superarm.service.storage.tables import export as write
 
     import_components(imports)
-    with _open_for_reading(db) as store, store.read_transaction():
+    with open_for_reading(db) as store, store.read_transaction():
         n = write(rows(store, tenant, problem), target, describe_problems(store, tenant, problem))
     click.echo(f"{n} rows in {target}")
 
 
 @click.command()
-@_DB
+@DB
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option(
     "--draws", type=click.IntRange(1, 100_000), default=256, show_default=True, help="Slates drawn for each decision."
@@ -119,7 +91,7 @@ def export(db: str, target: Path, tenant: str | None, problem: str | None, impor
 @click.option("--policy", default=None, metavar="NAME", help="Count also how likely this policy shows each arm.")
 @click.option("--tenant", default=None, help="Only the decisions of this tenant.")
 @click.option("--problem", default=None, help="Only the decisions of this problem.")
-@_IMPORT
+@IMPORT
 def propensities(
     db: str, target: Path, draws: int, policy: str | None, tenant: str | None, problem: str | None, imports: Any
 ) -> None:
@@ -136,7 +108,7 @@ def propensities(
 
     import_components(imports)
     other = None if policy is None else TargetPolicy(to_policy(PolicySpec(policy)), draws if _is_random(policy) else 1)
-    with _open_for_reading(db) as store, store.read_transaction():
+    with open_for_reading(db) as store, store.read_transaction():
         found = {one.key: one for one in replay(store, tenant, problem, draws, other)}
         n = write(rows(store, tenant, problem, found), target, describe_problems(store, tenant, problem))
     same = [one.same for one in found.values()]
@@ -175,52 +147,15 @@ def import_(source: Path, problem: str, only: str | None, url: str, key: str | N
 
 
 @click.command()
-@_DB
+@DB
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(db: str, target: Path) -> None:
     """Copy a SQLite log to TARGET, consistently, while it is served."""
-    with _open_for_reading(db) as store:
+    with open_for_reading(db) as store:
         if target.exists():
             raise SuperarmError(f"{target} exists; give a new name")
         store.backup(target)
     click.echo(f"copied to {target}; check it with: superarm verify --db {target}")
-
-
-@click.command()
-@_DB
-@click.option(
-    "--archive",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The directory that gets a Parquet file with the events of the decisions that leave the log.",
-)
-@click.option("--discard", is_flag=True, help="Keep no archive: the decisions are lost, their counts stay.")
-@click.option(
-    "--older-than",
-    type=click.FloatRange(min=0.0),
-    default=30.0,
-    show_default=True,
-    metavar="DAYS",
-    help="Only decisions that ended, and did not change for so long.",
-)
-@_IMPORT
-def compact(db: str, archive: Path | None, discard: bool, older_than: float, imports: tuple[str, ...]) -> None:
-    """Move old decisions from the log to an archive, and remove erased ones; no service may run.
-
-    The log then begins with a snapshot that was verified; counters, settings and pending decisions stay as they are.
-    """
-    import time
-
-    from superarm.service.server import import_components
-    from superarm.service.storage.compaction import compact as run
-
-    if (archive is None) != discard:
-        raise SuperarmError("give --archive DIRECTORY, or --discard to keep no archive")
-    import_components(imports)
-    with _open_for_reading(db) as store:
-        done = run(store, archive, int((time.time() - 86_400 * older_than) * 1000))
-    where = "" if done.archive is None else f" to {done.archive}"
-    click.echo(f"{done.archived} decisions archived{where}, {done.removed} removed")
-    click.echo(f"{done.events} events stay in the log")
 
 
 @click.group()
@@ -229,7 +164,7 @@ def keys() -> None:
 
 
 @keys.command("create")
-@_DB
+@DB
 @click.option("--tenant", default="default", show_default=True, help="Whose problems and decisions it reaches.")
 @click.option(
     "--scope",
@@ -261,23 +196,23 @@ def new_key() -> None:
 
 
 @keys.command("list")
-@_DB
+@DB
 def list_keys(db: str) -> None:
     """Show all keys, without their secrets."""
-    with _open_for_reading(db) as store:
+    with open_for_reading(db) as store:
         for row in store.key_rows():
             state = "revoked" if row.revoked else "valid"
             click.echo(f"{row.id}  {state:8}{row.tenant:20}  {row.scopes}  {row.note}")
 
 
 @keys.command("revoke")
-@_DB
+@DB
 @click.argument("id")
 def revoke_key(db: str, id: str) -> None:
     """Make a key invalid, within a second, by the id that ``list`` shows."""
     import time
 
-    with _open_for_reading(db) as store:
+    with open_for_reading(db) as store:
         row = next((row for row in store.key_rows() if row.id == id), None)
         if row is None:
             raise SuperarmError(f"no key {id!r}; see superarm keys list")
@@ -285,4 +220,4 @@ def revoke_key(db: str, id: str) -> None:
     click.echo(f"revoked {id}")
 
 
-COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, compact, keys]
+COMMANDS = [serve, verify, reshard, export, propensities, import_, backup, compact, erase, keys]

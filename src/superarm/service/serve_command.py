@@ -117,6 +117,15 @@ FILE = click.Path(exists=True, dir_okay=False)
     show_default=True,
     help="Beacons per second and address.",
 )
+@setting(
+    "--retain-days",
+    type=click.FloatRange(min=0.0),
+    default=None,
+    metavar="DAYS",
+    help="Compact the log every hour: decisions leave it that ended, and did not change for so long. SQLite only.",
+)
+@setting("--archive", default="", metavar="DIRECTORY", help="The directory that gets the decisions that leave the log.")
+@setting("--discard", is_flag=True, help="With --retain-days: keep no archive of the decisions that leave the log.")
 @setting("--compat", type=click.Choice(["personalizer"]), default=None, help="Also answer Personalizer's calls.")
 @setting("--ignore-features", is_flag=True, help="With --compat: ignore features instead of refusing them.")
 @setting(
@@ -133,22 +142,23 @@ FILE = click.Path(exists=True, dir_okay=False)
 )
 @click.pass_context
 def serve(
-    context: click.Context, /, compat: str | None, imports: tuple[str, ...], root_path: str, demo: bool, **given: Any
+    context: click.Context, /, compat: str | None, imports: tuple[str, ...], root_path: str, **given: Any
 ) -> None:
     """Serve decisions over HTTP. Nothing that was acknowledged is lost.
 
     Every option can be given by the environment and in a TOML file (--config), too; flags go before the environment,
     and the environment before the file.
     """
-    from superarm.service.http.service import ServiceLimits, check_beacon, check_root_path
+    from superarm.service.http.service import ServiceLimits, check_beacon, check_retention, check_root_path
     from superarm.service.server import Listening, prepare_store
     from superarm.service.server import serve as run
 
-    db, admin_key = given.pop("db"), given.pop("admin_key")
+    db, admin_key, demo, discard = (given.pop(name) for name in ("db", "admin_key", "demo", "discard"))
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
     root = check_root_path(root_path)
     limits = ServiceLimits(compat=compat or "", root_path=root, **given)
     check_beacon(limits)
+    check_retention(limits, discard, db)
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))

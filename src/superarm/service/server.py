@@ -19,7 +19,8 @@ from superarm.service.application import application
 from superarm.service.http.auth import Keyring, read_key
 from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage.base import KeyRow, Store
+from superarm.service.storage.base import Store
+from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.tracing import trace_requests
 
@@ -77,7 +78,7 @@ def worker() -> Any:
     settings = json.loads(os.environ[SETTINGS])
     configure_logging()
     import_components(settings["imports"])
-    limits = ServiceLimits(**settings["limits"])
+    limits = read_limits(settings["limits"])
     store = open_store(settings["db"], wait=True, sharded=limits.sharded)
     served = Path(limits.metrics_directory) / "served" if limits.metrics_directory else None
     replaces = served is not None and served.exists()  # others answer meanwhile: it need not say that it starts
@@ -85,6 +86,14 @@ def worker() -> Any:
     app = application(store, limits, lambda: _begin(served), _leave, patience)
     _on_stop(app.end_streams)
     return trace_requests(app) if settings["otel"] else app
+
+
+def read_limits(given: dict[str, Any]) -> ServiceLimits:
+    """The settings of a worker. The process that started it may be of another version, and know others."""
+    known = {name: value for name, value in given.items() if name in ServiceLimits._fields}
+    if unknown := sorted(given.keys() - known.keys()):
+        log.warning("this version does not know the settings %s: they are ignored", ", ".join(unknown))
+    return ServiceLimits(**known)
 
 
 def _begin(served: Path | None) -> None:

@@ -11,7 +11,7 @@ from superarm.policies import Forgetting, Policy, prepare
 from superarm.problem import Problem
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.decision import advance_record, open_record
-from superarm.service.domain.events import ALL, Asked, Created, Told
+from superarm.service.domain.events import ALL, Asked, Changed, Created, Told
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import joinable_arms
 from superarm.service.domain.spec import ProblemSpec, to_problem
@@ -85,3 +85,11 @@ def compile_actions(problem: Problem, policy: Policy, actions: Actions) -> None:
     learner.choose(1, everyone, stream, actions, context=encoded)
     if actions.matroid and not isinstance(actions, Subsets):
         joinable_arms(actions.actions if isinstance(actions, Pinned) else actions, [], everyone)
+
+
+def compile_for_event(event: Any, learner: ProblemState | None) -> None:
+    """Compile what a problem of another worker needs, before its first decision needs it."""
+    if isinstance(event, Created):
+        compile_kernels(event)
+    elif isinstance(event, Changed) and learner is not None:
+        compile_kernels(learner.as_created(event.settings))

@@ -113,17 +113,23 @@ class Deleted(Event, frozen=True):
 
 
 class ErasureRequested(Event, frozen=True, tag="erasure"):
-    """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which."""
+    """Somebody asked that ``n`` decisions be erased: all of one unit, or named ones. It does not say which.
+
+    ``archives`` are the files of the archive that they were in, each with the file that has the others of it in its
+    place; none if they were in the log.
+    """
 
     n: int
     unit: bool = False
     by: str = ""
+    archives: dict[str, str] = field(default_factory=dict)
 
 
 class Compacted(Event, frozen=True):
-    """``n`` decisions of a problem were removed from the log, most of them to an archive."""
+    """``n`` decisions of a problem were removed from the log, most of them to the file ``archive``."""
 
     n: int
+    archive: str = ""
 
 
 class Framed(Event, frozen=True):

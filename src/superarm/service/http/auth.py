@@ -13,7 +13,8 @@ from typing import NamedTuple
 from superarm.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.runtime.rates import TokenBuckets
-from superarm.service.storage.base import KeyRow, Store
+from superarm.service.storage.base import Store
+from superarm.service.storage.keys import KeyRow
 
 log = logging.getLogger("superarm.keys")
 

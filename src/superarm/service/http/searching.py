@@ -14,7 +14,14 @@ from superarm.service.errors import invalid
 from superarm.service.http.handlers import Answer, Call
 from superarm.service.http.query import parse_integer
 from superarm.service.storage.base import DecisionSpan
-from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
+from superarm.service.storage.search import (
+    END_OF_TIME,
+    DecisionFilter,
+    HistoryInterval,
+    arm_history,
+    decode_cursor,
+    find_page,
+)
 
 State = Literal["open", "deferred", "complete", "expired", "unshown"]
 Compared = Literal["policy", "control"]
@@ -47,17 +54,6 @@ class DecisionPageReply(Struct, frozen=True):
     cursor: str | None
 
 
-class HistoryInterval(Struct, frozen=True):
-    """Decisions of some time (``since`` to ``until``, milliseconds), how many showed the arm, and what came of it."""
-
-    since: int
-    until: int
-    decisions: int
-    shown: int
-    observed: int
-    mean: float | None
-
-
 class HistoryReply(Struct, frozen=True):
     """The history of an arm, oldest first; null for all arms together."""
 
@@ -83,7 +79,7 @@ async def get_history(call: Call) -> Answer:
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     arm, n_points = _arm(call.query, learner), max(1, parse_integer(call.query, "points", 30, 1_000))
     points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), learner.born, arm, n_points)
-    return 200, HistoryReply(call.query.get("arm"), [HistoryInterval(*point) for point in points])
+    return 200, HistoryReply(call.query.get("arm"), points)
 
 
 def _span(call: Call) -> DecisionSpan:

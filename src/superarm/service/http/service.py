@@ -51,6 +51,10 @@ class ServiceLimits(NamedTuple):
         How long a signed id is valid.
     beacon_rate
         The average number of beacons per second from one address.
+    retain_days
+        How long decisions that ended stay in the log; None for as long as nobody compacts it.
+    archive
+        The directory that gets what leaves the log; empty if it is kept nowhere.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -69,6 +73,8 @@ class ServiceLimits(NamedTuple):
     beacon_origins: Sequence[str] = ()
     beacon_seconds: int = 86_400
     beacon_rate: float = 20.0
+    retain_days: float | None = None
+    archive: str = ""
 
 
 def check_root_path(path: str) -> str:
@@ -94,6 +100,19 @@ def check_beacon(limits: ServiceLimits) -> None:
             raise SuperarmError(
                 f"--beacon-origin {origin}: give an origin such as https://shop.example, without a path"
             )
+
+
+def check_retention(limits: ServiceLimits, discard: bool, db: str) -> None:
+    """Refuse settings with which it is not clear what becomes of decisions that leave the log."""
+    if limits.retain_days is not None and "://" in db:
+        raise SuperarmError("--retain-days: for SQLite; with PostgreSQL, stop the workers and run superarm compact")
+    if limits.retain_days is None:
+        if limits.archive or discard:
+            raise SuperarmError(
+                "--archive, --discard: give --retain-days, too, the time that decisions stay in the log"
+            )
+    elif bool(limits.archive) == discard:
+        raise SuperarmError("--retain-days: give --archive DIRECTORY, or --discard to keep no archive")
 
 
 class Service:

@@ -9,9 +9,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any
+from typing import TypeVar
 
-from superarm.service.domain.compilation import compile_kernels
+from superarm.service.domain.compilation import compile_for_event
 from superarm.service.domain.events import Changed, Created
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.errors import overloaded
@@ -25,6 +25,7 @@ from superarm.service.storage.snapshot import StateCopy, copy_problem, copy_stat
 
 log = logging.getLogger("superarm.applying")
 
+Result = TypeVar("Result")
 Job = Generator[Callable[[], Awaitable[None]], None, None]
 """Work in order; what it yields has to be awaited before it goes on."""
 
@@ -96,21 +97,40 @@ class Applier:
 
     async def copy_problem(self, problem: Key, log: str) -> StateCopy | None:
         """A copy of one problem's state, after everything that is in the queue now; None if it is not here."""
-        done: asyncio.Future[StateCopy | None] = asyncio.get_running_loop().create_future()
 
-        async def copy() -> None:
+        async def copy() -> StateCopy | None:
             async with self.gates.close(problem):
                 if problem not in self.ledger.problems:
-                    done.set_result(None)
-                    return
+                    return None
                 position = {log: self.position.get(log, 0)}
-                try:
-                    done.set_result(await asyncio.to_thread(copy_problem, self.ledger, problem, position))
-                except Exception as error:
-                    done.set_exception(error)
+                return await asyncio.to_thread(copy_problem, self.ledger, problem, position)
+
+        return await self._in_order(copy)
+
+    async def copy_all(self) -> StateCopy:
+        """A copy of the whole state, after everything that is in the queue now; earlier snapshots are queued then."""
+
+        async def copy() -> StateCopy:
+            async with self.gates.close_all():
+                return await asyncio.to_thread(copy_state, self.ledger, self.position)
+
+        copied = await self._in_order(copy)
+        if self._saving is not None:
+            await asyncio.wait([self._saving])
+        return copied
+
+    async def _in_order(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """What work gives that is done after everything that is in the queue now."""
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            try:
+                done.set_result(await work())
+            except Exception as error:
+                done.set_exception(error)
 
         def job() -> Job:
-            yield copy
+            yield run
 
         self._enqueue(job())
         return await done
@@ -212,7 +232,7 @@ class Applier:
 
         def apply() -> None:
             if compiling:
-                _compile(entry, self.ledger)
+                compile_for_event(entry.event, self.ledger.problems.get((entry.tenant, entry.stream)))
             self.ledger.apply(entry)
 
         async def work() -> None:
@@ -278,12 +298,3 @@ class Applier:
         if before is not None:
             await asyncio.wait([before])
         self.save(await asyncio.to_thread(encode_state, copied))
-
-
-def _compile(entry: LogEntry, ledger: Ledger) -> None:
-    """Compile what another worker's problem needs, before its first decision needs it."""
-    event: Any = entry.event
-    if isinstance(event, Created):
-        compile_kernels(event)
-    elif isinstance(event, Changed):
-        compile_kernels(ledger.problems[entry.tenant, entry.stream].as_created(event.settings))

@@ -59,6 +59,7 @@ class Coordinator:
         self.deadlines = self.applier.deadlines
         self.batcher = Batcher(self._submit, self._n_pending, self.gates)
         self.certifier = Certifier(self.gates)
+        self.leaving: set[Key] = set()  # decisions that a compaction is about to remove from the log
 
     @property
     def ledger(self) -> Ledger:
@@ -179,6 +180,8 @@ class Coordinator:
         if found is None:
             await self.catch_up()
             found = self.ledger.record(key)
+        if found is None and key in self.leaving:
+            raise overloaded("the decision is being archived; try again")
         if found is None:
             remote = self.store.shared or self.store.shards is not None
             found = (

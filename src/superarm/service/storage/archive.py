@@ -2,49 +2,67 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from superarm.errors import SuperarmError
 from superarm.service.domain.events import Asked, encode
 from superarm.service.domain.ledger import Key
-from superarm.service.storage.base import LogLine, ReadEntry, Store, decode_line
+from superarm.service.storage.base import LogLine, LogReader, ReadEntry, decode_line
 from superarm.service.storage.tables import import_arrow
 
 BATCH_ROWS = 50_000
 
+TEXTS = ("log", "tenant", "problem", "unit", "stream", "body")
+NUMBERS = ("step", "seq", "at")
 
-def write_archive(store: Store, directory: Path, decisions: set[Key]) -> Path:
+
+def write_archive(store: LogReader, directory: Path, decisions: set[Key]) -> Path:
     """Write all events of decisions to a new file, and give it its name when it is on the disk.
 
     The name is made from the events, so that a compaction that is begun again writes the same file again.
     """
+    return _write_rows(directory, _rows(store, decisions))
+
+
+def rewrite_archive(source: Path, decisions: set[Key]) -> Path | None:
+    """Write what an archive has of other decisions to a file beside it; None if there is nothing else in it."""
+    rows = (row for row in _read_rows(source) if (row["tenant"], row["stream"]) not in decisions)
+    first = next(rows, None)
+    return None if first is None else _write_rows(source.parent, _chain(first, rows))
+
+
+def _chain(first: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    yield first
+    yield from rows
+
+
+def _write_rows(directory: Path, rows: Iterable[dict[str, Any]]) -> Path:
     arrow, parquet = import_arrow()
-    texts = [(name, arrow.string()) for name in ("log", "tenant", "problem", "unit", "stream", "body")]
-    schema = arrow.schema([*texts, *((name, arrow.int64()) for name in ("step", "seq", "at"))])
+    schema = arrow.schema([*((name, arrow.string()) for name in TEXTS), *((name, arrow.int64()) for name in NUMBERS)])
     directory.mkdir(parents=True, exist_ok=True)
     beside, digest = directory / f".superarm-{os.getpid()}.parquet", hashlib.sha256()
     try:
         with parquet.ParquetWriter(beside, schema) as writer:
             batch = []
-            for row in _rows(store, decisions):
+            for row in rows:
                 digest.update(row["body"].encode())
                 batch.append(row)
                 if len(batch) == BATCH_ROWS:
                     writer.write_table(arrow.Table.from_pylist(batch, schema))
                     batch = []
             writer.write_table(arrow.Table.from_pylist(batch, schema))
-        _force(beside)
+        force(beside)
         target = directory / f"superarm-{digest.hexdigest()[:16]}.parquet"
         os.replace(beside, target)
-        _force(directory)
+        force(directory)
     finally:
         beside.unlink(missing_ok=True)
     return target
 
 
-def _rows(store: Store, decisions: set[Key]) -> Iterator[dict[str, Any]]:
+def _rows(store: LogReader, decisions: set[Key]) -> Iterator[dict[str, Any]]:
     first: dict[Key, Asked] = {}
     for read in store.tail({}):
         tenant, kind, stream, step, event = read.entry
@@ -64,7 +82,7 @@ def _rows(store: Store, decisions: set[Key]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _force(path: Path) -> None:
+def force(path: Path) -> None:
     """Have a file, or the names in a directory, written to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -75,11 +93,18 @@ def _force(path: Path) -> None:
 
 def read_archive(source: Path) -> Iterator[ReadEntry]:
     """The events of an archive, in the order in which they were written to it."""
+    for row in _read_rows(source):
+        line = LogLine(row["tenant"], "decision", row["stream"], row["step"], row["body"].encode())
+        yield ReadEntry(row["log"], row["seq"], decode_line(line))
+
+
+def _read_rows(source: Path) -> Iterator[dict[str, Any]]:
     _, parquet = import_arrow()
     try:
-        for batch in parquet.ParquetFile(source).iter_batches(BATCH_ROWS):
-            for row in batch.to_pylist():
-                line = LogLine(row["tenant"], "decision", row["stream"], row["step"], row["body"].encode())
-                yield ReadEntry(row["log"], row["seq"], decode_line(line))
-    except (OSError, KeyError, ValueError) as error:
+        with parquet.ParquetFile(source) as file:
+            if not {*TEXTS, *NUMBERS} <= set(file.schema_arrow.names):
+                raise SuperarmError(f"{source}: no archive of superarm; its columns are others")
+            for batch in file.iter_batches(BATCH_ROWS):
+                yield from batch.to_pylist()
+    except (OSError, ValueError) as error:
         raise SuperarmError(f"{source}: no archive of superarm: {error}") from None

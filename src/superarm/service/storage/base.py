@@ -14,6 +14,7 @@ from superarm.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
+from superarm.service.storage.keys import KeyRow
 
 Position = dict[str, int]
 """How far each worker's log was read."""
@@ -62,16 +63,12 @@ class DecisionSpan(NamedTuple):
     limit: int
 
 
-class KeyRow(NamedTuple):
-    """A key as it is stored: the hash of its secret, its tenant and what it may do."""
+class NumberedLine(NamedTuple):
+    """An event as it is written, with its place: the name of its log, and its number there."""
 
-    id: str
-    digest: str
-    tenant: str
-    scopes: str
-    created: int
-    revoked: int | None
-    note: str
+    log: str
+    seq: int
+    line: LogLine
 
 
 class StoreUnavailable(SuperarmError):
@@ -156,6 +153,22 @@ class Shards(Protocol):
         ...
 
 
+class Compactor(Protocol):
+    """Compaction of a log by the one process that writes it, while it does so; in its writer thread, but ``reader``."""
+
+    def reader(self) -> "Store":
+        """The log by a connection of its own, for a thread that reads long; to be closed."""
+        ...
+
+    def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
+        """Let the log begin with a base that holds the events up to ``position``, and delete the snapshots."""
+        ...
+
+    def remove(self, decisions: list[Key], position: int) -> None:
+        """Remove the events of decisions up to ``position``, which a base holds, in one transaction."""
+        ...
+
+
 class Store(LogReader, Protocol):
     """What the service needs of a database. Only the writer thread calls ``commit`` and ``probe``.
 
@@ -175,6 +188,11 @@ class Store(LogReader, Protocol):
     @property
     def shards(self) -> Shards | None:
         """Ownership of single problems; None where every worker serves all of them."""
+        ...
+
+    @property
+    def compactor(self) -> Compactor | None:
+        """Compaction while the log is served; None where other processes write to it."""
         ...
 
     def open(self) -> None:
@@ -216,15 +234,13 @@ class Store(LogReader, Protocol):
         """Save a snapshot, and delete all but a few older ones."""
         ...
 
-    def append(self, log: str, line: LogLine) -> None:
-        """Write one event to the end of a log by its name. Nobody else may use the log."""
-        ...
-
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+    def compact(
+        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
+    ) -> None:
         """Let the log begin with these bases, by the names of their logs, and remove all events of some decisions.
 
-        All in one transaction, which also removes the snapshots. ``archive`` names where the decisions are, in words.
-        Nobody else may use the log.
+        All in one transaction, which also writes the notes and removes the snapshots. ``archive`` names where the
+        decisions are, in words. Nobody else may use the log.
         """
         ...
 

@@ -3,10 +3,10 @@
 The steps, each of which leaves a log that can be read and compacted again:
 
 1. the log is verified: its snapshots and the state in use follow from it;
-2. an event of each problem notes how many of its decisions go; every log ends with an event that stays, since the next
-   event is numbered after the last one;
-3. the archive is written to a new file, forced to the disk, and given its name;
-4. one transaction replaces the snapshots by the base and removes the events of the decisions.
+2. the archive is written to a new file, forced to the disk, and given its name;
+3. one transaction writes an event of each problem that notes how many of its decisions go, replaces the snapshots by
+   the base, and removes the events of the decisions. Every log ends with an event that stays, since the next event is
+   numbered after the last one.
 
 What stays: all events of problems, which the audit log is made of, pending decisions, and decisions that changed
 lately.
@@ -20,9 +20,9 @@ from typing import NamedTuple
 from superarm.errors import SuperarmError
 from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked, Compacted, Erased, encode
-from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.archive import write_archive
-from superarm.service.storage.base import LogLine, Position, SavedSnapshot, Store
+from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store
 from superarm.service.storage.problem_log import problem_of
 from superarm.service.storage.snapshot import copy_problem, encode_state, restore_ledger, take_snapshot
 from superarm.service.storage.verify import verify
@@ -34,7 +34,6 @@ class CompactionReport(NamedTuple):
     archived: int
     removed: int
     archive: Path | None
-    events: int
 
 
 class OldDecision(NamedTuple):
@@ -50,35 +49,51 @@ def compact(store: Store, directory: Path | None, before: int) -> CompactionRepo
 
     Decisions that were erased, or whose problem was deleted, are removed, whatever their age. No service may run.
     """
+    ledger, position = open_sound(store)
+    old = choose_old(store, ledger, position, before)
+    if not old:
+        return CompactionReport(0, 0, None)
+    archive = archive_old(store, directory, old)
+    name = "" if archive is None else archive.name
+    notes = _note(ledger, position, old, name)
+    store.compact(make_bases(ledger, position), list(old), notes, name)
+    return report(old, archive)
+
+
+def open_sound(store: Store) -> tuple[Ledger, Position]:
+    """The state and the position of a log that no service uses, and that was verified."""
     store.keep_out_others()
     if faults := verify(store).faults:
         raise SuperarmError(f"the log is not sound ({faults[0]}): nothing was done; see superarm verify")
-    ledger, _, _ = restore_ledger(store)
-    old = _choose(store, ledger, before)
-    if not old:
-        return CompactionReport(0, 0, None, _count_events(store))
-    _note(store, ledger, old)
     ledger, position, _ = restore_ledger(store)
+    return ledger, position
+
+
+def report(old: dict[Key, OldDecision], archive: Path | None) -> CompactionReport:
+    """What became of the decisions that left the log."""
+    archived = 0 if archive is None else sum(one.archived for one in old.values())
+    return CompactionReport(archived, len(old) - archived, archive)
+
+
+def archive_old(store: LogReader, directory: Path | None, old: dict[Key, OldDecision]) -> Path | None:
+    """Write an archive of the decisions that are to be archived; None if there is nothing to write."""
     kept = {key for key, one in old.items() if one.archived}
-    archive = None if directory is None or not kept else write_archive(store, directory, kept)
-    store.compact(_bases(ledger, position), list(old), "" if archive is None else archive.name)
-    archived = 0 if archive is None else len(kept)
-    return CompactionReport(archived, len(old) - archived, archive, _count_events(store))
+    return None if directory is None or not kept else write_archive(store, directory, kept)
 
 
-def _count_events(store: Store) -> int:
-    return sum(1 for _ in store.tail({}))
-
-
-def _choose(store: Store, ledger: Ledger, before: int) -> dict[Key, OldDecision]:
-    """The decisions that leave the log."""
+def choose_old(store: LogReader, ledger: Ledger, until: Position, before: int) -> dict[Key, OldDecision]:
+    """The decisions that leave the log, given the state at the position ``until``; they did not change after it."""
     problems: dict[Key, tuple[Key, bool]] = {}
     last: dict[Key, int] = defaultdict(int)
     logs: dict[Key, set[str]] = defaultdict(set)
     erased: set[Key] = set()
+    changed: set[Key] = set()
     for read in store.tail({}):
         tenant, kind, stream, _, event = read.entry
         if kind != "decision":
+            continue
+        if read.seq > until.get(read.worker, 0):
+            changed.add((tenant, stream))
             continue
         if isinstance(event, Asked):
             problems[tenant, stream] = (tenant, event.problem), ledger.serves(tenant, open_record(event))
@@ -89,26 +104,38 @@ def _choose(store: Store, ledger: Ledger, before: int) -> dict[Key, OldDecision]
     old = {}
     for key, (problem, served) in problems.items():
         gone = key in erased or not served
-        if gone or (last[key] < before and key not in ledger.pending):
+        if key not in changed and (gone or (last[key] < before and key not in ledger.pending)):
             old[key] = OldDecision(problem, logs[key], not gone)
     return old
 
 
-def _note(store: Store, ledger: Ledger, old: dict[Key, OldDecision]) -> None:
-    """Write how many decisions of each problem go, to each log that has events of them: it then ends with this note."""
+def _note(ledger: Ledger, position: Position, old: dict[Key, OldDecision], archive: str) -> list[NumberedLine]:
+    """How many decisions of each problem go, as events of each log that has events of them.
+
+    They are applied to the state, and their numbers are in the position.
+    """
     counts = Counter(one.problem for one in old.values())
     logs: dict[Key, set[str]] = defaultdict(set)
     for one in old.values():
         logs[one.problem] |= one.logs
+    notes = []
     for problem, n in counts.items():
-        first = ledger.deleted[problem] if problem in ledger.deleted else ledger.problems[problem].step
         for place, log in enumerate(sorted(logs[problem])):
-            event = Compacted(int(time.time() * 1000), 0 if place else n)
-            line = LogLine(problem[0], "problem", problem[1], first + 1 + place, encode(event), problem[1])
-            store.append(log, line)
+            event = Compacted(int(time.time() * 1000), 0 if place else n, "" if place else archive)
+            notes.append(append_note(ledger, position, problem, log, event))
+    return notes
 
 
-def _bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:
+def append_note(ledger: Ledger, position: Position, problem: Key, log: str, event: object) -> NumberedLine:
+    """An event of a problem at the end of a log: it is applied to the state, and its number is in the position."""
+    known = ledger.problems.get(problem)
+    step = 1 + (ledger.deleted[problem] if known is None else known.step)
+    position[log] = position.get(log, 0) + 1
+    ledger.apply(LogEntry(problem[0], "problem", problem[1], step, event))
+    return NumberedLine(log, position[log], LogLine(problem[0], "problem", problem[1], step, encode(event), problem[1]))
+
+
+def make_bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:
     """The base of each log: one for each problem with a log of its own, or one for all logs together."""
     own = {log: seq for log, seq in position.items() if log.startswith("p/")}
     if not own:

@@ -20,21 +20,22 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,
     FormerPlaces,
-    KeyRow,
     LogLine,
     LogReader,
+    NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
     StoreUnavailable,
     decode_line,
 )
+from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres_connection import connect, explain_errors
 from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, enter_mode, take_slot
 from superarm.service.storage.postgres_tables import COMPACTED_VERSIONS, FIND, INSERT, NAMES, TAIL, migrate
 from superarm.service.storage.problem_log import (
     ProblemLog,
-    append,
+    begin_with,
     compact,
     former_places,
     read_bases,
@@ -53,7 +54,7 @@ class Postgres:
     worker goes on under another name.
     """
 
-    shared, shards = True, None
+    shared, shards, compactor = True, None, None
 
     def __init__(self, url: str, *, slot: bool = True, wait: bool = False) -> None:
         self._url, self._slot = url, slot
@@ -192,13 +193,15 @@ class Postgres:
         return read_bases(self, None)
 
     @explain_errors()
-    def append(self, log: str, line: LogLine) -> None:
-        append(self._write_connection(), log, line)
-
-    @explain_errors()
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
-        self._version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
-        compact(self._write_connection(), bases, decisions, archive, self._version)
+    def compact(
+        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
+    ) -> None:
+        version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
+        connection = self._write_connection()
+        with connection.transaction():
+            compact(connection, decisions, notes, version)
+            begin_with(connection, bases, archive)
+        self._version = version
 
     @property
     def compacted(self) -> bool:

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.base import FormerPlaces, LogLine, Position, ReadEntry, SavedSnapshot, decode_line
+from superarm.service.storage.base import (
+    FormerPlaces,
+    LogLine,
+    NumberedLine,
+    Position,
+    ReadEntry,
+    SavedSnapshot,
+    decode_line,
+)
 from superarm.service.storage.postgres_tables import COMPACTED
 
 MAX_SNAPSHOTS = 2
@@ -116,30 +124,27 @@ def read_bases(store: Reading, log: str | None) -> list[SavedSnapshot]:
     return [SavedSnapshot(digest, bytes(body)) for digest, body in store.rows(query, (log, log))]
 
 
-def append(connection: Any, log: str, line: LogLine) -> None:
-    """Write one event to the end of a log; see ``Store.append``."""
-    query = (
-        "INSERT INTO superarm_events SELECT %s, coalesce(max(seq), 0) + 1, %s, %s, %s, %s, %s"
-        " FROM superarm_events WHERE worker = %s"
-    )
-    connection.execute(query, (log, *line[:4], line.body.decode(), log))
-
-
-def compact(connection: Any, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str, version: int) -> None:
-    """Let logs begin with bases, and remove decisions and snapshots, in one transaction; see ``Store.compact``."""
+def compact(connection: Any, decisions: list[Key], notes: list[NumberedLine], version: int) -> None:
+    """Remove decisions and write notes, within a transaction; see ``Store.compact``."""
     tenants, ids = [tenant for tenant, _ in decisions], [id for _, id in decisions]
-    with connection.transaction():
-        connection.execute(COMPACTED)
-        connection.execute(
-            "DELETE FROM superarm_events AS event USING unnest(%s::text[], %s::text[]) AS gone (tenant, stream)"
-            " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
-            (tenants, ids),
-        )
-        connection.execute("DELETE FROM superarm_snapshots")
-        connection.execute("DELETE FROM superarm_bases")
-        for log, saved in bases.items():
-            connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
-        connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
+    connection.execute(COMPACTED)
+    for log, seq, line in notes:
+        values = (log, seq, *line[:4], line.body.decode())
+        connection.execute("INSERT INTO superarm_events VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
+    connection.execute(
+        "DELETE FROM superarm_events AS event USING unnest(%s::text[], %s::text[]) AS gone (tenant, stream)"
+        " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
+        (tenants, ids),
+    )
+    connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
+
+
+def begin_with(connection: Any, bases: dict[str, SavedSnapshot], archive: str) -> None:
+    """Let logs begin with bases, and delete all snapshots, within a transaction."""
+    connection.execute("DELETE FROM superarm_snapshots")
+    connection.execute("DELETE FROM superarm_bases")
+    for log, saved in bases.items():
+        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
 
 
 def save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:

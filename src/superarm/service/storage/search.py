@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from superarm.service.domain.decision import DecisionRecord, advance_record, counted_rows, open_record
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.storage.base import DecisionSpan, Store
@@ -103,8 +105,8 @@ def decode_cursor(text: str) -> tuple[int, str] | None:
         return None
 
 
-class HistoryPoint(NamedTuple):
-    """One interval of time: decisions, those that showed the arm, values observed, and their mean."""
+class HistoryInterval(Struct, frozen=True):
+    """Decisions of some time (``since`` to ``until``, milliseconds), how many showed the arm, and what came of it."""
 
     since: int
     until: int
@@ -114,13 +116,15 @@ class HistoryPoint(NamedTuple):
     mean: float | None
 
 
-def arm_history(store: Store, span: DecisionSpan, born: int, arm: int | None, n_points: int) -> list[HistoryPoint]:
+def arm_history(
+    store: Store, span: DecisionSpan, born: int, arm: int | None, n_points: int, max_decisions: int = MAX_HISTORY
+) -> list[HistoryInterval]:
     """How often an arm (None: any) was shown and what came of it, in intervals of equal length, oldest first.
 
-    It covers the newest ``MAX_HISTORY`` decisions of the span at most, and begins with the oldest of these.
+    It covers the newest ``max_decisions`` of the span at most, and begins with the oldest of these.
     """
     found = []
-    for record in read_decisions(store, span._replace(limit=MAX_HISTORY)):
+    for record in read_decisions(store, span._replace(limit=max_decisions)):
         if record.asked.born == born and record.closed != "erased":
             rows = counted_rows(record)
             values = [x for j, row in rows.items() if arm in (None, j) for x in row if x >= 0.0]
@@ -136,5 +140,5 @@ def arm_history(store: Store, span: DecisionSpan, born: int, arm: int | None, n_
         since, until = (first - (-length * edge // n_points) for edge in (n, n + 1))
         seen = [x for _, values in part for x in values]
         mean = sum(seen) / len(seen) if seen else None
-        points.append(HistoryPoint(since, until, len(part), sum(shown for shown, _ in part), len(seen), mean))
+        points.append(HistoryInterval(since, until, len(part), sum(shown for shown, _ in part), len(seen), mean))
     return points

@@ -22,14 +22,15 @@ from superarm.service.storage.base import (
     MOVED,
     DecisionSpan,
     FormerPlaces,
-    KeyRow,
     LogLine,
     LogReader,
+    NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
     StoreUnavailable,
 )
+from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.postgres_connection import connect, explain_errors
 from superarm.service.storage.postgres_locks import MAX_WORKERS, enter_mode, lock_number, take_slot
@@ -70,7 +71,7 @@ class ShardedPostgres:
     It connects at once, or with ``wait`` only when ``open`` is called.
     """
 
-    shared = False
+    shared, compactor = False, None
 
     def __init__(self, url: str, *, wait: bool = False) -> None:
         self._url = url
@@ -224,11 +225,10 @@ class ShardedPostgres:
     def bases(self) -> list[SavedSnapshot]:
         return []
 
-    def append(self, log: str, line: LogLine) -> None:
-        self._all.append(log, line)
-
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
-        self._all.compact(bases, decisions, archive)
+    def compact(
+        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
+    ) -> None:
+        self._all.compact(bases, decisions, notes, archive)
 
     def problem_logs(self) -> Iterator[LogReader]:
         return self._all.problem_logs()

@@ -15,18 +15,20 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,
     FormerPlaces,
-    KeyRow,
     LogLine,
     LogReader,
+    NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
     StoreUnavailable,
     decode_line,
 )
+from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.mark import HighWaterMark
+from superarm.service.storage.sqlite_base import begin_with, read_base, remove_decisions
 from superarm.service.storage.sqlite_lock import lock_file
-from superarm.service.storage.sqlite_tables import COMPACTED, COMPACTED_VERSIONS, FIND, migrate
+from superarm.service.storage.sqlite_tables import FIND, migrate
 
 MAX_SNAPSHOTS = 2
 
@@ -71,27 +73,25 @@ class Sqlite:
             for _ in range(2):
                 self._connections.append(_connect(path))
             self._writer, self._reader = self._connections
-        self._version = migrate(self._writer)
+        migrate(self._writer)
         with _explain_errors(path):
             self._check_numbers()
 
     def _check_numbers(self) -> None:
         """Refuse a log of which events are missing; compaction has noted how many of the older ones it kept."""
-        position, kept = 0, 0
-        if self._version >= COMPACTED_VERSIONS:
-            position, kept = self._reader.execute("SELECT position, kept FROM base").fetchone()
-        query = "SELECT count(*), coalesce(max(seq), 0) FROM events WHERE seq > ?"
-        count, last = self._reader.execute(query, (position,)).fetchone()
-        (older,) = self._reader.execute("SELECT count(*) FROM events WHERE seq <= ?", (position,)).fetchone()
-        if count != max(0, last - position) or older != kept:
-            want = max(0, last - position) + kept
-            raise DamagedLog(f"{self.path}: {count + older} events, where {want} were written; restore a backup")
+        with self.read_transaction():
+            base = read_base(self._reader)
+            count, last = self._reader.execute("SELECT (SELECT count(*) FROM events), max(seq) FROM events").fetchone()
+        want = base.kept + max(0, (last or 0) - base.position)
+        if count != want:
+            raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
     def open(self) -> None:
         pass  # the constructor has done it
 
     def probe(self) -> None:
-        self._writer.execute(f"PRAGMA user_version = {self._version}")  # what it is already: a commit like any other
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        self._writer.execute(f"PRAGMA user_version = {version}")  # what it is already: a commit like any other
 
     def commit(self, lines: list[LogLine]) -> list[int]:
         rows = [(*line[:4], zlib.crc32(line.body), line.body.decode()) for line in lines]
@@ -150,29 +150,37 @@ class Sqlite:
             yield SavedSnapshot(digest, body)
 
     def bases(self) -> list[SavedSnapshot]:
-        if self._version < COMPACTED_VERSIONS:
-            return []
-        return [SavedSnapshot(*row) for row in self._reader.execute("SELECT digest, body FROM base")]
+        base = read_base(self._reader)
+        return [] if base.saved is None else [base.saved]
 
-    def append(self, log: str, line: LogLine) -> None:
-        self.commit([line])
-
-    def compact(self, bases: dict[str, SavedSnapshot], decisions: list[Key], archive: str) -> None:
+    def compact(
+        self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
+    ) -> None:
         (saved,) = bases.values()
-        last, crc = self._reader.execute("SELECT seq, crc FROM events ORDER BY seq DESC LIMIT 1").fetchone()
-        self._mark.replace(last, crc)  # an event that stays, so that the end of the log is not missed
         with _transaction(self._writer) as connection:
-            connection.execute(COMPACTED)
-            connection.executemany(
-                "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ?", decisions
-            )
-            (kept,) = connection.execute("SELECT count(*) FROM events").fetchone()
-            connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, ?)", (last, kept, *saved, archive))
-            connection.execute("DELETE FROM snapshots")
-            version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
-            connection.execute(f"PRAGMA user_version = {version}")
-        self._version = version
+            for _, seq, line in notes:
+                values = (seq, *line[:4], zlib.crc32(line.body), line.body)
+                connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            last = max(seq for _, seq, _ in notes)
+            begin_with(connection, saved, last, archive)
+            remove_decisions(connection, decisions, last)
         self._writer.execute("VACUUM")
+
+    @property
+    def compactor(self) -> "Sqlite":
+        """This process alone writes to the file."""
+        return self
+
+    def reader(self) -> "Sqlite":
+        return Sqlite(self.path, lock=False)
+
+    def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
+        with _transaction(self._writer) as connection:
+            begin_with(connection, base, position, archive)
+
+    def remove(self, decisions: list[Key], position: int) -> None:
+        with _transaction(self._writer) as connection:
+            remove_decisions(connection, decisions, position)
 
     def problem_logs(self) -> Iterator[LogReader]:
         return iter(())
@@ -215,7 +223,7 @@ class Sqlite:
         if mark is None:
             return ""
         row = self._reader.execute("SELECT crc FROM events WHERE seq = ?", (mark.position,)).fetchone()
-        if row is None and mark.position:
+        if row is None and mark.position > read_base(self._reader).position:
             return f"the end of the log is missing: it has {self.last()} events, but {mark.position} were committed"
         return "" if row is None or row[0] == mark.crc else f"event {mark.position} is not the one that was committed"
 

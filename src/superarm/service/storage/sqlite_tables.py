@@ -3,6 +3,7 @@
 import sqlite3
 
 from superarm.errors import SuperarmError
+from superarm.service.storage.sqlite_base import COMPACTED_VERSIONS
 
 MIGRATIONS = [
     """
@@ -21,15 +22,6 @@ MIGRATIONS = [
     """,
 ]
 """One script per version of the tables; ``user_version`` counts those that have run."""
-
-COMPACTED = """
-CREATE TABLE IF NOT EXISTS base (
-    id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, kept INTEGER NOT NULL,
-    digest TEXT NOT NULL, body BLOB NOT NULL, archive TEXT NOT NULL
-) STRICT
-"""
-COMPACTED_VERSIONS = 1_000
-"""Added to the version of a log when it is compacted: superarm from before there were compacted logs refuses it."""
 
 _TEXT = "CAST(body AS TEXT)"
 _BY_TIME = f"""
@@ -51,8 +43,8 @@ ORDER BY at DESC, events.stream DESC, step
 """
 
 
-def migrate(connection: sqlite3.Connection) -> int:
-    """Bring the tables up to this version, and return it; refuse a file of a newer one."""
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to this version; refuse a file of a newer one."""
     (stored,) = connection.execute("PRAGMA user_version").fetchone()
     compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
     version = stored - compacted
@@ -63,4 +55,3 @@ def migrate(connection: sqlite3.Connection) -> int:
     for number, script in enumerate(MIGRATIONS[version:], version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number + compacted}; COMMIT;")
     connection.execute(_BY_TIME)
-    return len(MIGRATIONS) + compacted

@@ -8,6 +8,7 @@ from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store
 from superarm.service.storage.snapshot import (
     Counters,
+    Snapshot,
     begin_ledger,
     decode_snapshot,
     encode_counters,
@@ -62,7 +63,11 @@ def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[
     snapshot = decode_snapshot(saved)
     if snapshot is None:
         return [f"{what}: its hash does not fit"]
-    past, _ = fold_log(store, snapshot.position)
+    return compare_snapshot(fold_log(store, snapshot.position)[0], snapshot, what)
+
+
+def compare_snapshot(past: Ledger, snapshot: Snapshot, what: str) -> list[str]:
+    """Where a snapshot differs from the fold of the log up to its position."""
     faults = _compare(_all_counters(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
     if _steps_of(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
         faults.append(f"{what}: its open decisions differ from the fold of the log")

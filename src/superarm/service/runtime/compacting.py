@@ -1,0 +1,125 @@
+"""Compaction of the log by the process that serves it, without holding up requests.
+
+Threads verify the state, choose the decisions that leave, and write the archive, by a connection of their own. The
+writer then lets the log begin with the base, and removes a few decisions per transaction, so that others are committed
+in between. After every transaction the log can be served; what an interruption leaves is removed by the next run.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from superarm.errors import SuperarmError
+from superarm.service.domain.events import Compacted
+from superarm.service.domain.ledger import Key, LogEntry
+from superarm.service.errors import RequestError
+from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.coordinator import Coordinator, StepTaken
+from superarm.service.runtime.heavy import Slices
+from superarm.service.storage.base import Compactor, StoreUnavailable
+from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
+from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
+
+log = logging.getLogger("superarm.compacting")
+
+MAX_REMOVED_AT_ONCE = 100
+"""How many decisions are removed by one transaction of the writer, which others' events wait for."""
+
+FIRST_SECONDS = 60.0
+EVERY_SECONDS = 3_600.0
+"""A service compacts its log so long after its start, and then every so often."""
+
+
+async def compact_regularly(coordinator: Coordinator, directory: Path | None, days: float) -> None:
+    """Compact the log every hour, as long as the process runs; a compaction that fails is tried again the next time."""
+    await asyncio.sleep(FIRST_SECONDS)
+    while True:
+        try:
+            done = await compact_served(coordinator, directory, int((time.time() - 86_400 * days) * 1000))
+            log.info("compacted the log", extra={"fields": {"archived": done.archived, "removed": done.removed}})
+        except (SuperarmError, RequestError, OSError) as error:
+            log.error("the log could not be compacted: %s", error)
+        await asyncio.sleep(EVERY_SECONDS)
+
+
+async def compact_served(coordinator: Coordinator, directory: Path | None, before: int) -> CompactionReport:
+    """Do what ``superarm compact`` does, while requests are answered.
+
+    Until it is removed, a decision that leaves is answered with 503, and afterwards with 404.
+    """
+    compactor = coordinator.store.compactor
+    assert compactor is not None
+    copied = await coordinator.applier.copy_all()
+    with contextlib.closing(await asyncio.to_thread(compactor.reader)) as reader:
+        plan = await asyncio.to_thread(plan_compaction, reader, copied, before)
+        try:
+            await _leave(coordinator, plan.old)
+            changed = await asyncio.to_thread(changed_since, reader, plan.position)
+            old = {key: one for key, one in plan.old.items() if key not in changed}
+            if not old:
+                return CompactionReport(0, 0, None)
+            archive = await asyncio.to_thread(archive_old, reader, directory, old)
+            await _remove(coordinator, compactor, plan._replace(old=old), archive)
+        finally:
+            coordinator.leaving.clear()
+    return report(old, archive)
+
+
+async def _leave(coordinator: Coordinator, old: dict[Key, OldDecision]) -> None:
+    """See that no more events of decisions are planned; those that are planned already are written first."""
+    slices = Slices()
+    for key in old:
+        await slices.pause_if_due()
+        async with coordinator.lock("decision", key):
+            coordinator.leaving.add(key)
+            coordinator.ledger.closed.pop(key, None)
+
+
+async def _remove(
+    coordinator: Coordinator, compactor: Compactor, plan: PlannedCompaction, archive: Path | None
+) -> None:
+    name = "" if archive is None else archive.name
+    for problem, n in Counter(one.problem for one in plan.old.values()).items():
+        await _note(coordinator, problem, Compacted(now_ms(), n, name))
+    (position,) = plan.position.values()
+    await _in_writer(coordinator, lambda: compactor.begin_with(plan.base, position, name))
+    keys = list(plan.old)
+    for begin in range(0, len(keys), MAX_REMOVED_AT_ONCE):
+        part = keys[begin : begin + MAX_REMOVED_AT_ONCE]
+        await _in_writer(coordinator, partial(compactor.remove, part, position))
+        coordinator.leaving.difference_update(part)
+
+
+async def _note(coordinator: Coordinator, problem: Key, event: Compacted) -> None:
+    """Write an event of a problem, which may be deleted."""
+    tenant, name = problem
+    if problem in coordinator.ledger.problems:
+        await coordinator.change(tenant, name, lambda _: event)
+        return
+    async with coordinator.lock("problem", problem):
+        step = coordinator.ledger.deleted[problem] + 1
+        with contextlib.suppress(StepTaken):
+            await coordinator.write(LogEntry(tenant, "problem", name, step, event), name)
+
+
+async def _in_writer(coordinator: Coordinator, job: Callable[[], None]) -> None:
+    """Have the writer do a job between two commits, and wait for it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def run() -> None:
+        try:
+            job()
+        except BaseException as error:
+            reason = error if isinstance(error, SuperarmError) else StoreUnavailable(str(error))
+            loop.call_soon_threadsafe(done.set_exception, reason)
+            raise
+        loop.call_soon_threadsafe(done.set_result, None)
+
+    coordinator.writer.run(run)
+    await done
