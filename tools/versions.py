@@ -27,11 +27,13 @@ SETS = {
 }
 """What is installed besides; ``oldest`` are the lower bounds of pyproject.toml."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+NOTEBOOKS = ("nbclient", "ipykernel", "ipywidgets")
 TESTED_COMPILED = [
     "tests/test_jit.py",
     "tests/test_compile_errors.py",
     "tests/test_numba_private.py",
-    "tests/test_modes.py",
+    "tests/modes/test_modes_of_functions.py",
+    "tests/modes/test_modes_of_subsets.py",
 ]
 
 
@@ -42,7 +44,7 @@ def run_set(name: str, interpreter: str) -> bool:
     print(f"versions: {name} with {interpreter}, in {place.name}", flush=True)
     subprocess.run([interpreter, "-m", "venv", place], check=True)
     extras = ".[lab,frames,cluster,data,service]"
-    tools = ["pytest>=8", "pytest-xdist", "hypothesis", "mpmath", "httpx", "pyyaml"]
+    tools = ["pytest>=8", "pytest-xdist", "hypothesis", "mpmath", "httpx", "pyyaml", *NOTEBOOKS]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", extras, *tools], cwd=ROOT, check=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", *SETS[name]], cwd=ROOT, check=True)
     show = "import sys, numpy, numba; print('versions:', sys.version.split()[0], numpy.__version__, numba.__version__)"
