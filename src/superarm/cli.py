@@ -1,5 +1,7 @@
 """The command line. Heavy imports are inside the commands, so that ``--help`` answers at once."""
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -36,6 +38,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error that superarm raises on purpose, or a file that cannot be used, is one sentence."""
+        replace_unknown_characters()
         try:
             return super().invoke(ctx)
         except SuperarmError as error:
@@ -50,6 +53,12 @@ class Commands(click.Group):
             if error.filename is None:
                 raise
             raise Refused(f"{error.filename}: {error.strerror}") from None
+
+
+def replace_unknown_characters() -> None:
+    """Print a question mark for a character that the output's encoding lacks, as that of a pipe on Windows may."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 @click.group(
