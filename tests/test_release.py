@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 import superarm
 from superarm import _numba_private
 from superarm.experiments.execution.cells import release_of
+from tools.release import name_version
 from tools.release_check import find_faults, released_versions
 from tools.versions import PYTHONS, SETS
 
@@ -47,6 +49,31 @@ def test_a_tag_that_changelog_or_citation_contradict_is_refused():
         "CITATION.cff: date-released is not 2030-01-02"
     ]
     assert "no version" in find_faults("1.2.3", changelog, citation)[0]
+
+
+def test_the_next_release_is_prepared_in_one_step():
+    """On the changelog and citation as they are; a second release comes above the first."""
+    changelog, citation = name_version(CHANGELOG, (ROOT / "CITATION.cff").read_text(), "9.0.0", "2031-02-03")
+    assert find_faults("v9.0.0", changelog, citation) == []
+    assert yaml.safe_load(citation) == CITATION | {"version": "9.0.0", "date-released": date(2031, 2, 3)}
+    assert changelog.replace("## [9.0.0] - 2031-02-03\n\n", "", 1) == CHANGELOG
+    with pytest.raises(ValueError, match="no entries"):
+        name_version(changelog, citation, "9.0.1", "2031-02-04")
+    more = changelog.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A fault.\n", 1)
+    later, citation = name_version(more, citation, "9.0.1", "2031-02-04")
+    assert find_faults("v9.0.1", later, citation) == []
+    assert released_versions(later)[:2] == [("9.0.1", "2031-02-04"), ("9.0.0", "2031-02-03")]
+
+
+def test_the_changelog_is_in_order():
+    """Newest version first, and in each the sections in one order, each once and with entries."""
+    order = ["Added", "Fixed", "Changed", "Deprecated", "Removed", "Security"]
+    versions = [tuple(map(int, name.split("."))) for name, _ in released_versions(CHANGELOG)]
+    assert versions == sorted(versions, reverse=True)
+    for section in CHANGELOG.split("\n## [")[1:]:
+        names = re.findall(r"^### (.+)$", section, re.M)
+        assert names == [name for name in order if name in names]
+        assert re.findall(r"^### .+\n(?!- )", section, re.M) == []
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)

@@ -1,7 +1,7 @@
 """Names that are found when they are first used: lazily loaded ones, and old spellings.
 
-Old names of public objects, modules, attributes and keywords work for one more release, with a
-``DeprecationWarning``.
+Old names of public objects, modules, attributes and keywords work in all versions 1.x, with a
+``DeprecationWarning`` (RELEASING.md).
 """
 
 import functools
@@ -162,5 +162,5 @@ def find_old_modules() -> None:
 
 
 def _warn(old: str, new: str, depth: int = 3) -> None:
-    message = f"{old} is now called {new}; the old name goes in the next release"
+    message = f"{old} is now called {new}; the old name goes away in version 2.0"
     warnings.warn(message, DeprecationWarning, stacklevel=depth)
