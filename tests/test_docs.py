@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import superarm
+from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,6 +45,9 @@ def _run_examples(page, directory):
     command = [sys.executable, script]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+    printed = drop_times(done.stdout).splitlines()
+    for shown in re.findall(r"```python\n[^`]*```\n\n```text\n(.*?)```", page.read_text(), re.S):
+        assert [line for line in drop_times(shown).splitlines() if line not in printed] == []
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)

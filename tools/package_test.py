@@ -1,6 +1,7 @@
-"""Build the wheel and the source distribution, install each into an empty environment, and run the quick start there.
+"""Build the wheel and the source distribution, install each into an empty environment, and use it there.
 
-make test-package runs it. What is built is left in dist/.
+Both run a few rounds; the wheel, with the extras lab and service, then runs the examples of the README and of the quick
+starts, which have to print what the pages show. make test-package runs it. What is built is left in dist/.
 """
 
 import os
@@ -10,6 +11,8 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+
+from tools.package_examples import check_examples, outside
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICK_START = """
@@ -48,9 +51,12 @@ def run_quick_start(package: Path, directory: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", directory / "env"], check=True)
     python = directory / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", package], check=True)
-    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([python, "-c", QUICK_START], check=True, cwd=directory, env=outside)
-    subprocess.run([python.parent / "superarm", "--version"], check=True, cwd=directory, env=outside)
+    subprocess.run([python, "-c", QUICK_START], check=True, cwd=directory, env=outside())
+    subprocess.run([python.parent / "superarm", "--version"], check=True, cwd=directory, env=outside())
+    if package.suffix == ".whl":
+        extras = f"superarm[lab,service] @ {package.as_uri()}"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", extras], check=True)
+        check_examples(python, directory)
 
 
 def main() -> None:
