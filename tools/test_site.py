@@ -3,8 +3,11 @@
 They are not among the tests of ``make test``. Chromium is needed, and no network: pages are opened as files.
 """
 
+import functools
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -109,6 +112,60 @@ def test_pages_fit_their_window_without_scripts(browser, width, scheme):
             page.screenshot(path=pictures / f"{path.stem}-{width}-{scheme}.png")
     context.close()
     assert wide == []
+
+
+def test_every_picture_is_shown_with_words_for_those_who_cannot_see_it(browser):
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page, faults = context.new_page(), []
+    for path in READ:
+        page.goto(path.resolve().as_uri())
+        for picture in page.locator("article img").all():
+            shown = picture.evaluate("img => img.complete && img.naturalWidth > 0")
+            if not (shown and picture.get_attribute("alt")):
+                faults.append(f"{path.name}: {picture.get_attribute('src')}")
+    context.close()
+    assert faults == []
+
+
+def test_scripts_run_without_errors(browser):
+    page, faults = browser.new_page(), []
+    page.on("pageerror", lambda error: faults.append((page.url, str(error))))
+    page.on("console", lambda said: faults.append((page.url, said.text)) if said.type == "error" else None)
+    page.on("requestfailed", lambda request: faults.append((page.url, request.url)))
+    for path in READ:
+        page.goto(path.resolve().as_uri())
+    page.close()
+    assert faults == []
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that logs nothing."""
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture
+def prefix() -> Iterator[str]:
+    """The address of the site below a path."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE.parent))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/{SITE.name}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_site_works_below_a_path(browser, prefix):
+    page, missing = browser.new_page(), []
+    page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
+    page.goto(f"{prefix}/index.html")
+    page.locator("article a", has_text="coverage by hand").first.click()
+    assert page.locator("article h1").inner_text().startswith("Coverage by hand")
+    page.goto(f"{prefix}/search.html?q=matroid")
+    page.locator("#search-results li a").first.click(timeout=30_000)
+    assert page.locator("article").get_by_text("matroid").count() > 0
+    page.close()
+    assert [url for url in missing if not url.endswith("favicon.ico")] == []
 
 
 @pytest.mark.parametrize("word", ["matroid", "comonotone", "Personalizer"])
