@@ -1,6 +1,8 @@
 """Compiling says what it does after a while, and no two processes compile the same kernel at once."""
 
+import contextlib
 import fcntl
+import gc
 import threading
 import time
 from types import SimpleNamespace
@@ -104,6 +106,22 @@ def test_one_line_on_stderr_for_each_composition(at_once, capsys, monkeypatch):
     line, end = capsys.readouterr().err.split("\n")
     assert line.startswith("superarm: compiling kernels for KL, ")
     assert end == ""
+
+
+def test_garbage_waits_while_something_compiles():
+    with contextlib.suppress(ValueError), compiling("choose", [KL], None, ""):
+        with compiling("learn", [KL], None, ""):
+            pass
+        assert not gc.isenabled()
+        raise ValueError("does not compile")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with compiling("choose", [KL], None, ""):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_what_is_quick_is_not_announced(tmp_path):
