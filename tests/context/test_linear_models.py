@@ -155,10 +155,10 @@ def test_draws_have_the_posterior_of_the_naive_reference(kind):
         decision = agent.ask(context=user)
         agent.tell(decision, outcome, seen)
         naive.learn(user, pairs, decision.action, outcome, seen, np.full((2, N_ITEMS), 4.0))
-    from superarm.policies.contextual.ridge import draw_parameters, refresh
+    from superarm.policies.contextual.ridge import draw_parameters, no_correction, refresh
 
     memory = agent.learner.memory
-    refresh(memory, agent.tally, agent.learner.fitted.ridge)
+    refresh(memory, agent.tally, no_correction(agent.tally), agent.learner.fitted.ridge)
     stream = agent._choosing
     groups = [0, 0] if kind["shared"] is True else [2, 2] if kind["shared"] == "arms" else [7, 8]
     draws = np.array([draw_parameters(memory.theta, memory.inverse, 0.5, stream)[groups] for _ in range(1000)])
@@ -335,9 +335,9 @@ def test_sums_are_carried_to_a_new_frame():
                 phi = np.concatenate([np.kron(np.concatenate([[1.0], ARMS[arm]]), x), np.eye(2)[item]])
                 g += 4.0 * np.outer(phi, phi)
                 b += 4.0 * phi * outcome[place, item]
-    from superarm.policies.contextual.ridge import refresh
+    from superarm.policies.contextual.ridge import no_correction, refresh
 
-    refresh(agent.learner.memory, agent.tally, fitted.ridge)
+    refresh(agent.learner.memory, agent.tally, no_correction(agent.tally), fitted.ridge)
     assert np.allclose(agent.learner.memory.theta[0], np.linalg.solve(g, b), rtol=0, atol=2e-3)
 
 

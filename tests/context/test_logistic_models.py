@@ -162,20 +162,6 @@ def test_order_undoing_and_saving_are_exact(model, policy):
     assert not copy.learner.contexts.pending.any()
 
 
-def test_the_estimate_comes_close_to_maximum_likelihood():
-    """1,000 decisions of one arm with known log-odds: within 0.4 of the truth in every coefficient, fixed seed."""
-    context = sa.Context(sa.Features(d=1), model=sa.models.Logistic(prior_mean=0.2))
-    agent = sa.Agent(sa.Problem(1, 1, sa.Coverage(), sa.Subsets(1), context=context), sa.logistic_ts())
-    rng = np.random.default_rng(0)
-    for _ in range(1000):
-        x = np.round(rng.uniform(-1, 1) * 1024) / 1024
-        chance = 1.0 / (1.0 + np.exp(2.0 - 1.5 * x))
-        agent.tell(agent.ask(context=[x]), [[float(rng.random() < chance)]])
-    theta = agent.learner.fitted.coefficients(agent.tally)[0]
-    assert abs(theta[0] + np.log(0.2 / 0.8) + 2.0) < 0.4
-    assert abs(theta[1] - 1.5) < 0.4
-
-
 def test_a_wrong_prior_or_policy_is_refused():
     with pytest.raises(sa.InvalidArgument, match=r"LogisticModel\.prior_mean: 1\.0"):
         sa.models.Logistic(prior_mean=1.0)

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.context import frames
+from superarm.learner.state import policy_state_to_plain
 from superarm.service.domain.context_spec import ContextSpec
 from superarm.service.domain.ledger import Ledger
 from superarm.service.storage import snapshot
@@ -67,7 +68,7 @@ CASES = {
     ),
     "logistic": ({"features": FEATURES, "model": logistic(prior_mean=0.2)}, ["logistic_kl_ucb", "logistic_ts"]),
     "shared logistic": (
-        {"features": RANGES_ALONE, "model": logistic(shared=True), "arms": Z},
+        {"features": RANGES_ALONE, "model": logistic(shared=True, kept=25), "arms": Z},
         ["logistic_kl_ucb", "logistic_ts"],
     ),
     "one-hot": ({"features": {}, "model": logistic()}, ["logistic_kl_ucb", "logistic_ts"]),
@@ -76,8 +77,11 @@ CONTEXTUAL = {
     "c2_ucb": ({"name": "c2_ucb"}, sa.c2_ucb()),
     "vac2_ucb": ({"name": "vac2_ucb", "parameters": {"rho": 0.1}}, sa.vac2_ucb(0.1)),
     "comb_lin_ts": ({"name": "comb_lin_ts"}, sa.comb_lin_ts()),
-    "logistic_kl_ucb": ({"name": "logistic_kl_ucb"}, sa.logistic_kl_ucb()),
-    "logistic_ts": ({"name": "logistic_ts"}, sa.logistic_ts()),
+    "logistic_kl_ucb": (
+        {"name": "logistic_kl_ucb", "parameters": {"ridge": 2**-6}},  # little is known before: refits come early
+        sa.logistic_kl_ucb(ridge=2**-6),
+    ),
+    "logistic_ts": ({"name": "logistic_ts", "parameters": {"ridge": 2**-6}}, sa.logistic_ts(ridge=2**-6)),
 }
 
 
@@ -138,6 +142,7 @@ class ContextPair(Pair):
                 np.testing.assert_array_equal(own, other)
         np.testing.assert_array_equal(mine.contexts.pending, theirs.contexts.pending)
         np.testing.assert_array_equal(mine.contexts.clock, theirs.contexts.clock)
+        assert policy_state_to_plain(mine.state) == policy_state_to_plain(theirs.state)
         assert mine.contexts.frames.moments.sums == theirs.contexts.frames.moments.sums
         assert mine.contexts.frames.frames == theirs.contexts.frames.frames
 

@@ -151,10 +151,7 @@ class Agent:
             return self._decisions.add(name, t, action, learner)
         made_for = contexts.decide(learner, action, encoded)
         contexts.pend(learner, action, t, made_for)
-        contexts.frames.count(context)
-        frame = contexts.frames.due()
-        if frame is not None:
-            contexts.begin_frame(learner, frame)
+        contexts.bring_up_to_date(learner, context)
         return self._decisions.add(name, t, action, learner, made_for)
 
     def _parse_pinned(self, pinned: Sequence[int | str]) -> Actions:

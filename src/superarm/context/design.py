@@ -105,21 +105,26 @@ def most_observations(design: Design, k: int, n_items: int) -> int:
 @lean
 def fill_own_features(design: Design, context: EncodedContext, arm: int, u: Floats) -> None:
     """Write the part of the features of ``arm`` that does not depend on the item into ``u``, rounded to the grid."""
-    x, n_user, n_arm = context.x, design.n_user, design.arms.shape[1]
+    at = fill_outer_features(design, context.x, arm, u)
+    for o in range(design.n_pair):
+        u[at + o] = context.pairs[arm * design.n_pair + o]
+
+
+@lean
+def fill_outer_features(design: Design, x: Floats, arm: int, u: Floats) -> int:
+    """Write the features of user and arm into ``u``, rounded to the grid; where those of the pair begin."""
+    n_user, n_arm = design.n_user, design.arms.shape[1]
     if design.crossed:
         for k in range(n_arm):
             z = design.arms[arm, k]
             for o in range(n_user):
                 u[k * n_user + o] = math.floor(x[o] * z * COORDINATE_GRID + 0.5) / COORDINATE_GRID
-        at = n_arm * n_user
-    else:
-        for o in range(n_user):
-            u[o] = x[o]
-        for k in range(1, n_arm):
-            u[n_user + k - 1] = design.arms[arm, k]
-        at = n_user + n_arm - 1
-    for o in range(design.n_pair):
-        u[at + o] = context.pairs[arm * design.n_pair + o]
+        return int(n_arm * n_user)
+    for o in range(n_user):
+        u[o] = x[o]
+    for k in range(1, n_arm):
+        u[n_user + k - 1] = design.arms[arm, k]
+    return int(n_user + n_arm - 1)
 
 
 @kernel

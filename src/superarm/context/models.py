@@ -17,6 +17,9 @@ MAX_SHARED = 1024
 MAX_UNSHARED = 64
 """The most coordinates of a parameter vector of which every entry or every arm has its own."""
 
+MAX_KEPT = 2**16
+"""The most observations that a logistic model keeps for refits: sums over more would not be exact."""
+
 MAX_SEGMENTS = 4096
 """The most segments of a ``Segments`` model."""
 
@@ -121,10 +124,10 @@ class LinearModel(NamedTuple):
 class LogisticModel(NamedTuple):
     r"""The log-odds of an entry are linear: :math:`p_{ij} = 1/(1 + e^{-o - \langle\theta, \phi_{ij}\rangle})`.
 
-    Every observation enters by the quadratic approximation of its log-likelihood at the estimate of its decision, so
-    that the sums are exact, as those of linear models. Differs from maximum likelihood: what was observed while the
-    estimate was far off enters with a wrong curvature; its share shrinks as 1/n. Where all features of an entry are
-    one-hot, the likelihood is exact (``superarm.logistic_kl_ucb``).
+    Where all features of an entry are one-hot, the likelihood is exact (``superarm.logistic_kl_ucb``). Otherwise
+    parameters are estimated by maximum likelihood with a ridge, and refitted when the trace of the information has
+    doubled; in between, every observation enters by the quadratic approximation of its log-likelihood at the estimate
+    of its decision. Differs from maximum likelihood: only the first ``kept`` observations take part in refits.
 
     Parameters
     ----------
@@ -133,13 +136,19 @@ class LogisticModel(NamedTuple):
     prior_mean
         The mean that is expected before anything is observed; the offset o is its log-odds. A guess of the right order
         of magnitude makes the first approximations good.
+    kept
+        How many observations, those of the first rounds, are kept for refits, in 8 (n + 7) bytes each, where n is how
+        many features user and pair have; 0 means no refits.
     """
 
     shared: Annotated[Any, _parse_sharing] = False
     intercept: bool = True
     prior_mean: float = 0.5
+    kept: int = 16384
 
     def _check(self) -> None:
+        if not 0 <= self.kept <= MAX_KEPT:
+            raise InvalidArgument("kept", f"{self.kept}", f"give a number in 0 to {MAX_KEPT}", "LogisticModel")
         if not 0.0 < self.prior_mean < 1.0:
             raise InvalidArgument("prior_mean", f"{self.prior_mean}", "give a number inside (0, 1)", "LogisticModel")
 

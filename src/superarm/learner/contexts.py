@@ -13,7 +13,11 @@ from superarm.context.sums import UNWEIGHTED, add_precision, record_sums
 from superarm.errors import InvalidArgument
 from superarm.learner.frames import FrameSums
 from superarm.learner.growth import grow_sums
+from superarm.parameters import has_method
+from superarm.policies import PolicyState, plan_refit
 from superarm.policies.base import fill_weights, linearises
+from superarm.policies.contextual.logistic import Logits
+from superarm.policies.contextual.maximum_likelihood import Refit
 from superarm.streams import Stream
 from superarm.support import Dense, Support, length
 from superarm.tally import Feedback
@@ -115,7 +119,35 @@ class Contexts:
         """Standardise by another frame from now on; decisions of earlier ones count no longer as pending precision."""
         self.frames.begin(frame)
         self.pending[:] = 0.0
-        self._carry(learner)
+        state = learner.state
+        if state is not None and state.kept is not None and self.design is not None:
+            state = state._replace(kept=self.frames.carry_kept(self.design, state.kept))
+        self._carry(learner, state)
+
+    def bring_up_to_date(self, learner: "Learner", given: Any) -> None:
+        """Count the context of a decision that was made, and begin the frame and take on the refit that are due."""
+        self.frames.count(given)
+        frame = self.frames.due()
+        if frame is not None:
+            self.begin_frame(learner, frame)
+        refit = self.plan_refit(learner)
+        if refit is not None:
+            self.take_refit(learner, refit)
+
+    def plan_refit(self, learner: "Learner") -> Refit | None:
+        """The refit of a logistic model that is due after the last choice."""
+        found: Refit | None = plan_refit(learner.fitted, learner.problem, learner.memory, learner.asked)
+        return found
+
+    def refit_due(self, learner: "Learner") -> bool:
+        """Whether ``plan_refit`` would find one."""
+        return isinstance(learner.memory, Logits) and bool(learner.memory.kept.due[0])
+
+    def take_refit(self, learner: "Learner", refit: Refit) -> None:
+        """Take on a refit, one of this learner or of another one with the same history."""
+        hooks: Any = learner.fitted
+        if has_method(hooks, "take_refit"):
+            hooks.take_refit(learner.problem, learner.memory, refit)
 
     def cells(self, learner: "Learner", arms: Ints, segment: int) -> Ints:
         """Where arms are in counts that hold all segments one after the other."""
@@ -160,16 +192,19 @@ class Contexts:
             record_sums(own, self.design, learner.problem.support, feedback, sign)
             if made.frame != self.frames.frame.version:
                 learner.apply(feedback._replace(weights=np.zeros_like(weights)), stream, sign, version)  # counts alone
-                return self._carry(learner)
+                hooks: Any = learner.fitted
+                if has_method(hooks, "keep_late"):
+                    hooks.keep_late(learner.problem, learner.memory, feedback, made.frame, sign)
+                return self._carry(learner, learner.state)
         learner.apply(feedback, stream, sign, version)
 
-    def _carry(self, learner: "Learner") -> None:
-        """Let the tally hold the sums of all frames, carried to the present one."""
+    def _carry(self, learner: "Learner", state: PolicyState | None) -> None:
+        """Let the tally hold the sums of all frames, carried to the present one, beside what the policy keeps."""
         if self.design is not None:
             tally: Any = learner.tally
             precision, response = self.frames.carry_sums(self.design, (tally.precision, tally.response))
             carried = tally._replace(precision=precision, response=response)
-            learner.restore(carried, learner.pending, learner.asked, learner.state)
+            learner.restore(carried, learner.pending, learner.asked, state)
 
     def to_plain(self) -> dict[str, Any]:
         """Everything but the pending precision, which follows from the decisions that are pending."""

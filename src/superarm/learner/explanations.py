@@ -10,7 +10,7 @@ from superarm.context.design import PER_ARM, SHARED, Design, fill_own_features, 
 from superarm.errors import InvalidArgument
 from superarm.learner.contexts import DecisionContext
 from superarm.learner.learner import Learner
-from superarm.policies import prepare, traits
+from superarm.policies import restore_memory, traits
 from superarm.streams import Stream
 from superarm.support import span
 
@@ -25,7 +25,7 @@ def entry_estimates(learner: Learner, t: int, context: DecisionContext | None, s
         current = learner.current_round(t, learner.playable())
     else:
         current = learner.contexts.current_round(learner, learner.playable(), context.encoded, t, context.t)
-    memory = prepare(policy, learner.problem, learner.tally)
+    memory = restore_memory(policy, learner.problem, learner.tally, learner.state)
     hooks: Any = policy
     estimate, optimistic = hooks.parameters(learner.problem, current, memory, stream)
     return np.array(estimate), np.array(optimistic)
@@ -39,7 +39,8 @@ def feature_effects(
     if contexts is None or contexts.design is None or context is None or context.frame != contexts.frames.frame.version:
         return ()
     policy: Any = traits.plain(learner.policy, learner.problem)
-    theta = policy.coefficients(learner.tally)
+    memory = restore_memory(policy, learner.problem, learner.tally, learner.state)
+    theta = policy.coefficients(learner.tally, memory)
     u = np.zeros(own_size(contexts.design))
     fill_own_features(contexts.design, context.encoded, arm, u)
     first, last = span(learner.problem.support, arm)

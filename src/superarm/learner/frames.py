@@ -16,6 +16,7 @@ from superarm.context.design import Design, feature_size, own_size
 from superarm.context.encoding import check_names, is_missing
 from superarm.context.frames import frame_from_plain, frame_to_plain
 from superarm.describe import build, describe
+from superarm.policies import KeptRows
 
 _PRECISION_GRID, _RESPONSE_GRID = 2.0**22, 2.0**24
 
@@ -76,6 +77,15 @@ class FrameSums:
             response += np.floor(own_response @ matrix.T * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
         return precision, response
 
+    def carry_kept(self, design: Design, kept: KeptRows) -> KeptRows:
+        """The observations that a policy keeps, for the present frame; points of an earlier one are given up."""
+        maps = kept.maps.copy()
+        for version, frame in self.frames.items():
+            user = _map_user(self.context, design, frame, self.frame)
+            maps[version, :, 0], maps[version, :, 1] = user[:, 0], np.diag(user)
+        bounds = np.array([kept.bounds[0], float(self.frame.version)])
+        return kept._replace(bounds=bounds, maps=maps, point=0.0 * kept.point, marks=0.0 * kept.marks)
+
     def change(self, change: Callable[[Floats], Floats]) -> None:
         """Put another array in the place of each."""
         self.sums = {version: (change(a), change(b)) for version, (a, b) in self.sums.items()}
@@ -97,8 +107,8 @@ class FrameSums:
         self.sums = {version: (build(a), build(b)) for version, a, b in plain["sums"]}
 
 
-def _map(context: Context, design: Design, old: Frame, new: Frame) -> Floats:
-    """The matrix that takes features in the frame ``old`` to the frame ``new``."""
+def _map_user(context: Context, design: Design, old: Frame, new: Frame) -> Floats:
+    """The matrix that takes the user's vector in the frame ``old`` to the frame ``new``."""
     user = np.eye(design.n_user)
     first = design.n_user - context.features.size
     for place, name in enumerate(context.features.ranges):
@@ -106,6 +116,12 @@ def _map(context: Context, design: Design, old: Frame, new: Frame) -> Floats:
             (center, scale), (new_center, new_scale) = old.places[name], new.places[name]
             user[first + place, 0] = (center - new_center) / new_scale
             user[first + place, first + place] = scale / new_scale
+    return user
+
+
+def _map(context: Context, design: Design, old: Frame, new: Frame) -> Floats:
+    """The matrix that takes features in the frame ``old`` to the frame ``new``."""
+    user = _map_user(context, design, old, new)
     matrix = np.eye(feature_size(design))
     blocks = (own_size(design) - design.n_pair) // design.n_user if design.crossed else 1
     for block in range(blocks):

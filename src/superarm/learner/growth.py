@@ -1,5 +1,6 @@
 """Problems and tallies that grow: arms and items are only ever added at the end, so indices stay what they were."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from superarm.context.design import PER_ENTRY, group_count, make_design
 from superarm.context.observations import ContextTally
 from superarm.errors import InvalidArgument
 from superarm.moments import moments_with_arms
+from superarm.policies import KeptRows, PolicyState
 from superarm.problem import Problem
 from superarm.support import Dense, Sparse, Support
 from superarm.tally import Tally, allow_missing, moments_of
@@ -119,10 +121,33 @@ def grow_sums(sums: Floats, before: Problem, after: Problem) -> Floats:
     assert after.context is not None
     d, new_d = before.context.dimension(before.n_items), after.context.dimension(after.n_items)
     columns = new_d - d if sums.shape[1] == d else (new_d * (new_d + 1) - d * (d + 1)) // 2
-    wider = np.pad(sums, ((0, 0), (0, columns)))
+    return grow_groups(np.pad(sums, ((0, 0), (0, columns))), before, after)
+
+
+def grow_state(
+    state: PolicyState | None, grow_block: Callable[[Tally], Tally], problems: tuple[Problem, Problem]
+) -> PolicyState | None:
+    """What a policy keeps, on the larger of two problems; ``grow_block`` gives the tallies of blocks."""
+    return state and state.changed(grow_block)._replace(kept=grow_kept(state.kept, *problems))
+
+
+def grow_kept(kept: KeptRows | None, before: Problem, after: Problem) -> KeptRows | None:
+    """The observations and points of a logistic policy on the larger problem; rows name entries by arm and place."""
+    if kept is None or before.context is None or after.context is None:
+        return None
+    point, marks = grow_sums(kept.point, before, after), grow_groups(kept.marks, before, after)
+    if before.context.n_indicators(before.n_items) or not after.context.n_indicators(after.n_items):
+        return kept._replace(point=point, marks=marks)
+    bounds = kept.bounds * (0.0, 1.0)  # features begin to tell items apart: earlier observations have others
+    return kept._replace(rows=kept.rows[:0], bounds=bounds, point=0.0 * point, marks=0.0 * marks)
+
+
+def grow_groups(values: Floats, before: Problem, after: Problem) -> Floats:
+    """Numbers of every parameter vector (n_groups, n) on the larger problem; those of new ones are 0."""
+    assert after.context is not None
     design = make_design(after.context, after.n_arms, after.n_items)
     if design.sharing == PER_ENTRY and isinstance(before.support, Dense):
-        table = wider.reshape(before.n_arms, before.n_items, -1)
+        table = values.reshape(before.n_arms, before.n_items, -1)
         more = ((0, after.n_arms - before.n_arms), (0, after.n_items - before.n_items), (0, 0))
-        return np.pad(table, more).reshape(-1, wider.shape[1])
-    return np.pad(wider, ((0, group_count(design, after.support) - len(wider)), (0, 0)))
+        return np.pad(table, more).reshape(-1, values.shape[1])
+    return np.pad(values, ((0, group_count(design, after.support) - len(values)), (0, 0)))

@@ -15,7 +15,7 @@ from superarm.errors import InvalidArgument
 from superarm.intake import Intake
 from superarm.learner.batch import choose_each
 from superarm.learner.contexts import Contexts
-from superarm.learner.growth import tally_with_arms, tally_with_items, with_arms, with_items, without_items
+from superarm.learner.growth import grow_state, tally_with_arms, tally_with_items, with_arms, with_items, without_items
 from superarm.learner.names import names_for
 from superarm.learner.rounds import CountedRounds, stream_as_of
 from superarm.moments import no_moments
@@ -28,6 +28,7 @@ from superarm.policies import (
     forget_alike,
     forgets,
     learn,
+    memory_with_actions,
     prepare,
     restore_memory,
     save_state,
@@ -42,10 +43,9 @@ from superarm.tally import Feedback, Tally, allow_missing, merge, record, with_m
 class Learner:
     """The state of one problem that is being learnt; ``Agent`` and the service are built around it.
 
-    ``problem`` and ``policy`` are what is learnt and how; ``fitted`` is the policy made ready for the problem and
-    ``memory`` what it derives from ``tally``. ``pending`` (n_arms,) counts the pulls that were handed out and not
-    observed yet. ``asked`` is the last round for which a batch was handed out, ``retired`` and ``retired_items`` tell
-    which arms and items count no longer.
+    ``problem`` and ``policy`` are what is learnt and how; ``fitted`` is the policy made ready for it and ``memory``
+    what it derives from ``tally``. ``pending`` (n_arms,) counts pulls that were handed out and not observed yet.
+    ``asked`` is the last round that was handed out, ``retired`` and ``retired_items`` what counts no longer.
 
     Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
     records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
@@ -177,7 +177,7 @@ class Learner:
     def _with_actions(self, actions: Actions) -> tuple[Policy, Problem, Any]:
         task = self.problem._replace(actions=actions)
         fitted = self.policy.fit(task)
-        return fitted, task, restore_memory(fitted, task, self.tally, self.state)
+        return fitted, task, memory_with_actions(fitted, task, self.tally, (self.fitted, self.memory))
 
     def pend(self, action: Ints | Sequence[int], t: int) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
@@ -281,7 +281,7 @@ class Learner:
         before, state = self.problem, self.state
         if self.contexts is not None:
             self.contexts.grow(before, grown)
-        wider = state and state.changed(lambda block: tally_with(block, before, grown))
+        wider = grow_state(state, lambda block: tally_with(block, before, grown), (before, grown))
         self._settle(grown, tally_with(self.tally, before, grown), wider)
 
     def retire_arms(self, arms: Iterable[int | str]) -> None:

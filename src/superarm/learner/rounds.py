@@ -44,7 +44,7 @@ class CountedRounds(NamedTuple):
     def with_past(self, learner: "Learner", tally: Tally, t: int) -> PolicyState | None:
         """The policy's state beside the tally with past data added to the block of round ``t``."""
         if not forgets(learner.fitted):
-            return None
+            return learner.state
         self.advance(learner, t)
         state, age = learner.state, block_age(learner.fitted, learner.memory, t)
         if state is not None and age < len(state.blocks):

@@ -8,7 +8,7 @@ from superarm.context.observations import ContextTally
 from superarm.describe import build, describe
 from superarm.learner.learner import Learner
 from superarm.learner.rounds import CountedRounds
-from superarm.policies import PolicyState
+from superarm.policies import KeptRows, PolicyState
 from superarm.tally import Tally
 
 
@@ -28,14 +28,18 @@ def tally_from_plain(plain: dict[str, Any]) -> Tally:
 
 def policy_state_to_plain(held: PolicyState | None) -> dict[str, Any] | None:
     """What a policy keeps beside the tally, as plain data."""
-    return None if held is None else {"newest": held.newest, "blocks": [tally_to_plain(block) for block in held.blocks]}
+    if held is None:
+        return None
+    plain: dict[str, Any] = {"newest": held.newest, "blocks": [tally_to_plain(block) for block in held.blocks]}
+    return plain | ({} if held.kept is None else {"kept": [describe(part) for part in held.kept]})
 
 
 def policy_state_from_plain(plain: dict[str, Any] | None) -> PolicyState | None:
     """What ``policy_state_to_plain`` described."""
-    return (
-        None if plain is None else PolicyState(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]])
-    )
+    if plain is None:
+        return None
+    kept = KeptRows(*(build(part) for part in plain["kept"])) if "kept" in plain else None
+    return PolicyState(plain["newest"], [tally_from_plain(block) for block in plain["blocks"]], kept)
 
 
 def learner_to_plain(learner: Learner) -> dict[str, Any]:

@@ -26,7 +26,17 @@ from superarm.policies.forgetting import Forgetting, blocks_without_moments
 from superarm.policies.index_policy import IndexPolicy, screened
 from superarm.policies.joint_policy import JointPolicy
 from superarm.policies.one_gaussian import OneGaussian
-from superarm.policies.policy_state import PolicyState, block_age, forget_alike, forgets, restore_memory, save_state
+from superarm.policies.policy_state import (
+    KeptRows,
+    PolicyState,
+    block_age,
+    forget_alike,
+    forgets,
+    memory_with_actions,
+    plan_refit,
+    restore_memory,
+    save_state,
+)
 from superarm.policies.set_bonus import SetBonus
 from superarm.policies.set_search import Ascent, EveryBatch
 from superarm.policies.shared_draw import SharedDraw
@@ -47,6 +57,7 @@ __all__ = [
     "Forgetting",
     "IndexPolicy",
     "JointPolicy",
+    "KeptRows",
     "LeastPlayed",
     "NoStart",
     "OneGaussian",
@@ -68,7 +79,9 @@ __all__ = [
     "forget_alike",
     "forgets",
     "learn",
+    "memory_with_actions",
     "ols_ucb_c",
+    "plan_refit",
     "prepare",
     "restore_memory",
     "save_state",

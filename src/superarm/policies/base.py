@@ -116,12 +116,37 @@ class PolicyHooks(Protocol):
         """The estimates of all entries, and the parameters at which the oracle chooses; plain Python."""
         ...
 
-    def coefficients(self, tally: Any) -> Any:
+    def coefficients(self, tally: Any, memory: Any) -> Any:
         """The parameter vectors of a regression, (n_groups, d); plain Python, for explanations."""
+        ...
+
+    def refit(self, problem: Problem, memory: Any, t: int) -> None:
+        """Estimate anew what is due after the choice of round ``t``, in a simulation; nothing by default."""
+        ...
+
+    def plan_refit(self, problem: Problem, memory: Any, t: int) -> Any:
+        """What ``refit`` would estimate, a ``Refit``, or None if nothing is due; plain Python."""
+        ...
+
+    def take_refit(self, problem: Problem, memory: Any, refit: Any) -> None:
+        """Take on what ``plan_refit`` returned, here or elsewhere; plain Python."""
         ...
 
     def learns_from(self, model: Any) -> bool:
         """Whether the policy reads the contexts of problems with that model; a policy without it reads none."""
+        ...
+
+    def keep_late(self, problem: Problem, memory: Any, feedback: Any, frame: int, sign: float) -> None:
+        """Keep what was observed of a decision of an earlier frame; only policies that keep observations."""
+        ...
+
+    def without_refits(self) -> Policy:
+        """The policy that keeps no observations, for policies that keep some."""
+        ...
+
+    @property
+    def any_actions(self) -> bool:
+        """Whether a memory serves any action set of the problem; False by default."""
         ...
 
     @property
@@ -140,6 +165,12 @@ def _linear(policy: Any) -> bool:
     return False
 
 
+@lean
+def _without_refits(policy: Any, problem: Any, memory: Any, t: int) -> None:
+    pass
+
+
+refit: verb[..., None] = verb(PolicyHooks.refit, default=_without_refits)
 fill_weights: verb[..., None] = verb(PolicyHooks.fill_weights, default=_without_weights)
 linearises: verb[..., bool] = verb(PolicyHooks.linearises, default=_linear)
 prepare = verb(Policy.prepare)

@@ -38,6 +38,13 @@ def plain(policy: Policy, problem: Problem) -> Policy:
     return fitted
 
 
+def without_refits(policy: Policy) -> Policy:
+    """``policy`` without observations that it would keep for refits."""
+    hooks: Any = policy
+    bare: Policy = hooks.without_refits() if has_method(policy, "without_refits") else policy
+    return bare
+
+
 def moments(policy: Any, problem: Problem) -> MomentsAsked:
     """Which moments ``policy``, made ready for ``problem``, asks of the tally; none by default."""
     asked: MomentsAsked = policy.moments(problem) if has_method(policy, "moments") else NO_MOMENTS

@@ -2,9 +2,10 @@
 
 ``segment_policy`` runs any policy on the tally of the user's segment. ``regression`` holds the policies on linear
 models, with ``rules`` (how far they explore), ``scoring`` (estimates and widths of all entries) and ``linear_algebra``;
-``logistic`` those on logistic models, and ``grouped`` their exact form for one-hot features. ``catalog`` has the
-policies by the names of their papers, ``fitting`` says which policy suits which model, and ``forgetting_contexts`` has
-windows and discounts around any of them.
+``logistic`` those on logistic models, with ``kept_observations``, ``keeping`` and ``maximum_likelihood`` for refits;
+``grouped`` is their exact form for one-hot features. ``catalog`` has the policies by the names of their papers,
+``fitting`` says which policy suits which model, and ``forgetting_contexts`` has windows and discounts around any of
+them.
 """
 
 from superarm.policies.contextual.catalog import c2_ucb, c3_ucb, comb_lin_ts, logistic_kl_ucb, logistic_ts, vac2_ucb
@@ -12,6 +13,7 @@ from superarm.policies.contextual.fitting import for_context, record_as
 from superarm.policies.contextual.forgetting_contexts import ContextForgetting
 from superarm.policies.contextual.grouped import GroupedPolicy
 from superarm.policies.contextual.logistic import LogisticPolicy
+from superarm.policies.contextual.maximum_likelihood import Refit
 from superarm.policies.contextual.regression import LinearPolicy
 from superarm.policies.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
 from superarm.policies.contextual.segment_policy import SegmentPolicy
@@ -23,6 +25,7 @@ __all__ = [
     "GroupedPolicy",
     "LinearPolicy",
     "LogisticPolicy",
+    "Refit",
     "Rule",
     "SegmentPolicy",
     "VarianceWeighted",

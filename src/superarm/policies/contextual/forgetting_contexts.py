@@ -216,7 +216,7 @@ class ContextForgetting(NamedTuple):
         if context is not None and context.features.standardised and context.dimension(problem.n_items):
             wrong = f"{context.features.standardised[0]!r} is standardised, and the policy forgets"
             raise InvalidArgument("policy", wrong, "give the feature a range, or take a policy that does not forget")
-        return self._replace(policy=traits.plain(self.policy, problem))
+        return self._replace(policy=traits.without_refits(traits.plain(self.policy, problem)))
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:

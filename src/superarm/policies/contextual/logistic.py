@@ -1,11 +1,11 @@
-"""Policies on logistic models: a regression on the scale of log-odds, with exact sums."""
+"""Policies on logistic models: a regression on the scale of log-odds, refitted by maximum likelihood."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, inlined, interpreted, kernel, lean
+from superarm._jit import component, interpreted, kernel, lean
 from superarm.arrays import Floats, Ints
 from superarm.context import LogisticModel
 from superarm.context.design import longest_features, make_design
@@ -16,16 +16,27 @@ from superarm.oracles import Default, Guarantee, Oracle, maximize
 from superarm.parameters import nonnegative, positive
 from superarm.policies.base import Policy
 from superarm.policies.contextual.grouped import GroupedPolicy, is_one_hot
+from superarm.policies.contextual.keeping import keep_feedback
+from superarm.policies.contextual.kept_observations import (
+    KeptObservations,
+    Likelihood,
+    correction,
+    keep_nothing_yet,
+    restore_kept,
+    save_kept,
+    sigmoid,
+)
+from superarm.policies.contextual.maximum_likelihood import Refit, correct_groups, fit_due, take_points
 from superarm.policies.contextual.ridge import (
     Ridge,
     draw_parameters,
     empty_ridge,
-    estimate_coefficients,
     learn_regression,
     refresh,
     widened,
 )
 from superarm.policies.contextual.scoring import score_entries
+from superarm.policies.policy_state import PolicyState
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import Support, span
@@ -35,11 +46,15 @@ _GRID = 4096.0
 
 
 class Logits(NamedTuple):
-    """The memory of logistic policies: ridge estimates of log-odds, and buffers (n_entries,) for weights and shifts."""
+    """The memory of logistic policies.
+
+    Ridge estimates of log-odds, buffers (n_entries,) for weights and shifts, and the observations that are kept.
+    """
 
     ridge: Ridge
     weight: Floats
     shift: Floats
+    kept: KeptObservations
 
 
 @component
@@ -53,9 +68,11 @@ class LogisticPolicy(NamedTuple):
               \beta_t = \rho\log t + c\log^+\log t
 
     (``sampled=False``), or :math:`\sigma(o + \langle\phi, \theta\rangle)` for one draw :math:`\theta \sim N(\hat\theta,
-    \rho^2 H^{-1})` per round. H is the sum of :math:`\dot\sigma\,\phi\phi^\top` at the estimates of the decisions, plus
-    the ridge; :math:`\hat\theta = H^{-1}\sum (\dot\sigma\hat\eta_s + X - \sigma_s)\,\phi`. The ellipsoid of
-    [LeeYunJun2024]_ with the level of KL-UCB. Differs: no bound is claimed for this level.
+    \rho^2 H^{-1})` per round. H is the sum of :math:`\dot\sigma_s\,\phi\phi^\top`, plus the ridge, and
+    :math:`\hat\theta = H^{-1}\sum (\dot\sigma_s\eta_s + X - \sigma_s)\,\phi`, where :math:`\eta_s` are the log-odds at
+    the last estimate of maximum likelihood for observations before it, and at the estimate of the decision for later
+    ones: right after a refit :math:`\hat\theta` is that of maximum likelihood. The ellipsoid of [LeeYunJun2024]_ with
+    the level of KL-UCB. Differs: no bound is claimed for this level. ``kept`` is how many observations refits use.
     """
 
     kl: KL
@@ -64,10 +81,17 @@ class LogisticPolicy(NamedTuple):
     oracle: Oracle = Default()
     design: Any = None
     offset: float = 0.0
+    kept: int = 0
+    support: Any = None
 
     def _check(self) -> None:
         nonnegative(self, "draws")
         positive(self, "ridge")
+
+    @property
+    def any_actions(self) -> bool:
+        """The memory has no part that depends on the action set."""
+        return True
 
     @property
     def caveat(self) -> str:
@@ -77,7 +101,8 @@ class LogisticPolicy(NamedTuple):
         )
 
     def prepare(self, problem: Problem, tally: ContextTally) -> Logits:
-        return Logits(empty_ridge(tally), np.zeros(len(tally.total)), np.zeros(len(tally.total)))
+        n, kept = len(tally.total), keep_nothing_yet(self.kept, self.design, problem.terms.support)
+        return Logits(empty_ridge(tally), np.zeros(n), np.zeros(n), kept)
 
     def choose(self, problem: Problem, current: ContextRound, memory: Logits, stream: Stream) -> Ints:
         score_logits(self, problem, current, memory, stream)
@@ -92,7 +117,55 @@ class LogisticPolicy(NamedTuple):
         stream: Stream,
         sign: float,
     ) -> None:
-        learn_regression(self.design, tally, memory.ridge.stale, problem.terms.support, feedback, stream, sign)
+        support, kept = problem.terms.support, memory.kept
+        learn_regression(self.design, tally, memory.ridge.stale, support, feedback, stream, sign)
+        likelihood = Likelihood(self.offset, self.ridge)
+        keep_feedback(kept, self.design, support, feedback, kept.present[0], likelihood, sign)
+
+    def refit(self, problem: Problem, memory: Logits, t: int) -> None:
+        if memory.kept.due[0]:
+            support, likelihood = problem.terms.support, Likelihood(self.offset, self.ridge)
+            groups, points, information = fit_due(memory.kept, self.design, support, likelihood)
+            found = Refit(t, groups, points, information)
+            take_points(memory.kept, memory.ridge.stale, self.design, support, found, likelihood)
+
+    @interpreted
+    def plan_refit(self, problem: Problem, memory: Logits, t: int) -> Refit | None:
+        """The refit that is due, if there is one."""
+        if not memory.kept.due[0]:
+            return None
+        support, likelihood = problem.terms.support, Likelihood(self.offset, self.ridge)
+        return Refit(t, *fit_due(memory.kept, self.design, support, likelihood))
+
+    @interpreted
+    def take_refit(self, problem: Problem, memory: Logits, refit: Refit) -> None:
+        """Take on a refit."""
+        likelihood = Likelihood(self.offset, self.ridge)
+        take_points(memory.kept, memory.ridge.stale, self.design, problem.terms.support, refit, likelihood)
+
+    @interpreted
+    def keep_late(self, problem: Problem, memory: Logits, feedback: ContextFeedback, frame: int, sign: float) -> None:
+        """Keep what was observed of a decision of an earlier frame, or drop it."""
+        likelihood = Likelihood(self.offset, self.ridge)
+        keep_feedback(memory.kept, self.design, problem.terms.support, feedback, frame, likelihood, sign)
+
+    @interpreted
+    def save_state(self, memory: Logits) -> PolicyState | None:
+        """The observations and points; None if none are kept."""
+        return PolicyState(-1, [], save_kept(memory.kept)) if self.kept else None
+
+    @interpreted
+    def restore_state(self, memory: Logits, held: PolicyState) -> None:
+        """Put observations and points into a memory just prepared."""
+        if self.kept and held.kept is not None:
+            restore_kept(memory.kept, held.kept)
+            likelihood, everyone = Likelihood(self.offset, self.ridge), np.arange(len(memory.kept.point))
+            correct_groups(memory.kept, self.design, self.support, everyone, likelihood)
+
+    @interpreted
+    def without_refits(self) -> "LogisticPolicy":
+        """The policy that keeps no observations."""
+        return self._replace(kept=0)
 
     @lean
     def linearises(self) -> bool:
@@ -119,9 +192,10 @@ class LogisticPolicy(NamedTuple):
         return 1.0 / (1.0 + np.exp(-self.offset - memory.ridge.q)), optimistic
 
     @interpreted
-    def coefficients(self, tally: ContextTally) -> Floats:
+    def coefficients(self, tally: ContextTally, memory: Logits) -> Floats:
         """The estimate of every parameter vector."""
-        return estimate_coefficients(tally, self.ridge)
+        refresh(memory.ridge, tally, correction(memory.kept), self.ridge)
+        return memory.ridge.theta
 
     @interpreted
     def learns_from(self, model: Any) -> bool:
@@ -139,21 +213,13 @@ class LogisticPolicy(NamedTuple):
             return grouped  # type: ignore[no-any-return]
         prior = context.model.prior_mean
         ridge, offset = self.ridge * longest_features(context, design), math.log(prior / (1.0 - prior))
-        fitted: Any = self._replace(oracle=oracle, design=design, ridge=ridge, offset=offset)
+        own = {"kept": context.model.kept, "support": problem.support}
+        fitted: Any = self._replace(oracle=oracle, design=design, ridge=ridge, offset=offset, **own)
         return fitted  # type: ignore[no-any-return]
 
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
-
-
-@inlined
-def sigmoid(x: float) -> float:
-    """The logistic function; exact to rounding for large negative numbers."""
-    if x >= 0.0:
-        return 1.0 / (1.0 + math.exp(-x))
-    e = math.exp(x)
-    return e / (1.0 + e)
 
 
 @kernel
@@ -162,8 +228,9 @@ def score_logits(
 ) -> None:
     """Write probabilities to ``q``, and weights and shifts of the linearisation at the estimate to their buffers."""
     ridge, support, design = memory.ridge, problem.terms.support, policy.design
-    refresh(ridge, current.tally, policy.ridge)
-    inverse = widened(ridge, current.tally, current.pending, policy.ridge)
+    more = correction(memory.kept)
+    refresh(ridge, current.tally, more, policy.ridge)
+    inverse = widened(ridge, current.tally, more, current.pending, policy.ridge)
     log_t = math.log(current.t)
     beta = policy.kl.rho * log_t + policy.kl.c * math.log(max(1.0, log_t))
     wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.low)

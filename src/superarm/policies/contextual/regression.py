@@ -15,8 +15,8 @@ from superarm.policies.contextual.ridge import (
     Ridge,
     draw_parameters,
     empty_ridge,
-    estimate_coefficients,
     learn_regression,
+    no_correction,
     refresh,
     widened,
 )
@@ -90,9 +90,10 @@ class LinearPolicy(NamedTuple):
         return memory.q, optimistic
 
     @interpreted
-    def coefficients(self, tally: ContextTally) -> Floats:
+    def coefficients(self, tally: ContextTally, memory: Ridge) -> Floats:
         """The ridge estimate of every parameter vector."""
-        return estimate_coefficients(tally, self.ridge)
+        refresh(memory, tally, no_correction(tally), self.ridge)
+        return memory.theta
 
     @interpreted
     def learns_from(self, model: Any) -> bool:
@@ -125,8 +126,9 @@ def score_all(
     rule: Rule, design: Design, ridge: float, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream
 ) -> None:
     """Write the optimistic or sampled parameters of all entries to ``memory.q``, clipped to [0, 1]."""
-    refresh(memory, current.tally, ridge)
-    inverse = widened(memory, current.tally, current.pending, ridge)
+    nothing = no_correction(current.tally)
+    refresh(memory, current.tally, nothing, ridge)
+    inverse = widened(memory, current.tally, nothing, current.pending, ridge)
     k = capacity(problem.actions, problem.n_arms)
     spread = radius(rule, feature_size(design), most_observations(design, k, problem.n_items), current.t)
     theta = memory.theta

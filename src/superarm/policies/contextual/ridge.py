@@ -1,7 +1,7 @@
 r"""Ridge estimates: :math:`\hat\theta = G^{-1}b` and :math:`G^{-1}` of every parameter vector, from a tally's sums.
 
-They follow from the tally alone, so that an agent that was saved and restored has the same bits: an inverse is computed
-anew after an observation, not updated. Ridge regression as in [LiuEtAl2023]_ (Algorithms 1 and 2).
+They follow from the tally and its correction alone, so that an agent that was saved and restored has the same bits: an
+inverse is computed anew after an observation, not updated. Ridge regression as in [LiuEtAl2023]_ (Algorithms 1 and 2).
 """
 
 from typing import NamedTuple
@@ -35,6 +35,13 @@ class Ridge(NamedTuple):
     low: Floats
 
 
+class Correction(NamedTuple):
+    """What is added to the precision and the response of a tally, in their shapes; no rows if nothing is."""
+
+    precision: Floats
+    response: Floats
+
+
 @kernel
 def empty_ridge(tally: ContextTally) -> Ridge:
     """A memory in which every parameter vector is still to be estimated."""
@@ -48,11 +55,10 @@ def empty_ridge(tally: ContextTally) -> Ridge:
     )
 
 
-def estimate_coefficients(tally: ContextTally, ridge: float) -> Floats:
-    """The ridge estimate of every parameter vector."""
-    memory = empty_ridge(tally)
-    refresh(memory, tally, ridge)
-    return memory.theta
+@kernel
+def no_correction(tally: ContextTally) -> Correction:
+    """A correction that adds nothing."""
+    return Correction(tally.precision[:0], tally.response[:0])
 
 
 @kernel
@@ -100,8 +106,8 @@ def mark_stale(stale: Bools, design: Design, support: Support, action: Ints) -> 
 
 
 @kernel
-def refresh(memory: Ridge, tally: ContextTally, ridge: float) -> None:
-    """Estimate the parameter vectors of which something new was observed, eight at a time."""
+def refresh(memory: Ridge, tally: ContextTally, more: Correction, ridge: float) -> None:
+    """Estimate the parameter vectors of which something new was observed, eight at a time, with the correction."""
     groups, size = memory.inverse.shape
     lanes = min(groups, LANES)
     work = _Lanes(
@@ -117,10 +123,10 @@ def refresh(memory: Ridge, tally: ContextTally, ridge: float) -> None:
             work.group[waiting] = g
             waiting += 1
             if waiting == LANES:
-                _refresh_lanes(memory, tally, ridge, work)
+                _refresh_lanes(memory, tally, more, ridge, work)
                 waiting = 0
     for n in range(waiting):
-        _refresh_one(memory, tally, ridge, work.group[n], work)
+        _refresh_one(memory, tally, more, ridge, work, n)
     memory.stale[:] = False
 
 
@@ -135,20 +141,23 @@ class _Lanes(NamedTuple):
 
 
 @kernel
-def _refresh_one(memory: Ridge, tally: ContextTally, ridge: float, g: int, work: _Lanes) -> None:
-    d, size = memory.theta.shape[1], memory.inverse.shape[1]
+def _refresh_one(memory: Ridge, tally: ContextTally, more: Correction, ridge: float, work: _Lanes, lane: int) -> None:
+    d, size, g = memory.theta.shape[1], memory.inverse.shape[1], work.group[lane]
     factor = work.factor[:size]
     factor[:] = tally.precision[g]
+    memory.theta[g] = tally.response[g]
+    if len(more.precision) > 0:
+        factor += more.precision[g]
+        memory.theta[g] += more.response[g]
     _add_ridge(factor, d, ridge)
     factorise(factor, d)
-    memory.theta[g] = tally.response[g]
     solve_factor(factor, d, memory.theta[g])
     invert_factor(factor, d, work.inverse)
     square_factor(work.inverse, d, memory.inverse[g])
 
 
 @lean
-def _refresh_lanes(memory: Ridge, tally: ContextTally, ridge: float, work: _Lanes) -> None:
+def _refresh_lanes(memory: Ridge, tally: ContextTally, more: Correction, ridge: float, work: _Lanes) -> None:
     d, size = memory.theta.shape[1], memory.inverse.shape[1]
     for n in range(LANES):
         g = work.group[n]
@@ -157,6 +166,10 @@ def _refresh_lanes(memory: Ridge, tally: ContextTally, ridge: float, work: _Lane
             work.vector[r * LANES + n] = tally.response[g, r]
             for c in range(r + 1):
                 work.factor[(at + c) * LANES + n] = tally.precision[g, at + c]
+            if len(more.precision) > 0:
+                work.vector[r * LANES + n] += more.response[g, r]
+                for c in range(r + 1):
+                    work.factor[(at + c) * LANES + n] += more.precision[g, at + c]
             work.factor[(at + r) * LANES + n] += ridge
             at += r + 1
     factorise_lanes(work.factor, d, work.total)
@@ -172,7 +185,7 @@ def _refresh_lanes(memory: Ridge, tally: ContextTally, ridge: float, work: _Lane
 
 
 @kernel
-def widened(memory: Ridge, tally: ContextTally, pending: Floats, ridge: float) -> Floats:
+def widened(memory: Ridge, tally: ContextTally, more: Correction, pending: Floats, ridge: float) -> Floats:
     """The inverse of each G with the precision of pending decisions; that of the memory itself where there are none."""
     if pending.size == 0 or not pending.any():
         return memory.inverse
@@ -181,7 +194,10 @@ def widened(memory: Ridge, tally: ContextTally, pending: Floats, ridge: float) -
     factor, inverse_factor = np.zeros(pending.shape[1]), np.zeros(pending.shape[1])
     for g in range(len(inverse)):
         if pending[g].any():
-            factor[:] = tally.precision[g] + pending[g]
+            factor[:] = tally.precision[g]
+            if len(more.precision) > 0:
+                factor += more.precision[g]
+            factor += pending[g]
             _add_ridge(factor, d, ridge)
             factorise(factor, d)
             invert_factor(factor, d, inverse_factor)

@@ -13,7 +13,7 @@ from superarm.context.design import PER_ENTRY, feature_size, fill_own_features
 from superarm.context.observations import ContextRound, ContextTally
 from superarm.oracles import Greedy, Guarantee, LazyGreedy
 from superarm.policies.base import choose, fill_weights, learn
-from superarm.policies.contextual.ridge import Ridge, empty_ridge, refresh
+from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction, refresh
 from superarm.policies.contextual.rules import clip_scores, radius
 from superarm.policies.contextual.scoring import score_entry
 from superarm.problem import Problem
@@ -129,10 +129,10 @@ class LinearSieve(NamedTuple):
         return found
 
     @interpreted
-    def coefficients(self, tally: ContextTally) -> Floats:
+    def coefficients(self, tally: ContextTally, memory: LinearSifted) -> Floats:
         """The ridge estimate of every parameter vector."""
-        found: Floats = self.policy.coefficients(tally)
-        return found
+        _renew(memory, tally, self.policy.ridge)
+        return memory.ridge.theta
 
     @interpreted
     def learns_from(self, model: Any) -> bool:
@@ -164,7 +164,7 @@ def _renew(memory: LinearSifted, tally: ContextTally, ridge: float) -> None:
         if estimates.stale[e]:
             memory.fresh[n] = e
             n += 1
-    refresh(estimates, tally, ridge)
+    refresh(estimates, tally, no_correction(tally), ridge)
     for at in range(n):
         _write_tile(memory.tiles, estimates, memory.fresh[at])
 

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct, field
 
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
 from superarm.context.design import group_count, make_design
+from superarm.context.models import MAX_KEPT
 from superarm.errors import InvalidArgument
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import Name
@@ -60,9 +61,10 @@ class RegressionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class LogisticParameters(RegressionParameters, frozen=True, omit_defaults=True):
-    """As those of a linear model, and the mean that is expected before anything is observed."""
+    """As those of a linear model, the mean that is expected before anything is observed, and what refits use."""
 
     prior_mean: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.5
+    kept: Annotated[int, Meta(ge=0, le=MAX_KEPT)] = 16384
 
 
 class ModelSpec(Struct, frozen=True, forbid_unknown_fields=True, tag_field="name", omit_defaults=True):
@@ -97,7 +99,8 @@ class LogisticSpec(ModelSpec, frozen=True, tag="logistic", omit_defaults=True):
     parameters: LogisticParameters = LogisticParameters()
 
     def build(self) -> Any:
-        return LogisticModel(self.parameters.shared, self.parameters.intercept, self.parameters.prior_mean)
+        own = self.parameters
+        return LogisticModel(own.shared, own.intercept, own.prior_mean, own.kept)
 
 
 AnyModelSpec = SegmentsSpec | LinearSpec | LogisticSpec

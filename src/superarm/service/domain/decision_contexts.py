@@ -10,7 +10,8 @@ from superarm.context import EncodedContext, Frame
 from superarm.errors import InvalidArgument
 from superarm.learner import Learner
 from superarm.learner.contexts import Contexts, DecisionContext
-from superarm.service.domain.events import Asked, Framed, StoredContext
+from superarm.policies.contextual import Refit
+from superarm.service.domain.events import Asked, Framed, Refitted, StoredContext
 from superarm.streams import Stream
 from superarm.tally import Feedback, Tally
 
@@ -135,9 +136,27 @@ class DecisionContexts:
         """The frame of standardised features that is due."""
         return self._contexts.frames.due()
 
-    def begin(self, event: Framed) -> None:
-        """Standardise by another frame from now on."""
-        self._contexts.begin_frame(self._learner, Frame(event.version, dict(event.places)))
+    def apply(self, event: Any) -> None:
+        """Standardise by another frame from now on, or take on a refit of this worker or of another one."""
+        if isinstance(event, Framed):
+            self._contexts.begin_frame(self._learner, Frame(event.version, dict(event.places)))
+        elif isinstance(event, Refitted):
+            points = np.array(event.points, float).reshape(len(event.groups), -1)
+            groups, information = np.array(event.groups, np.int64), np.array(event.information, float)
+            self._contexts.take_refit(self._learner, Refit(event.t, groups, points, information))
+
+    def plan_refit(self, now: int) -> Refitted | None:
+        """The event of the refit that is due, if one is."""
+        refit = self._contexts.plan_refit(self._learner)
+        if refit is None:
+            return None
+        groups, points = tuple(refit.groups.tolist()), tuple(refit.points.reshape(-1).tolist())
+        return Refitted(now, refit.t, groups, points, tuple(refit.information.tolist()))
+
+    @property
+    def refit_due(self) -> bool:
+        """Whether a refit is due."""
+        return self._contexts.refit_due(self._learner)
 
     def unreserved(self) -> Floats:
         """The pending pulls without those of reserved decisions."""

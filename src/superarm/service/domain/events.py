@@ -139,6 +139,18 @@ class Framed(Event, frozen=True):
     places: dict[str, tuple[float, float]]
 
 
+class Refitted(Event, frozen=True):
+    """A logistic model was refitted after round ``t``, as ``Refit`` says: an event, so that all workers have one state.
+
+    ``points`` has the estimate of each of ``groups``, one after the other, and ``information`` what it rests on.
+    """
+
+    t: int
+    groups: tuple[int, ...]
+    points: tuple[float, ...]
+    information: tuple[float, ...]
+
+
 class StoredContext(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """The context of a decision: the ``t``-th of its segment, encoded in a frame of standardised features.
 
@@ -231,7 +243,7 @@ class Erased(Event, frozen=True):
 
 
 AnyProblemEvent = (
-    Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Deleted | ErasureRequested | Compacted
+    Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Refitted | Deleted | ErasureRequested | Compacted
 )
 AnyEvent = AnyProblemEvent | Asked | Told | Activated | Expired | Erased
 

@@ -24,7 +24,7 @@ from superarm.service.domain.counting import UncountedRows, join_rows, past
 from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.erasure import erase_from_history
-from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Framed, Guarded, Itemed, Warmed
+from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
 from superarm.service.domain.growth import enlarge
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
@@ -215,8 +215,8 @@ class ProblemState:
             self.guarded = event.fallback
         elif isinstance(event, Warmed):
             self._warm(event)
-        elif isinstance(event, Framed) and self.contexts is not None:
-            self.contexts.begin(event)
+        elif self.contexts is not None:
+            self.contexts.apply(event)
 
     def _grow(self, event: Armed) -> None:
         if event.add:

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from superarm.actions import Pinned
 from superarm.service.domain.compilation import compile_actions
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Framed
+from superarm.service.domain.events import Framed, Refitted
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
@@ -61,6 +61,8 @@ async def _decide(
         raise StepTaken
     if learner.contexts is not None and learner.contexts.due() is not None:
         await _begin_frame(coordinator, tenant, name)
+    if learner.contexts is not None and learner.contexts.refit_due:
+        await _refit(coordinator, tenant, name)
     record = coordinator.ledger.record((tenant, id))
     record = record if record is not None else await coordinator.record((tenant, id))
     if record.asked.group and record.asked.fallback != learner.guarded:
@@ -83,6 +85,15 @@ async def _begin_frame(coordinator: Coordinator, tenant: str, name: str) -> None
         return None if frame is None else Framed(now_ms(), frame.version, dict(frame.places))
 
     await coordinator.change(tenant, name, plan)
+
+
+async def _refit(coordinator: Coordinator, tenant: str, name: str) -> None:
+    """Refit a logistic model in a thread, if it is due: an event of the problem, as a frame is."""
+
+    def plan(learner: ProblemState) -> Refitted | None:
+        return None if learner.contexts is None else learner.contexts.plan_refit(now_ms())
+
+    await coordinator.change(tenant, name, plan, heavy=True)
 
 
 _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()

@@ -10,7 +10,7 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 from superarm.arrays import Floats
 from superarm.context.observations import ContextTally
 from superarm.errors import SuperarmError
-from superarm.policies import PolicyState
+from superarm.policies import KeptRows, PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
@@ -23,7 +23,8 @@ log = logging.getLogger("superarm.snapshot")
 class Counters(Struct, frozen=True, array_like=True):
     """The counters of a problem: float64, little-endian.
 
-    ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally; other policies keep nothing.
+    ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally, and ``kept`` what a logistic one
+    does; other policies keep nothing.
     ``contexts`` is what a problem with contexts keeps beside the tally, as ``Contexts.to_plain`` has it.
     """
 
@@ -36,6 +37,7 @@ class Counters(Struct, frozen=True, array_like=True):
     newest: int = -1
     blocks: list[list[bytes]] = []
     contexts: dict[str, Any] | None = None
+    kept: list[bytes] = []
 
 
 FORMAT = 2
@@ -72,14 +74,15 @@ class CountersCopy(NamedTuple):
         pending, blocks = np.ascontiguousarray(self.pending, "<f8").tobytes(), self.state.blocks
         encoded = [_to_bytes(block) for block in blocks]
         tally = _to_bytes(self.tally)
-        kept = (self.state.newest, encoded, self.contexts)
+        rows = [np.ascontiguousarray(part, "<f8").tobytes() for part in self.state.kept or ()]
+        kept = (self.state.newest, encoded, self.contexts, rows)
         return Counters(self.tenant, self.name, self.asked, tally, pending, self.step, *kept)
 
 
 def copy_counters(tenant: str, name: str, learner: Any) -> CountersCopy:
     """A copy of a problem's counters."""
     state = learner.state or PolicyState(-1, [])
-    blocks = PolicyState(state.newest, [_copy(block) for block in state.blocks])
+    blocks = PolicyState(state.newest, [_copy(block) for block in state.blocks], state.kept)
     tally, pending, contexts = _copy(learner.tally), learner.pending.copy(), learner.learner.contexts
     plain = None if contexts is None else contexts.to_plain()
     return CountersCopy(tenant, name, learner.asked, tally, pending, learner.step, blocks, plain)
@@ -158,6 +161,15 @@ def _from_bytes(parts: list[bytes], like: Any) -> Any:
     return ContextTally(*values[:-2], *sums)
 
 
+def _kept_from_bytes(parts: list[bytes], like: PolicyState | None) -> KeptRows | None:
+    """What a logistic policy keeps, in the shapes of ``like``; only the number of rows may differ."""
+    if not parts or like is None or like.kept is None:
+        return None
+    shapes = [(-1, *own.shape[1:]) for own in like.kept]
+    values = [np.frombuffer(part, "<f8").astype(np.float64) for part in parts]
+    return KeptRows(*(part.reshape(shape) for part, shape in zip(values, shapes, strict=True)))
+
+
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
     """The snapshot, or None if it is not what was saved."""
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
@@ -224,7 +236,8 @@ def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
         learner = ledger.problems[part.tenant, part.name]
         like = learner.tally
         blocks = [_from_bytes(block, like) for block in part.blocks]
-        state = PolicyState(part.newest, blocks) if blocks else None
+        kept = _kept_from_bytes(part.kept, learner.state)
+        state = PolicyState(part.newest, blocks, kept) if blocks or kept is not None else None
         if learner.learner.contexts is not None and part.contexts is not None:
             learner.learner.contexts.from_plain(part.contexts)
         learner.restore(_from_bytes(part.tally, like), pending, part.asked, history, state)
