@@ -4,6 +4,7 @@
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make test-upgrade       let earlier versions and this one serve the same database, by turns and at once, under load
 # make fuzz               try the HTTP interface with thousands of inputs; make test tries a few hundred
+# make responsive         send the largest legal requests to a service; fail if health waits for more than 50 ms (idle machine)
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
@@ -30,7 +31,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
+.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -126,6 +127,9 @@ generated-client: $(READY)
 	$(PYTHON) -m venv $(OPENAPI)
 	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
 	NUMBA_DISABLE_JIT=1 PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
+
+responsive: $(READY)
+	$(BIN)/python -m benchmarks.responsiveness --at-most 50
 
 fuzz: $(READY)
 	SUPERARM_FUZZ=1 $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py

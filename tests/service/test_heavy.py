@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from superarm.service import schemas
 from superarm.service.application import application
+from superarm.service.domain import events
 from superarm.service.domain.counting import join_rows
-from superarm.service.domain.events import Created, Told, Warmed, decode, encode
+from superarm.service.domain.events import Created, Expired, Told, Warmed, decode, encode
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemSpec
 from superarm.service.http import decoding, views
 from superarm.service.http.decoding import BodyDecoder
-from superarm.service.runtime import applying, batcher, feedback, heavy
+from superarm.service.runtime import applying, batcher, coordinator, feedback, heavy
 from superarm.service.runtime.admin import _digest_past
 from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.batcher import QueuedAsk
@@ -32,7 +33,11 @@ from .memory_store import MemoryStore
 
 def make_everything_heavy(monkeypatch) -> None:
     monkeypatch.setattr(heavy, "HEAVY_ENTRIES", 0)
-    monkeypatch.setattr(heavy, "HEAVY_VALUES", 0)
+    for name in ("HEAVY_VALUES", "HEAVY_PRODUCTS", "HEAVY_CHOICE", "MAX_LOOP_NAMES"):
+        monkeypatch.setattr(heavy, name, 0)
+    monkeypatch.setattr(events, "LARGE_BYTES", 0)
+    monkeypatch.setattr(coordinator, "HEAVY_SUMS", 0)
+    monkeypatch.setattr(feedback, "HEAVY_VALUES", 0)
     monkeypatch.setattr(applying, "HEAVY_ENTRIES", 0)
     monkeypatch.setattr(feedback, "HEAVY_UNITS", 0)
     monkeypatch.setattr(decoding, "LARGE_BYTES", 0)
@@ -74,7 +79,15 @@ async def history(http) -> list:
         arms = (await call("GET", f"/v1/decisions/d{n}"))["arms"]
         await call("POST", f"/v1/decisions/d{n}/feedback", {"feedback": [{"arm": arms[0], "value": 0.5}]})
     for n in range(5):
-        await call("POST", "/v1/problems/p/decisions", {"id": f"e{n}"})
+        await call("POST", "/v1/problems/p/decisions", {"id": f"e{n}", "deferred": n == 1})
+    await call("POST", "/v1/decisions/e1/activate", {"shown": ["a", "b"]})
+    slots = [{"id": "top", "excluded": ["a", "b"]}, {"id": "side", "excluded": ["d"]}]
+    await call("POST", "/v1/problems/p/decisions", {"id": "slots", "slots": slots, "eligible": list("abdef")})
+    await call("PUT", "/v1/problems/gone", spec)
+    await call("POST", "/v1/problems/gone/decisions", {"id": "gone", "unit": "visitor"})
+    await call("POST", "/v1/problems/gone/erasures", {"unit": "visitor"})
+    await call("DELETE", "/v1/problems/gone")
+    await call("DELETE", "/v1/decisions/d0")
     await call("GET", "/v1/problems/p/arms?offset=1&limit=5")
     return answers
 
@@ -105,13 +118,17 @@ def test_what_is_done_in_threads_and_in_pieces_is_what_is_done_at_once(monkeypat
     assert len(pieces.saved) > 1  # snapshots were taken meanwhile
 
 
-def test_events_with_rows_are_encoded_in_pieces_to_the_same_bytes():
+def test_events_with_rows_are_encoded_and_decoded_in_pieces_to_the_same(monkeypatch):
     rows = ((3, (0.5, -1.0, -2.0)), (0, (1.0,)))
     told = Told(7, [(1, 0, 0.5)], rows=rows)
     assert encode(told) == msgspec.json.encode(told)
     assert decode(encode(told)) == told
     warmed = Warmed(7, "id", "digest", [0, 1], [[0.5, -1.0], [1.0, 0.0]], 3)
     assert encode(warmed) == msgspec.json.encode(warmed)
+    monkeypatch.setattr(events, "LARGE_BYTES", 0)
+    for event in (told, warmed, Told(7, [(1, 0, 0.5)]), Expired(3, 0.0)):
+        assert decode(encode(event)) == event
+        assert type(decode(encode(event))) is type(event)
     past = schemas.PastBody("id", ["a"], [[0.5, None], [1.0, 0.25]])
     assert _digest_past(past) == digest_request(past)
 

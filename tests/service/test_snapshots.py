@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
 from superarm.errors import SuperarmError
-from superarm.service.domain.events import Armed, Asked, Told, encode
+from superarm.service.domain.events import Armed, Asked, Created, Told, encode
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError
@@ -18,9 +19,10 @@ from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.feedback import tell
 from superarm.service.runtime.writer import make_write
 from superarm.service.schemas import AskBody, TellBody, UnitBody
+from superarm.service.storage import packing
 from superarm.service.storage.base import LogLine, ReadEntry, Store
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import decode_snapshot, encode_counters, restore_ledger, take_snapshot
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.verify import RepairReport, repair, verify
 
@@ -58,6 +60,23 @@ async def opened(store: Store, snapshot_every: int) -> Coordinator:
 
 def counters(ledger: object) -> dict:
     return {key: encode_counters(*key, learner) for key, learner in ledger.problems.items()}
+
+
+def test_a_snapshot_in_pieces_is_what_the_encoder_gives_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "CHUNK_BYTES", 100)
+    monkeypatch.setattr("superarm.service.storage.sqlite_base.CHUNK_BYTES", 100)
+    store = Sqlite(tmp_path / "log.db")
+    fill(store)
+    forgetting = Settings(policy=PolicySpec("bc_ucb", window=4))
+    lines = [LogLine("t", "problem", f"p{n}", 0, encode(Created(0, SPEC, "key"))) for n in range(20)]
+    spec = msgspec.structs.replace(SPEC, settings=forgetting)
+    store.commit([*lines, LogLine("t", "problem", "forgets", 0, encode(Created(0, spec, "key")))])
+    saved = take_snapshot(*restore_ledger(store)[:2])
+    assert msgspec.msgpack.encode(decode_snapshot(saved)) == bytes(saved.body)
+    store.save(saved)
+    assert bytes(next(store.snapshots()).body) == bytes(saved.body)
+    assert len(saved.body) > 1000
+    store.close()
 
 
 @pytest.mark.parametrize("every", [1, 7, 30])

@@ -27,6 +27,9 @@ from superarm.service.domain.spec import (
 
 MAX_BULK = 10_000
 
+MAX_BULK_ARMS = 1_000_000
+"""The decisions of one request have at most so many arms in total."""
+
 Arms = Annotated[list[Name], Meta(max_length=MAX_ARMS)]
 
 

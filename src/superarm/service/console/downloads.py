@@ -2,17 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 from urllib.parse import parse_qsl
 
 from superarm.service.console import exports
 from superarm.service.console.numbers import weighty_items
 from superarm.service.console.problem_pages import ProblemPages
+from superarm.service.domain.ledger import Key
+from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import unknown
 from superarm.service.http.auth import Principal, permit
+from superarm.service.http.searching import DecisionPageReply
 from superarm.service.http.service import Service
 
 MAX_EXPORTED_DECISIONS = 1_000
+
+MAX_EXPORTED_PAGES = 100
+"""How many pages of the search are read to find as many decisions."""
 
 
 class Downloads:
@@ -31,18 +36,31 @@ class Downloads:
             await coordinator.ownership.enter((who.tenant, problem), creates=False)
         learner = await coordinator.learner(who.tenant, problem)
         if name == "arms.csv":
-            return self._arms(learner)
+            return self._arms((who.tenant, problem), learner)
         if name == "rewards.csv":
             learner.history.flush(learner.problem)
             return _whole(exports.rewards_csv(learner, weighty_items(learner)))
         if name == "decisions.csv":
-            reply = await self._pages.search(who, problem, asked, MAX_EXPORTED_DECISIONS)
-            return _whole(exports.decisions_csv(reply.decisions))
+            page = await self._pages.search(who, problem, asked, MAX_EXPORTED_DECISIONS)
+            return self._decisions(who, problem, asked, page)
         raise unknown("export", name[:100])
 
-    async def _arms(self, learner: Any) -> AsyncIterator[bytes]:
+    async def _arms(self, key: Key, learner: ProblemState) -> AsyncIterator[bytes]:
         for part in exports.arm_parts(learner):
-            yield await asyncio.to_thread(exports.arms_csv, learner, learner.overall(), part)
+            counts = await self._service.coordinator.overall(key, learner)
+            yield await asyncio.to_thread(exports.arms_csv, learner, counts, part)
+
+    async def _decisions(
+        self, who: Principal, problem: str, asked: dict[str, str], page: DecisionPageReply
+    ) -> AsyncIterator[bytes]:
+        """Page after page; the first one was read before, so that a query that makes no sense is refused."""
+        n, left = 0, MAX_EXPORTED_DECISIONS
+        while True:
+            yield await asyncio.to_thread(exports.decisions_csv, page.decisions, first=n == 0)
+            n, left = n + 1, left - len(page.decisions)
+            if page.cursor is None or left == 0 or n == MAX_EXPORTED_PAGES:
+                return
+            page = await self._pages.search(who, problem, {**asked, "cursor": page.cursor}, left)
 
 
 async def _whole(table: bytes) -> AsyncIterator[bytes]:

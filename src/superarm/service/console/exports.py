@@ -73,9 +73,10 @@ def rewards_csv(learner: ProblemState, needed: frozenset[int]) -> bytes:
     return to_csv(rows)
 
 
-def decisions_csv(found: Iterable[Any]) -> bytes:
-    """Decisions as the search finds them: one row per arm of a slate."""
-    rows: list[Sequence[Any]] = [["decision", "made (UTC)", "state", "group", "version", "place", "arm", "values"]]
+def decisions_csv(found: Iterable[Any], *, first: bool) -> bytes:
+    """Decisions as the search finds them: one row per arm of a slate; with ``first``, after the names of columns."""
+    heads = ["decision", "made (UTC)", "state", "group", "version", "place", "arm", "values"]
+    rows: list[Sequence[Any]] = [heads] if first else []
     for one in found:
         for place, (arm, values) in enumerate(zip(one.arms, one.values, strict=True)):
             known = " ".join("" if x is None else f"{x:g}" for x in values or ())

@@ -14,7 +14,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, unknown
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.handlers import Call
-from superarm.service.http.searching import get_decisions, get_history
+from superarm.service.http.searching import DecisionPageReply, find_decisions, get_history
 from superarm.service.http.service import Service
 from superarm.service.runtime.heavy import Slices
 
@@ -72,7 +72,7 @@ class ProblemPages:
         _, found = await get_history(self._call(who, name, wanted))
         sections = (
             history(name, asked["arm"], found.intervals, times),
-            arm_page(name, learner, number, learner.overall()),
+            arm_page(name, learner, number, await self._service.coordinator.overall((who.tenant, name), learner)),
         )
         return page.subpage(f"{asked['arm']} of {name}", page.header(names, name, access_of(who)), *sections)
 
@@ -88,11 +88,11 @@ class ProblemPages:
         top = page.header(names, name, access_of(who))
         return page.subpage(f"Decisions of {name}", top, decisions(name, asked, found, cursor, wrong))
 
-    async def search(self, who: Principal, name: str, asked: dict[str, str], limit: int) -> Any:
+    async def search(self, who: Principal, name: str, asked: dict[str, str], limit: int) -> DecisionPageReply:
         """A page of decisions, as ``GET …/decisions`` finds them."""
         given = {field: asked[field] for field in (*FIELDS, "cursor") if asked.get(field)}
         wanted = {**given, **span_of(asked), "limit": str(limit)}
-        return (await get_decisions(self._call(who, name, wanted)))[1]
+        return await find_decisions(self._call(who, name, wanted))
 
     async def _problem(self, who: Principal, query: bytes) -> tuple[list[str], str, ProblemState, dict[str, str]]:
         permit(who, "read")

@@ -27,6 +27,7 @@ from superarm.service.http.auth import Principal, RateLimits, permit
 from superarm.service.http.endpoint import authenticate, client_of
 from superarm.service.http.service import Service
 from superarm.service.runtime.explain import explain
+from superarm.service.runtime.heavy import is_heavy_problem
 from superarm.service.storage.base import StoreUnavailable
 
 COOKIE = "superarm_key"
@@ -162,7 +163,9 @@ class Console:
         public = access_of(who).public
         view = view._replace(problem=chosen, public=public, decision="" if public else view.decision)
         learner.history.flush(learner.problem)
-        arms = await asyncio.to_thread(overview, learner, learner.overall(), view.ordering)
+        arms = await asyncio.to_thread(
+            overview, learner, await coordinator.overall((who.tenant, chosen), learner), view.ordering
+        )
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         condition, writer = coordinator.condition, coordinator.writer
         wrong = condition.reason or writer.overload() or ""
@@ -170,7 +173,11 @@ class Console:
         found = None if view.public else await self._find_decision(who.tenant, view)
         certificate = await self._certificates.find((who.tenant, chosen), learner)
         await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
-        return page.page(names, PageData(view, learner, health, arms, found, certificate), access_of(who))
+        data = PageData(view, learner, health, arms, found, certificate)
+        if not is_heavy_problem(learner):
+            return page.page(names, data, access_of(who))
+        rendered: bytes = await coordinator.in_thread((who.tenant, chosen), page.page, names, data, access_of(who))
+        return rendered
 
     async def _evaluate(self, who: Any, query: bytes) -> bytes:
         permit(who, "read")

@@ -118,6 +118,13 @@ class Ledger:
             self.pending.pop(key, None)
             self.remember(key, after)
 
+    def include(self, other: "Ledger") -> None:
+        """Take on the problems of another ledger, with their pending decisions."""
+        self.problems.update(other.problems)
+        self.pending.update(other.pending)
+        self.n_pending.update(other.n_pending)
+        self.deleted.update(other.deleted)
+
     def remove(self, problem: Key) -> None:
         """Forget a problem and its decisions."""
         self.problems.pop(problem, None)

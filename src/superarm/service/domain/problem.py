@@ -183,9 +183,8 @@ class ProblemState:
             self.contexts.reserve(asked)
 
     def release(self, t: int) -> None:
-        """Stop counting a reserved decision: it is in the log, or will never be."""
-        del self.reserved[t]
-        if self.contexts is not None:
+        """Stop counting a reserved decision: it is in the log, or will never be. A second call changes nothing."""
+        if self.reserved.pop(t, None) is not None and self.contexts is not None:
             self.contexts.release(t)
 
     def stream(self, stream: str, id: str) -> Stream:

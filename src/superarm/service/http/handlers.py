@@ -91,7 +91,7 @@ async def get_arms(call: Call) -> Answer:
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
     rows: Any = []
     slices = Slices()
-    counts = learner.overall()
+    counts = await call.coordinator.overall((call.who.tenant, call.path["name"]), learner)
     for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
         await slices.pause_if_due()
         await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
@@ -173,16 +173,21 @@ async def post_decision(call: Call) -> Answer:
 
 
 async def post_decisions(call: Call) -> Answer:
-    await call.coordinator.learner(call.who.tenant, call.path["name"])
+    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    n_arms = sum(learner.k if body.k is None else min(body.k, learner.k) for body in call.body.decisions)
+    if n_arms > schemas.MAX_BULK_ARMS:
+        said = f"{len(call.body.decisions)} decisions of up to {learner.k} arms; ask for at most "
+        raise RequestError(413, "too_large", said + f"{schemas.MAX_BULK_ARMS} arms at once")
     call.rates.charge(call.who.key, len(call.body.decisions) - 1)
 
     async def one(body: schemas.AskBody) -> Any:
         try:
-            return (await post_decision(call._replace(body=body)))[1]
+            made = (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
-            return replies.ErrorReply(replies.ErrorBody(error.code, error.message))
+            made = replies.ErrorReply(replies.ErrorBody(error.code, error.message))
         except InvalidArgument as error:
-            return replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
+            made = replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
+        return msgspec.Raw(msgspec.json.encode(made))  # one by one: all at once would keep others waiting
 
     return 200, replies.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from msgspec import Struct
+from msgspec import Raw, Struct, json
+from msgspec.structs import replace
 
 from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord
@@ -62,6 +64,13 @@ class HistoryReply(Struct, frozen=True):
 
 
 async def get_decisions(call: Call) -> Answer:
+    page = await find_decisions(call)
+    encoded: Any = await asyncio.to_thread(lambda: [Raw(_encode(one)) for one in page.decisions])
+    return 200, DecisionPageReply(encoded, page.cursor)
+
+
+async def find_decisions(call: Call) -> DecisionPageReply:
+    """The decisions that a query asks for, newest first."""
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     limit = parse_integer(call.query, "limit", 100, 1_000)
     wanted = DecisionFilter(
@@ -71,8 +80,13 @@ async def get_decisions(call: Call) -> Answer:
         _choice(call.query, "state", get_args(State)),
         _choice(call.query, "group", get_args(Compared)),
     )
-    page = await asyncio.to_thread(find_page, call.coordinator.store, _span(call), wanted, max(1, limit))
-    return 200, DecisionPageReply([_found(record, learner) for record in page.records], page.cursor)
+    span, names = _span(call), learner.arms.all
+
+    def find() -> DecisionPageReply:
+        page = find_page(call.coordinator.store, span, wanted, max(1, limit))
+        return DecisionPageReply([_found(record, names) for record in page.records], page.cursor)
+
+    return await asyncio.to_thread(find)
 
 
 async def get_history(call: Call) -> Answer:
@@ -124,8 +138,8 @@ def _choice(query: dict[str, str], name: str, choices: tuple[str, ...]) -> str |
     return text
 
 
-def _found(record: DecisionRecord, learner: ProblemState) -> ListedDecision:
-    asked, names = record.asked, learner.arms.all
+def _found(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
+    asked = record.asked
     values = [None if row is None else [x if x >= 0.0 else None for x in row] for row in record.rows]
     return ListedDecision(
         asked.id,
@@ -139,3 +153,9 @@ def _found(record: DecisionRecord, learner: ProblemState) -> ListedDecision:
         asked.fallback,
         asked.unit,
     )
+
+
+def _encode(found: ListedDecision) -> bytes:
+    """A decision as JSON; its rows are encoded one by one, so that others are served in between."""
+    rows: Any = [None if row is None else Raw(json.encode(row)) for row in found.values]
+    return json.encode(replace(found, values=rows))

@@ -5,6 +5,7 @@ first call creates it: one with features of the context or of actions makes a pr
 (``features``), one without any a problem that does not. With ``--ignore-features`` features are ignored.
 """
 
+import asyncio
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -132,10 +133,15 @@ async def _prepare(caller: Caller, body: RankRequest | MultiSlotRankRequest) -> 
     fresh = [action for action in body.actions if learner.arms.number(action.id) is None]
     if fresh:
         permit(caller.who, "admin")
-        features: dict[str, GivenFeatures] = {one.id: {ACTION: action_words(one.id, one.features)} for one in fresh}
+        features = await asyncio.to_thread(_words_of, fresh)
         more = ArmsBody(add=[one.id for one in fresh], features=None if declared is None else features)
         await admin.change_arms(caller.coordinator, caller.who.tenant, name, more, caller.who.key)
     return name, None if declared is None else {CONTEXT: words}
+
+
+def _words_of(actions: list[Action]) -> dict[str, GivenFeatures]:
+    """The features of new actions, as words."""
+    return {action.id: {ACTION: action_words(action.id, action.features)} for action in actions}
 
 
 async def _problem(caller: Caller, name: str, featured: bool) -> ProblemState:

@@ -28,6 +28,9 @@ CONTEXT_BUCKETS, ACTION_BUCKETS = 8, 20
 
 MAX_DEPTH = 10
 
+MAX_LEAVES = 10_000
+"""Elements of lists are leaves of the same word: so many leaves may there be in all."""
+
 POLICY = PolicySpec("comb_lin_ts")
 """The policy of problems with features: its draws have the scale of the posterior, whatever the number of features."""
 
@@ -42,13 +45,16 @@ def flatten(features: list[dict[str, Any]], field: str) -> dict[str, float]:
     {'time=morning': 1.0, 'device.mobile=true': 1.0, 'device.age': 0.75}
     """
     words: dict[str, float] = {}
-    for group in features:
-        for key, value in group.items():
-            if key != ROUTE:
-                for word, weight in _leaves(key, value, field, 1):
-                    words[word] = words.get(word, 0.0) + weight
-    if len(words) > MAX_WORDS:
-        raise invalid(field, f"{len(words)} features", f"give at most {MAX_WORDS}")
+    n = 0
+    for key, value in ((key, value) for group in features for key, value in group.items() if key != ROUTE):
+        for word, weight in _leaves(key, value, field, 1):
+            words[word] = words.get(word, 0.0) + weight
+            n += 1
+            if len(words) > MAX_WORDS or n > MAX_LEAVES:
+                most = f"{MAX_WORDS} features, and {MAX_LEAVES} values in all"
+                raise invalid(
+                    field, f"more than {MAX_WORDS if n <= MAX_LEAVES else MAX_LEAVES}", f"give at most {most}"
+                )
     return words
 
 

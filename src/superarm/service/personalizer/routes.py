@@ -1,5 +1,6 @@
 """The routes of Azure Personalizer, added by ``superarm serve --compat personalizer``."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -7,12 +8,17 @@ import msgspec
 from starlette.routing import Route
 
 from superarm.service.http.auth import permit
+from superarm.service.http.decoding import LARGE_BYTES
 from superarm.service.http.endpoint import Reply, authenticate, client_of, reply_or_error, require_json, send_reply
 from superarm.service.http.service import Service
 from superarm.service.personalizer import api as azure
 
 _V1 = "/personalizer/v{version}"
 _ONE, _MANY = f"{_V1}/events/{{event}}", f"{_V1}/multislot/events/{{event}}"
+
+
+MAX_BODY_BYTES = 1_048_576
+"""The largest body: 50 actions with 1,000 features of 20 characters each."""
 
 
 class PersonalizerEndpoint:
@@ -32,12 +38,13 @@ class PersonalizerEndpoint:
         who = authenticate(self._service, headers, client_of(scope), key)
         permit(who, self._scope)
         limits = self._service.limits
-        data = await self._service.bodies.read(receive, headers)
+        data = await self._service.bodies.read(receive, headers, min(limits.body_bytes, MAX_BODY_BYTES))
         caller = azure.Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
         words = [scope["path_params"]["event"]] if "event" in scope["path_params"] else []
         if self._decoder is not None:
             require_json(headers)
-            words.append(self._decoder.decode(data))
+            large = len(data) >= LARGE_BYTES
+            words.append(await asyncio.to_thread(self._decoder.decode, data) if large else self._decoder.decode(data))
         answer = await self._run(caller, *words)
         return Reply(self._status, b"" if answer is None else msgspec.json.encode(answer))
 

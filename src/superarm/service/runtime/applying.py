@@ -12,21 +12,22 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import TypeVar
 
 from superarm.service.domain.compilation import compile_for_event
-from superarm.service.domain.events import Changed, Created
+from superarm.service.domain.events import Changed, Created, Deleted
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.errors import overloaded
 from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
-from superarm.service.runtime.writer import WriteRequest, fail_all
+from superarm.service.runtime.writer import WriteRequest, do_nothing, fail_all
 from superarm.service.storage.base import MOVED, Position, ReadEntry, SavedSnapshot, Store
 from superarm.service.storage.snapshot import StateCopy, copy_problem, copy_state, encode_state, restore_ledger
 
 log = logging.getLogger("superarm.applying")
 
 Result = TypeVar("Result")
-Job = Generator[Callable[[], Awaitable[None]], None, None]
+Work = Callable[[], Awaitable[None]]
+Job = Generator[Work, None, None]
 """Work in order; what it yields has to be awaited before it goes on."""
 
 
@@ -80,12 +81,9 @@ class Applier:
 
     def include(self, ledger: Ledger, position: Position) -> None:
         """Add problems that were read apart, with their pending decisions."""
-        self.ledger.problems.update(ledger.problems)
+        self.ledger.include(ledger)
         for learner in ledger.problems.values():
             learner.seen = dict(position)
-        self.ledger.pending.update(ledger.pending)
-        self.ledger.n_pending.update(ledger.n_pending)
-        self.ledger.deleted.update(ledger.deleted)
         self.position.update(position)
         for key, record in ledger.pending.items():
             self.deadlines.watch(key, record, resumed=True)
@@ -157,7 +155,7 @@ class Applier:
         while self._jobs:
             yield from self._jobs.popleft()
 
-    async def _go_on(self, steps: Job, work: Callable[[], Awaitable[None]] | None) -> None:
+    async def _go_on(self, steps: Job, work: Work | None) -> None:
         try:
             while work is not None:
                 await work()
@@ -174,7 +172,7 @@ class Applier:
                 self.position[log] = seq
                 read = ReadEntry(log, seq, written.entry)
                 if self._must_wait(written.entry):
-                    yield self._in_thread(read)
+                    yield self._in_thread(read, written.on_finish)
                 else:
                     self._apply(read)
                 if self._condition.phase == "failed":
@@ -226,17 +224,18 @@ class Applier:
         record = self.ledger.record((entry.tenant, entry.stream))
         return None if record is None or record.step != entry.step - 1 else (entry.tenant, record.asked.problem)
 
-    def _in_thread(self, read: ReadEntry, *, compiling: bool = False) -> Callable[[], Awaitable[None]]:
-        """Apply an event in a thread, while nobody else uses its problem."""
+    def _in_thread(self, read: ReadEntry, then: Callable[[], None] = do_nothing, *, compiling: bool = False) -> Work:
+        """Apply an event in a thread and call ``then``, while nobody else uses its problem."""
         entry = read.entry
 
         def apply() -> None:
             if compiling:
                 compile_for_event(entry.event, self.ledger.problems.get((entry.tenant, entry.stream)))
             self.ledger.apply(entry)
+            then()
 
         async def work() -> None:
-            problem = self._problem(entry)
+            problem = None if isinstance(entry.event, Deleted) else self._problem(entry)  # decisions are in one table
             async with self.gates.close_all() if problem is None else self.gates.close(problem):
                 try:
                     await asyncio.to_thread(apply)

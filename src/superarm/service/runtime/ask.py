@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from superarm.actions import Pinned
+from superarm.actions import Actions, Pinned
 from superarm.service.domain.compilation import compile_actions
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Framed, Refitted
+from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
@@ -23,6 +24,7 @@ from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
 from superarm.service.runtime.guarding import note_guard
+from superarm.service.runtime.heavy import is_heavy_ask
 from superarm.service.runtime.planning import slate_request
 from superarm.service.schemas import AskBody
 
@@ -54,7 +56,7 @@ async def _decide(
     learner = await coordinator.learner(tenant, name)
     _check_rate(coordinator, tenant, name, learner.settings.max_per_second)
     if body.pinned or body.slots or body.k is not None:
-        await _compile_ahead(learner, body)
+        await _compile_ahead(coordinator, (tenant, name), learner, body)
     ask = QueuedAsk(tenant, name, id, body, digest, learner, asyncio.get_running_loop().create_future())
     coordinator.batcher.add(ask)
     if not await ask.done:
@@ -99,9 +101,13 @@ async def _refit(coordinator: Coordinator, tenant: str, name: str) -> None:
 _compiled: WeakKeyDictionary[ProblemState, dict[Any, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
-async def _compile_ahead(learner: ProblemState, body: AskBody) -> None:
+async def _compile_ahead(coordinator: Coordinator, problem: Key, learner: ProblemState, body: AskBody) -> None:
     """Compile the kernels for the action set of a request in a thread: other requests are answered meanwhile."""
-    actions = actions_of(learner, slate_request(learner, body))
+
+    def find_actions() -> Actions | None:
+        return actions_of(learner, slate_request(learner, body))
+
+    actions = await coordinator.in_thread(problem, find_actions) if is_heavy_ask(body) else find_actions()
     if actions is None:
         return
     inner = type(actions.actions) if isinstance(actions, Pinned) else None

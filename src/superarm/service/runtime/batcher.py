@@ -15,7 +15,7 @@ from superarm.service.domain.slate import plain_slate
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.gates import Gates
-from superarm.service.runtime.heavy import SLICE_SECONDS, chooses_slowly
+from superarm.service.runtime.heavy import SLICE_SECONDS, chooses_slowly, is_heavy_ask
 from superarm.service.runtime.planning import plan_decision
 from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
 from superarm.service.schemas import AskBody
@@ -40,6 +40,11 @@ class QueuedAsk:
     def problem(self) -> Key:
         """The problem's key."""
         return self.tenant, self.name
+
+    def kind(self) -> tuple[int, bool, bool]:
+        """What asks that are planned together have in common: the problem, whether they are plain, and heavy."""
+        plain = self.plain
+        return id(self.learner), plain, not plain and is_heavy_ask(self.body)
 
     @property
     def plain(self) -> bool:
@@ -103,11 +108,11 @@ class Batcher:
         asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []
         writes, self._writes = self._writes, []
         end, planned = time.perf_counter() + SLICE_SECONDS, 0
-        for (_, plain), group in groupby(asks, lambda ask: (id(ask.learner), ask.plain)):
+        for (_, plain, heavy), group in groupby(asks, QueuedAsk.kind):
             together = list(group)
             if self._gates.is_closed(together[0].problem):
                 self._parked += together  # they are planned when the gate opens
-            elif chooses_slowly(together[0].learner):
+            elif heavy or chooses_slowly(together[0].learner):
                 self._start_thread(together[:MAX_COMMIT_EVENTS], plain)
                 self._parked += together[MAX_COMMIT_EVENTS:]
             else:

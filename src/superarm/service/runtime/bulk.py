@@ -72,7 +72,9 @@ def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latc
         return None
     if not coordinator.ready or coordinator.locks.is_held(lock):
         return None
-    if coordinator.gates.is_closed((key[0], record.asked.problem)) or feedback.is_heavy_body(body):
+    if coordinator.gates.is_closed((key[0], record.asked.problem)) or feedback.is_heavy_body(
+        body, record.asked.n_items
+    ):
         return None
     try:
         event = feedback.plan_feedback(record, learner, body)

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from superarm.arrays import Floats
 from superarm.service.domain.compilation import compile_kernels, kernel_kind
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Created
@@ -28,6 +29,7 @@ from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write
 from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import take_snapshot
+from superarm.tally import Tally
 
 log = logging.getLogger("superarm.coordinator")
 
@@ -35,6 +37,9 @@ SNAPSHOT_EVERY = 50_000
 """Events between two snapshots: folding as many takes about 3 seconds, so a start after a crash waits no longer."""
 
 MAX_ATTEMPTS = 20
+
+HEAVY_SUMS = 200_000
+"""The counters of segments are added up in a thread if they are so many."""
 
 
 class StepTaken(Exception):
@@ -203,18 +208,21 @@ class Coordinator:
         return found
 
     async def decide(
-        self, key: Key, plan: Callable[[DecisionRecord, ProblemState], Any], *, heavy: bool = False
+        self,
+        key: Key,
+        plan: Callable[[DecisionRecord, ProblemState], Any],
+        is_heavy: Callable[[DecisionRecord], bool] = lambda record: False,
     ) -> tuple[bool, DecisionRecord, Any]:
         """Write the event that ``plan`` makes of a decision, and return the decision as it is then.
 
-        If another worker writes the same step first, the event is planned again. A ``heavy`` plan is made in a thread.
+        If another worker writes the same step first, the event is planned again. A heavy plan is made in a thread.
         """
         async with self.lock("decision", key):
             for _ in range(MAX_ATTEMPTS):
                 record = await self.record(key)
                 learner = await self.learner_of(key[0], record)
-                if heavy:
-                    event = await self._in_thread((key[0], record.asked.problem), plan, record, learner)
+                if is_heavy(record):
+                    event = await self.in_thread((key[0], record.asked.problem), plan, record, learner)
                 else:
                     event = plan(record, learner)
                 if event is None:
@@ -232,18 +240,24 @@ class Coordinator:
         await self.catch_up()
         self.ledger.closed.pop(key, None)
 
-    async def _in_thread(self, problem: Key, plan: Callable[..., Any], *given: Any) -> Any:
-        """What ``plan`` makes, while nobody else uses the problem."""
+    async def overall(self, problem: Key, learner: ProblemState) -> tuple[Tally, Floats]:
+        """The counters and the pending pulls of each arm over all contexts; of many segments, added up in a thread."""
+        if learner.contexts is None or learner.tally.total.size < HEAVY_SUMS:
+            return learner.overall()
+        return cast("tuple[Tally, Floats]", await self.in_thread(problem, learner.overall))
+
+    async def in_thread(self, problem: Key, plan: Callable[..., Any], *given: Any) -> Any:
+        """What ``plan`` makes in a thread, while nobody else uses the problem."""
         async with self.gates.close(problem):
             return await asyncio.to_thread(plan, *given)
 
     async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], *, heavy: bool = False) -> bool:
-        """Write the event that ``plan`` makes of a problem; False if it makes none. ``heavy`` as in ``decide``."""
+        """Write the event that ``plan`` makes of a problem; False if it makes none. A ``heavy`` one is in a thread."""
         async with self.lock("problem", (tenant, name)):
             for _ in range(MAX_ATTEMPTS):
                 learner = await self.learner(tenant, name)
                 heavy = heavy or is_heavy_problem(learner)
-                event = await self._in_thread((tenant, name), plan, learner) if heavy else plan(learner)
+                event = await self.in_thread((tenant, name), plan, learner) if heavy else plan(learner)
                 if event is None:
                     return False
                 try:

@@ -14,6 +14,7 @@ from superarm.service.errors import RequestError, invalid
 from superarm.service.replies import AppliedReply
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.heavy import HEAVY_VALUES
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ActivateBody, TellBody, UnitBody
 from superarm.service.storage.base import StoreUnavailable
@@ -36,13 +37,16 @@ async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedRep
     def plan(record: DecisionRecord, learner: ProblemState) -> Told | None:
         return plan_feedback(record, learner, body)
 
-    return reply(*await coordinator.decide(key, plan, heavy=is_heavy_body(body)))
+    return reply(*await coordinator.decide(key, plan, lambda record: is_heavy_body(body, record.asked.n_items)))
 
 
-def is_heavy_body(body: TellBody) -> bool:
-    """Whether feedback has so many values that planning it takes long."""
-    if body.feedback is not None and len(body.feedback) >= HEAVY_UNITS:
-        return True
+def is_heavy_body(body: TellBody, n_items: int) -> bool:
+    """Whether feedback has so many values that planning it takes long; a unit without an item is about ``n_items``."""
+    if body.feedback is not None:
+        n_units = len(body.feedback)
+        if n_units >= HEAVY_UNITS:
+            return True
+        return n_units * n_items >= HEAVY_VALUES and any(unit.item is None for unit in body.feedback)
     return body.outcome is not None and sum(map(len, body.outcome)) >= HEAVY_UNITS
 
 
@@ -163,7 +167,7 @@ def _flat(
         raise invalid("outcome", "wrong shape", _shape(widths))
     if seen is not None and tuple(len(row) for row in seen) != widths:
         raise invalid("seen", "wrong shape", _shape(widths))
-    heavy = is_heavy_body(body) and not record.closed and about is None
+    heavy = is_heavy_body(body, record.asked.n_items) and not record.closed and about is None
     unknown = dict(zip(record.action, record.rows, strict=True)) if heavy else {}
     units, rows = list[Unit](), []
     for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):

@@ -5,9 +5,11 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-from superarm.service.domain.events import Armed, Asked, Created, Expired, Told, Warmed
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import ALL, Armed, Asked, Created, Deleted, Told, Warmed
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState
+from superarm.service.schemas import AskBody
 
 Result = TypeVar("Result")
 
@@ -16,6 +18,15 @@ HEAVY_ENTRIES = 20_000
 
 HEAVY_VALUES = 10_000
 """Feedback of so many values, or a list of so many names, is heavy."""
+
+HEAVY_PRODUCTS = 1_000_000
+"""A decision whose features take so many multiplications to be added to a regression is heavy."""
+
+HEAVY_CHOICE = 100_000
+"""A slate of so many arms times arms to choose from is heavy: each place may look at all of them."""
+
+MAX_LOOP_NAMES = 10_000
+"""A request that names so many arms is heavy."""
 
 SLICE_SECONDS = 0.01
 """Work on the event loop pauses after so long."""
@@ -51,26 +62,59 @@ async def gather_in_slices(parts: Iterable[Coroutine[Any, Any, Result]]) -> list
 
 
 def is_heavy_problem(learner: ProblemState) -> bool:
-    """Whether choosing from a problem may take long."""
-    return learner.problem.n_entries >= HEAVY_ENTRIES
+    """Whether choosing from a problem may take long: it has many entries, or a regression of many coordinates."""
+    contexts = learner.learner.contexts
+    size = 0 if contexts is None else contexts.pending.size
+    return max(learner.problem.n_entries, size) >= HEAVY_ENTRIES
 
 
 def chooses_slowly(learner: ProblemState) -> bool:
-    """Whether decisions are planned in a thread: in a large problem, or where slates are drawn to count chances."""
-    return is_heavy_problem(learner) or learner.settings.propensity_draws > 0
+    """Whether decisions are planned in a thread: large problems and slates, and slates drawn to count chances."""
+    if is_heavy_problem(learner) or learner.settings.propensity_draws > 0:
+        return True
+    return learner.k * learner.problem.n_arms >= HEAVY_CHOICE
+
+
+def is_heavy_ask(body: AskBody) -> bool:
+    """Whether a request for a decision names so many arms that reading it takes long."""
+    named = len(body.eligible or ()) + len(body.excluded)
+    return named + sum(len(slot.excluded) for slot in body.slots or ()) >= MAX_LOOP_NAMES
 
 
 def is_heavy_event(entry: LogEntry, ledger: Ledger) -> bool:
     """Whether applying an event may take long."""
     event: Any = entry.event
+    if entry.kind == "problem":
+        return _is_heavy_change(entry, ledger)
     if isinstance(event, Asked):
-        return False
-    if isinstance(event, Told):
+        return event.context is not None and _regresses_slowly(entry.tenant, event, ledger)
+    record = ledger.record((entry.tenant, entry.stream))
+    if isinstance(event, Told) and (event.rows or record is None):
         return bool(event.rows) or len(event.units) >= HEAVY_VALUES
-    if isinstance(event, Expired):
-        record = ledger.record((entry.tenant, entry.stream))
-        return record is None or len(record.action) * record.asked.n_items >= HEAVY_VALUES
-    return _is_heavy_change(entry, ledger)
+    return record is None or _is_heavy_step(entry, record, ledger)
+
+
+def _is_heavy_step(entry: LogEntry, record: DecisionRecord, ledger: Ledger) -> bool:
+    """Whether an event of a decision that was made before may take long."""
+    event, asked = entry.event, record.asked
+    if asked.context is not None and _regresses_slowly(entry.tenant, asked, ledger):
+        return True
+    if not isinstance(event, Told):
+        return len(record.action) * asked.n_items >= HEAVY_VALUES
+    n_units = len(event.units)
+    if n_units * asked.n_items < HEAVY_VALUES:
+        return False
+    return n_units >= HEAVY_VALUES or any(item == ALL for _, item, _ in event.units)
+
+
+def _regresses_slowly(tenant: str, asked: Asked, ledger: Ledger) -> bool:
+    """Whether adding the features of a decision to the regression of its problem takes many multiplications."""
+    learner = ledger.problems.get((tenant, asked.problem))
+    contexts = None if learner is None else learner.learner.contexts
+    if contexts is None or contexts.design is None:
+        return False
+    per_entry = int(contexts.pending.shape[1])
+    return len(asked.action) * asked.n_items * per_entry >= HEAVY_PRODUCTS
 
 
 def _is_heavy_change(entry: LogEntry, ledger: Ledger) -> bool:
@@ -79,6 +123,8 @@ def _is_heavy_change(entry: LogEntry, ledger: Ledger) -> bool:
     learner = ledger.problems.get((entry.tenant, entry.stream))
     if isinstance(event, Created):
         return len(event.spec.arms) * len(event.spec.items) >= HEAVY_ENTRIES
+    if isinstance(event, Deleted):
+        return len(ledger.pending) + len(ledger.closed) >= HEAVY_VALUES
     if learner is not None and is_heavy_problem(learner):
         return True
     if isinstance(event, Warmed):

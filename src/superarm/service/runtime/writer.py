@@ -23,8 +23,8 @@ STALLED_SECONDS = 10.0
 log = logging.getLogger("superarm.writer")
 
 
-def _do_nothing() -> None:
-    pass
+def do_nothing() -> None:
+    """What has to be done when there is nothing to do."""
 
 
 class Completion(Protocol):
@@ -52,11 +52,11 @@ class WriteRequest(NamedTuple):
     entry: LogEntry
     line: LogLine
     done: Completion
-    on_finish: Callable[[], None] = _do_nothing
+    on_finish: Callable[[], None] = do_nothing
 
 
 def make_write(
-    entry: LogEntry, problem: str, done: Completion, on_finish: Callable[[], None] = _do_nothing
+    entry: LogEntry, problem: str, done: Completion, on_finish: Callable[[], None] = do_nothing
 ) -> WriteRequest:
     """The request to write an event of a problem, or of one of its decisions."""
     tenant, kind, stream, step, event = entry

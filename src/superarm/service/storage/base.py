@@ -47,7 +47,7 @@ class SavedSnapshot(NamedTuple):
     """A snapshot: ``digest`` is the SHA-256 of ``body``."""
 
     digest: str
-    body: bytes
+    body: bytes | bytearray
 
 
 class DecisionSpan(NamedTuple):

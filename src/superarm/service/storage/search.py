@@ -19,6 +19,9 @@ from superarm.service.storage.base import DecisionSpan, Store
 MAX_EXAMINED = 1_000
 """How many decisions one request for a page examines."""
 
+MAX_PAGE_VALUES = 200_000
+"""A page ends after so many values, whatever its limit."""
+
 MAX_HISTORY = 20_000
 """How many decisions the history of an arm is made from: the newest ones."""
 
@@ -60,12 +63,13 @@ def find_page(store: Store, span: DecisionSpan, wanted: DecisionFilter, limit: i
     everything = wanted == DecisionFilter(wanted.born)
     n_examined = limit if everything else MAX_EXAMINED
     records: list[DecisionRecord] = []
-    n, last = 0, None
+    n, last, n_values = 0, None, 0
     for record in read_decisions(store, span._replace(limit=n_examined)):
         n, last = n + 1, record
         if wanted.accepts(record):
             records.append(record)
-            if len(records) == limit:
+            n_values += sum(len(row) for row in record.rows if row is not None)
+            if len(records) == limit or n_values >= MAX_PAGE_VALUES:
                 return DecisionPage(records, encode_cursor(record))
     return DecisionPage(records, encode_cursor(last) if last is not None and n == n_examined else None)
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import logging
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec import DecodeError, Struct, msgpack
 
 from superarm.arrays import Floats
 from superarm.context.observations import ContextTally
@@ -15,6 +16,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
+from superarm.service.storage.packing import Piece, join_pieces, pack_array, pack_map, pack_numbers
 from superarm.tally import Tally
 
 log = logging.getLogger("superarm.snapshot")
@@ -69,14 +71,23 @@ class CountersCopy(NamedTuple):
     state: PolicyState
     contexts: dict[str, Any] | None
 
-    def encode(self) -> Counters:
-        """The counters as bytes."""
-        pending, blocks = np.ascontiguousarray(self.pending, "<f8").tobytes(), self.state.blocks
-        encoded = [_to_bytes(block) for block in blocks]
-        tally = _to_bytes(self.tally)
-        rows = [np.ascontiguousarray(part, "<f8").tobytes() for part in self.state.kept or ()]
-        kept = (self.state.newest, encoded, self.contexts, rows)
-        return Counters(self.tenant, self.name, self.asked, tally, pending, self.step, *kept)
+    def pack(self) -> Iterator[Piece]:
+        """``Counters`` as MessagePack, piece by piece."""
+        yield pack_array(len(Counters.__struct_fields__))
+        for field in (self.tenant, self.name, self.asked):
+            yield msgpack.encode(field)
+        yield from _pack_tally(self.tally)
+        yield from pack_numbers(self.pending)
+        yield msgpack.encode(self.step)
+        yield msgpack.encode(self.state.newest)
+        yield pack_array(len(self.state.blocks))
+        for block in self.state.blocks:
+            yield from _pack_tally(block)
+        yield msgpack.encode(self.contexts)
+        kept = self.state.kept or ()
+        yield pack_array(len(kept))
+        for part in kept:
+            yield from pack_numbers(part)
 
 
 def copy_counters(tenant: str, name: str, learner: Any) -> CountersCopy:
@@ -133,23 +144,37 @@ def _copy_problems(problems: list[tuple[Key, Any]], pending: Any, position: Posi
 
 def encode_state(state: StateCopy) -> SavedSnapshot:
     """A copy of the state as bytes, with their hash; bit by bit, so that other threads can run in between."""
-    counters: Any = [Raw(msgpack.encode(part.encode())) for part in state.counters]
-    pending: Any = [Raw(msgpack.encode(pair)) for pair in state.pending]
-    histories: Any = [Raw(history) for history in state.histories]
-    body = msgpack.encode(Snapshot(state.position, counters, pending, histories, FORMAT))
+    body = join_pieces(_pack_state(state))
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
+
+
+def _pack_state(state: StateCopy) -> Iterator[Piece]:
+    """A ``Snapshot`` as MessagePack, piece by piece."""
+    yield pack_map(len(Snapshot.__struct_fields__))
+    yield msgpack.encode("position") + msgpack.encode(state.position)
+    yield msgpack.encode("counters") + pack_array(len(state.counters))
+    for counters in state.counters:
+        yield from counters.pack()
+    yield msgpack.encode("open") + pack_array(len(state.pending))
+    for pair in state.pending:
+        yield msgpack.encode(pair)
+    yield msgpack.encode("histories") + pack_array(len(state.histories))
+    yield from state.histories
+    yield msgpack.encode("format") + msgpack.encode(FORMAT)
 
 
 def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    return copy_counters(tenant, name, learner).encode()
+    return msgpack.decode(join_pieces(copy_counters(tenant, name, learner).pack()), type=Counters)
 
 
-def _to_bytes(tally: Any) -> list[bytes]:
+def _pack_tally(tally: Any) -> Iterator[Piece]:
     missed = tally.missed if tally.missed.any() else np.zeros(0)
     whole = tally.moments.size or isinstance(tally, ContextTally)
     parts = tally._replace(missed=missed)[: None if whole else 5]  # no moments: as before there were any
-    return [np.ascontiguousarray(part, "<f8").tobytes() for part in parts]
+    yield pack_array(len(parts))
+    for part in parts:
+        yield from pack_numbers(part)
 
 
 def _from_bytes(parts: list[bytes], like: Any) -> Any:

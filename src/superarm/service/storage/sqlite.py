@@ -26,7 +26,7 @@ from superarm.service.storage.base import (
 )
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.mark import HighWaterMark
-from superarm.service.storage.sqlite_base import begin_with, read_base, remove_decisions
+from superarm.service.storage.sqlite_base import begin_with, insert_snapshot, read_base, remove_decisions
 from superarm.service.storage.sqlite_lock import lock_file
 from superarm.service.storage.sqlite_tables import FIND, migrate
 
@@ -187,7 +187,7 @@ class Sqlite:
 
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:
-            connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
+            insert_snapshot(connection, saved)
             connection.execute(
                 "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (MAX_SNAPSHOTS,)
             )

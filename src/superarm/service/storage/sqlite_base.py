@@ -1,10 +1,11 @@
-"""The base of a compacted log in SQLite, and how decisions that it holds are removed."""
+"""Snapshots in SQLite, the base of a compacted log, and how decisions that it holds are removed."""
 
 import sqlite3
 from typing import NamedTuple
 
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import SavedSnapshot
+from superarm.service.storage.packing import CHUNK_BYTES
 
 COMPACTED = """
 CREATE TABLE IF NOT EXISTS base (
@@ -53,3 +54,15 @@ def remove_decisions(connection: sqlite3.Connection, decisions: list[Key], posit
     query = "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ? AND seq <= ?"
     removed = connection.executemany(query, [(*key, position) for key in decisions]).rowcount
     connection.execute("UPDATE base SET kept = kept - ?", (max(0, removed),))
+
+
+def insert_snapshot(connection: sqlite3.Connection, saved: SavedSnapshot) -> None:
+    """Insert a snapshot; a large one in parts, since SQLite's copy of a whole one would keep other threads waiting."""
+    insert, size = "INSERT INTO snapshots (digest, body) VALUES (?, ?)", len(saved.body)
+    if size <= CHUNK_BYTES:
+        connection.execute(insert, saved)
+        return
+    row = connection.execute(insert.replace("(?, ?)", "(?, zeroblob(?))"), (saved.digest, size)).lastrowid
+    with connection.blobopen("snapshots", "body", row or 0) as blob, memoryview(saved.body) as body:
+        for n in range(0, size, CHUNK_BYTES):
+            blob.write(body[n : n + CHUNK_BYTES])

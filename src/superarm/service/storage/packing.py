@@ -1,0 +1,59 @@
+"""MessagePack of large states, made piece by piece.
+
+One call of an encoder for some hundred megabytes would keep the interpreter for a tenth of a second, in whichever
+thread it is made. Here arrays are copied a megabyte at a time, and the bytes are those that the encoder would give.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+CHUNK_BYTES = 1_048_576
+
+Piece = bytes | memoryview
+
+
+def pack_array(size: int) -> bytes:
+    """The beginning of an array with so many elements.
+
+    >>> pack_array(2) + msgpack.encode(1) + msgpack.encode(None) == msgpack.encode([1, None])
+    True
+    """
+    if size < 16:
+        return bytes((0x90 | size,))
+    return b"\xdc" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xdd" + size.to_bytes(4, "big")
+
+
+def pack_map(size: int) -> bytes:
+    """The beginning of a map with so many entries, of which there are fewer than 16."""
+    return bytes((0x80 | size,))
+
+
+def pack_numbers(numbers: Any) -> Iterator[Piece]:
+    """An array of numbers as binary data: float64, little-endian.
+
+    >>> b"".join(pack_numbers(np.ones(3))) == msgpack.encode(np.ones(3).tobytes())
+    True
+    """
+    flat = np.ascontiguousarray(numbers, "<f8").reshape(-1).view(np.uint8)
+    size = len(flat)
+    if size < 1 << 8:
+        yield b"\xc4" + size.to_bytes(1, "big")
+    else:
+        yield b"\xc5" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xc6" + size.to_bytes(4, "big")
+    yield flat.data
+
+
+def join_pieces(pieces: Iterable[Piece]) -> bytearray:
+    """All pieces one after the other."""
+    held = list(pieces)
+    joined = bytearray(sum(len(piece) for piece in held))
+    place, whole = 0, memoryview(joined)
+    for piece in held:
+        view = memoryview(piece)
+        for n in range(0, len(view), CHUNK_BYTES):
+            part = view[n : n + CHUNK_BYTES]
+            whole[place : place + len(part)] = part
+            place += len(part)
+    return joined
