@@ -22,7 +22,8 @@ import numpy as np
 
 from benchmarks.certificate import longest_gap
 from superarm.service.application import application
-from superarm.service.domain.events import ALL, Asked, Created, Told, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import ALL, Asked, Created, Told
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.runtime.compacting import compact_served
 from superarm.service.storage.base import LogLine

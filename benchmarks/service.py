@@ -61,7 +61,8 @@ def service() -> Any:
 
 def made(path: Path, names: list[str], **settings: Any) -> None:
     """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
-    from superarm.service.domain.events import Created, encode
+    from superarm.service.domain.event_lines import encode
+    from superarm.service.domain.events import Created
     from superarm.service.domain.history import History
     from superarm.service.domain.ledger import Ledger, LogEntry
     from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
@@ -222,7 +223,8 @@ def feedback(n: int = 400) -> None:
 
 def start_up(home: Path, n_events: int) -> None:
     """From the process' start to its first decision, on a log of so many events; with and without snapshots."""
-    from superarm.service.domain.events import ALL, Asked, Told, encode
+    from superarm.service.domain.event_lines import encode
+    from superarm.service.domain.events import ALL, Asked, Told
     from superarm.service.storage.base import LogLine
     from superarm.service.storage.sqlite import Sqlite
 

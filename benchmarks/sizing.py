@@ -11,7 +11,8 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from superarm.service.domain.events import ALL, Asked, Created, Told, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import ALL, Asked, Created, Told
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.storage.base import LogLine
 from superarm.service.storage.compaction import compact

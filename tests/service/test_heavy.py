@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from superarm.service import schemas
 from superarm.service.application import application
-from superarm.service.domain import events
+from superarm.service.domain import event_lines
 from superarm.service.domain.counting import join_rows
-from superarm.service.domain.events import Created, Expired, Told, Warmed, decode, encode
+from superarm.service.domain.event_lines import decode, encode
+from superarm.service.domain.events import Created, Expired, Told, Warmed
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemSpec
@@ -35,7 +36,7 @@ def make_everything_heavy(monkeypatch) -> None:
     monkeypatch.setattr(heavy, "HEAVY_ENTRIES", 0)
     for name in ("HEAVY_VALUES", "HEAVY_PRODUCTS", "HEAVY_CHOICE", "MAX_LOOP_NAMES"):
         monkeypatch.setattr(heavy, name, 0)
-    monkeypatch.setattr(events, "LARGE_BYTES", 0)
+    monkeypatch.setattr(event_lines, "LARGE_BYTES", 0)
     monkeypatch.setattr(coordinator, "HEAVY_SUMS", 0)
     monkeypatch.setattr(feedback, "HEAVY_VALUES", 0)
     monkeypatch.setattr(applying, "HEAVY_ENTRIES", 0)
@@ -125,7 +126,7 @@ def test_events_with_rows_are_encoded_and_decoded_in_pieces_to_the_same(monkeypa
     assert decode(encode(told)) == told
     warmed = Warmed(7, "id", "digest", [0, 1], [[0.5, -1.0], [1.0, 0.0]], 3)
     assert encode(warmed) == msgspec.json.encode(warmed)
-    monkeypatch.setattr(events, "LARGE_BYTES", 0)
+    monkeypatch.setattr(event_lines, "LARGE_BYTES", 0)
     for event in (told, warmed, Told(7, [(1, 0, 0.5)]), Expired(3, 0.0)):
         assert decode(encode(event)) == event
         assert type(decode(encode(event))) is type(event)

@@ -7,7 +7,8 @@ import time
 import httpx
 
 from superarm.service.application import application
-from superarm.service.domain.events import Asked, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import Asked
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators

@@ -7,7 +7,8 @@ import pytest
 
 from superarm.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.events import Asked, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import Asked
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from superarm.errors import SuperarmError
-from superarm.service.domain.events import Armed, Asked, Created, Told, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import Armed, Asked, Created, Told
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from superarm.service.domain.events import encode
+from superarm.service.domain.event_lines import encode
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from superarm.errors import SuperarmError
 from superarm.service.domain.decision import open_record
-from superarm.service.domain.events import Asked, Compacted, Erased, encode
+from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import Asked, Compacted, Erased
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.archive import write_archive
 from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store

@@ -17,6 +17,7 @@ Piece = bytes | memoryview
 def pack_array(size: int) -> bytes:
     """The beginning of an array with so many elements.
 
+    >>> from msgspec import msgpack
     >>> pack_array(2) + msgpack.encode(1) + msgpack.encode(None) == msgpack.encode([1, None])
     True
     """
@@ -33,6 +34,7 @@ def pack_map(size: int) -> bytes:
 def pack_numbers(numbers: Any) -> Iterator[Piece]:
     """An array of numbers as binary data: float64, little-endian.
 
+    >>> from msgspec import msgpack
     >>> b"".join(pack_numbers(np.ones(3))) == msgpack.encode(np.ones(3).tobytes())
     True
     """
