@@ -11,14 +11,20 @@ from typing import Any
 import numpy as np
 
 from superarm.arrays import Floats
-from superarm.context import Context, FeatureMoments, Frame, frame_number
+from superarm.context import Context, FeatureMoments, Frame, LogisticModel, frame_number
 from superarm.context.design import Design, feature_size, own_size
 from superarm.context.encoding import check_names, is_missing
 from superarm.context.frames import frame_from_plain, frame_to_plain
 from superarm.describe import build, describe
 from superarm.policies import KeptRows
 
-_PRECISION_GRID, _RESPONSE_GRID = 2.0**22, 2.0**24
+_RESPONSE_GRID = 2.0**24
+
+
+def _precision_grid(context: Context) -> float:
+    """What precisions are multiples of, inverted: weights of logistic models are multiples of 2**-12, others of 1/4."""
+    return 2.0**32 if isinstance(context.model, LogisticModel) else 2.0**22
+
 
 Sums = tuple[Floats, Floats]
 """The precision and the response of a regression, as in ``ContextTally``."""
@@ -43,15 +49,15 @@ class FrameSums:
         """Whether there are standardised features."""
         return bool(self.moments.sums)
 
-    def count(self, given: Any) -> None:
-        """Count a context."""
+    def count(self, given: Any, sign: int = 1) -> None:
+        """Count a context; ``sign=-1`` takes it back."""
         if not self.in_use:
             return
         values = check_names(self.context.features, given, "context")
         for name in self.moments.sums:
             if not is_missing(values.get(name)):
-                self.moments.add(name, float(values[name]))
-        self.contexts += 1
+                self.moments.add(name, float(values[name]), sign)
+        self.contexts += sign
 
     def due(self) -> Frame | None:
         """The frame of what was seen so far, if it is time for another one."""
@@ -73,7 +79,7 @@ class FrameSums:
         precision, response = np.zeros_like(shape[0]), np.zeros_like(shape[1])
         for version, (own_precision, own_response) in sorted(self.sums.items()):
             matrix = _map(self.context, design, self.frames[version], self.frame)
-            precision += _carry_triangles(own_precision, matrix)
+            precision += _carry_triangles(own_precision, matrix, _precision_grid(self.context))
             response += np.floor(own_response @ matrix.T * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
         return precision, response
 
@@ -130,8 +136,8 @@ def _map(context: Context, design: Design, old: Frame, new: Frame) -> Floats:
     return matrix
 
 
-def _carry_triangles(triangles: Floats, matrix: Floats) -> Floats:
-    """The lower triangles of ``M A Mᵀ``, rounded to the grid of the sums."""
+def _carry_triangles(triangles: Floats, matrix: Floats, grid: float) -> Floats:
+    """The lower triangles of ``M A Mᵀ``, rounded to multiples of 1 / grid."""
     rows, columns = np.tril_indices(len(matrix))
     carried = np.empty_like(triangles)
     for n, triangle in enumerate(triangles):
@@ -139,4 +145,4 @@ def _carry_triangles(triangles: Floats, matrix: Floats) -> Floats:
         full[rows, columns] = triangle
         full[columns, rows] = triangle
         carried[n] = (matrix @ full @ matrix.T)[rows, columns]
-    return np.floor(carried * _PRECISION_GRID + 0.5) / _PRECISION_GRID
+    return np.floor(carried * grid + 0.5) / grid

@@ -117,6 +117,11 @@ class DecisionContexts:
         if asked.context is not None and asked.context.given is not None:
             self._contexts.frames.count(asked.context.given)
 
+    def erase(self, asked: Asked) -> None:
+        """Take the context of a decision that was erased out of the means of standardised features."""
+        if asked.context is not None and asked.context.given is not None:
+            self._contexts.frames.count(asked.context.given, -1)
+
     def move_pending(self, asked: Asked, before: Sequence[int], after: Sequence[int]) -> None:
         """Of a decision, other arms are pending than before."""
         if tuple(before) != tuple(after):

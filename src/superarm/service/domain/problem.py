@@ -213,7 +213,8 @@ class ProblemState:
         elif isinstance(event, Guarded):
             self.guarded = event.fallback
         elif isinstance(event, Warmed):
-            self._warm(event)
+            self.warmed[event.id] = event.body
+            self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
         elif self.contexts is not None:
             self.contexts.apply(event)
 
@@ -233,10 +234,6 @@ class ProblemState:
         self.versions.append(event.settings)
         self._policies.append(self.learner.version)
 
-    def _warm(self, event: Warmed) -> None:
-        self.warmed[event.id] = event.body
-        self.learner.warm_start(past(self.problem, event.arms, event.rows), event.t)
-
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
         if before is None:
@@ -247,6 +244,8 @@ class ProblemState:
             erase_from_history(self.history, before, self.problem, self.versions[before.asked.version - 1].explore)
         else:
             self.history.follow(before, after, self.problem)
+        if self.contexts is not None and after.closed == "erased":
+            self.contexts.erase(before.asked)
         self.change_pending(before.asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
         if old != new:
