@@ -132,4 +132,5 @@ def _answered(path: str) -> Any:
     while (reply := httpx.get(path, timeout=30.0)).status_code == 503 and "starting" in reply.text:
         assert time.monotonic() < limit, reply.text
         time.sleep(0.05)
-    return reply.raise_for_status().json()
+    assert reply.status_code == 200, (reply.status_code, reply.text)
+    return reply.json()

@@ -94,7 +94,7 @@ class Keyring:
     def principal(self, key: str | None) -> Principal:
         """The principal of a key, or 401; 503 if the keys have not been read."""
         if self._rows is None:
-            raise overloaded("the keys have not been read yet")
+            raise overloaded("starting: the keys have not been read yet")
         if not self.required:
             return ANYONE
         row = self._match(self._rows, key)
