@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm.policies.contextual import LinearPolicy, lane_algebra, linear_algebra
-from superarm.policies.contextual.ridge import empty_ridge, refresh
+from superarm.policies.contextual.ridge import empty_ridge, no_correction, refresh
 from superarm.policies.contextual.scoring import score_entries
 from superarm.policies.fast.linear_sieve import LinearSieve, _bound_entries
 from superarm.simulation import context_table
@@ -54,7 +54,7 @@ def test_bounds_are_above_the_optimistic_parameters_and_close():
             agent.learner, np.ones(N_ARMS, bool), problem.context.encode(x, sa.context.Frame(), N_ARMS), 40
         )
         estimates = empty_ridge(run.tally)
-        refresh(estimates, run.tally, plain.ridge)
+        refresh(estimates, run.tally, no_correction(run.tally), plain.ridge)
         score_entries(plain.design, problem.support, current, estimates, 1.5)
         sieve.parameters(problem, current._replace(tally=run.tally), memory, agent._choosing)  # writes the tiles
         bounds = np.zeros(len(estimates.q))

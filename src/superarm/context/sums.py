@@ -46,6 +46,12 @@ def round_weight(variance: float) -> float:
 
 
 @inlined
+def round_share(weight: float) -> float:
+    """The nearest multiple of 1/4, at least 1/4."""
+    return max(1.0, math.floor(4.0 * weight + 0.5)) / 4.0
+
+
+@inlined
 def triangle(d: int) -> int:
     """How many numbers the lower triangle of a d by d matrix has."""
     return d * (d + 1) // 2

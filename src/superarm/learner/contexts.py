@@ -15,7 +15,7 @@ from superarm.learner.frames import FrameSums
 from superarm.learner.growth import grow_sums
 from superarm.parameters import has_method
 from superarm.policies import PolicyState, plan_refit
-from superarm.policies.base import fill_weights, linearises
+from superarm.policies.base import fill_decision_weights, linearises
 from superarm.policies.contextual.logistic import Logits
 from superarm.policies.contextual.maximum_likelihood import Refit
 from superarm.streams import Stream
@@ -102,7 +102,7 @@ class Contexts:
         support = learner.problem.support
         n = 0 if self.design is None else length(support, action)
         weights, shifts = np.zeros(n), np.zeros(n if linearises(fitted) else 0)
-        fill_weights(fitted, memory, support, action, weights, shifts)
+        fill_decision_weights(fitted, memory, support, action, weights, shifts)
         return DecisionContext(encoded, weights, self.frames.frame.version, self._next(encoded.segment), shifts)
 
     def _next(self, segment: int) -> int:

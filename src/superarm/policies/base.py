@@ -11,11 +11,13 @@ import numpy as np
 from superarm._jit import kernel, lean, verb
 from superarm._renamed import old_fields
 from superarm.actions import Actions, cover
-from superarm.arrays import Ints
+from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
+from superarm.context.sums import round_share
 from superarm.oracles import Guarantee
 from superarm.problem import Problem
 from superarm.streams import Stream
+from superarm.support import span
 from superarm.tally import Feedback, Tally
 
 
@@ -108,6 +110,10 @@ class PolicyHooks(Protocol):
         """
         ...
 
+    def position_share(self, position: int) -> float:
+        """The share of its weight that an observation at that position of the batch has, from 0; 1 by default."""
+        ...
+
     def linearises(self) -> bool:
         """Whether outcomes enter the regression with shifts, as those of logistic models; False by default."""
         ...
@@ -170,12 +176,34 @@ def _without_refits(policy: Any, problem: Any, memory: Any, t: int) -> None:
     pass
 
 
+@lean
+def _all_alike(policy: Any, position: int) -> float:
+    return 1.0
+
+
+position_share: verb[..., float] = verb(PolicyHooks.position_share, default=_all_alike)
 refit: verb[..., None] = verb(PolicyHooks.refit, default=_without_refits)
 fill_weights: verb[..., None] = verb(PolicyHooks.fill_weights, default=_without_weights)
 linearises: verb[..., bool] = verb(PolicyHooks.linearises, default=_linear)
 prepare = verb(Policy.prepare)
 choose = verb(Policy.choose)
 learn = verb(Policy.learn)
+
+
+@kernel
+def fill_decision_weights(
+    policy: Any, memory: Any, support: Any, action: Ints, weights: Floats, shifts: Floats
+) -> None:
+    """Write the weights of a decision's observations: those of ``fill_weights``, less by the arms' positions."""
+    fill_weights(policy, memory, support, action, weights, shifts)
+    at = 0
+    for position in range(len(action)):
+        first, last = span(support, action[position])
+        share = position_share(policy, position)
+        if share < 1.0:
+            for o in range(at, min(at + last - first, len(weights))):
+                weights[o] = round_share(weights[o] * share)
+        at += last - first
 
 
 @lean

@@ -22,7 +22,7 @@ from superarm.environments.traits import has_contexts, partial
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, solve
 from superarm.policies import Policy, choose, learn, prepare
-from superarm.policies.base import fill_weights, linearises, refit
+from superarm.policies.base import fill_decision_weights, linearises, refit
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
 from superarm.simulation.engine import RunState, advance, begin
@@ -134,7 +134,7 @@ def advance_contexts(
             action = choose(policy, problem, current, run.memory, run.streams.policy)
             seen[:] = True
             draw(environment, support, action, t, run.streams.environment, outcome, seen)
-            fill_weights(policy, run.memory, support, action, weights, shifts)
+            fill_decision_weights(policy, run.memory, support, action, weights, shifts)
             refit(policy, problem, run.memory, t)
             feedback: Any = ContextFeedback(t, action, outcome, seen, given, weights, shifts)
             learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, 1.0)

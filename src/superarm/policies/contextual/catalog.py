@@ -75,16 +75,29 @@ def comb_lin_ts(rho: float = 1.0, prior: float = 1.0, oracle: Oracle = _DEFAULT)
     return LinearPolicy(GaussianPosterior(rho, prior), oracle)
 
 
-def c3_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _TOP) -> LinearPolicy:
-    """C³-UCB: lists by the ridge estimate and its ellipsoid, the largest first; it learns from what was seen of a list.
+def c3_ucb(rho: float = 1.0, gamma: float = 1.0, discount: float = 1.0, oracle: Oracle = _TOP) -> LinearPolicy:
+    r"""C³-UCB: lists by the ridge estimate and its ellipsoid, largest first; it learns from what was seen of a list.
 
-    Implements [LiWangZhangChen2016]_ (Algorithm 1) for lists without position discounts and problems with a linear
-    model and one item. Parameters as of :func:`c2_ucb`.
+    Implements [LiWangZhangChen2016]_ (Algorithm 1) for problems with a linear model and one item. An observation at
+    position n, from 0, has the weight :math:`\gamma_n^2` with :math:`\gamma_n = discount^n`. Differs: the paper has any
+    falling :math:`\gamma_n`; their squares are rounded to multiples of 1/16 here, to at least 1/16.
 
-    >>> c3_ucb().oracle
+    Parameters
+    ----------
+    rho, gamma
+        As of :func:`c2_ucb`.
+    discount
+        By how much less a list earns if its success is one position further down, in (0, 1]; 1 means that positions
+        do not matter.
+    oracle
+        The algorithm that finds a list; by default the arms with the largest optimistic parameters, best first.
+
+    Examples
+    --------
+    >>> c3_ucb(discount=0.9).oracle
     TopArms()
     """
-    return LinearPolicy(Ellipsoid(rho, gamma), oracle)
+    return LinearPolicy(Ellipsoid(rho, gamma), oracle, discount=discount)
 
 
 def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:

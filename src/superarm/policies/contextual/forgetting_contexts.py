@@ -13,7 +13,7 @@ from superarm.intake import Intake
 from superarm.oracles import Guarantee
 from superarm.parameters import positive
 from superarm.policies import traits
-from superarm.policies.base import Policy, choose, fill_weights, learn, linearises, prepare
+from superarm.policies.base import Policy, choose, fill_weights, learn, linearises, position_share, prepare
 from superarm.policies.forgetting import Forgetting, RoundBlocks, block_row, empty_blocks, move_on
 from superarm.policies.policy_state import PolicyState
 from superarm.problem import Problem
@@ -175,6 +175,9 @@ class ContextForgetting(NamedTuple):
                 if at < len(shifts):
                     shifts[at] = memory.shifts[e]
                 at += 1
+
+    def position_share(self, position: int) -> float:
+        return float(position_share(self.policy, position))
 
     def linearises(self) -> bool:
         return bool(linearises(self.policy))

@@ -1,12 +1,13 @@
 """Policies on linear models: ridge regression, an ellipsoid or a posterior around it, and an oracle."""
 
+import math
 from typing import Any, NamedTuple
 
-from superarm._jit import component, interpreted, kernel, lean
+from superarm._jit import component, inlined, interpreted, kernel, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats, Ints
 from superarm.context import LinearModel
-from superarm.context.design import Design, feature_size, longest_features, make_design, most_observations
+from superarm.context.design import feature_size, longest_features, make_design, most_observations
 from superarm.context.observations import ContextFeedback, ContextRound, ContextTally
 from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Guarantee, Oracle, maximize
@@ -35,7 +36,8 @@ class LinearPolicy(NamedTuple):
     .. math:: \hat\theta = G^{-1}\sum w\,\phi X, \qquad
               q_{ij} = clip_{[0, 1]}(\langle\phi_{ij}, \hat\theta\rangle + radius\,\lVert\phi_{ij}\rVert_{G^{-1}})
 
-    with the radius, the weights w and the ridge of the ``rule``. Pending decisions are part of G and not of
+    with the radius, the weights w and the ridge of the ``rule``. An observation at position n of the batch, from 0, has
+    the weight :math:`w\,discount^{2n}`. Pending decisions are part of G and not of
     :math:`\hat\theta`. There are no rounds that try every arm: a new arm is predicted from its features at once.
     Implements [QinChenZhu2014]_, [LiuEtAl2023]_ and [WenKvetonAshkan2015]_, for any oracle.
     """
@@ -44,6 +46,11 @@ class LinearPolicy(NamedTuple):
     oracle: Oracle = Default()
     design: Any = None
     ridge: float = 0.0
+    discount: float = 1.0
+
+    def _check(self) -> None:
+        if not 0.0 < self.discount <= 1.0:
+            raise InvalidArgument("discount", f"{self.discount}", "give a number in (0, 1]", "LinearPolicy")
 
     @property
     def caveat(self) -> str:
@@ -56,7 +63,7 @@ class LinearPolicy(NamedTuple):
         return empty_ridge(tally)
 
     def choose(self, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream) -> Ints:
-        score_all(self.rule, self.design, self.ridge, problem, current, memory, stream)
+        score_all(self, problem, current, memory, stream)
         return maximize(self.oracle, problem, memory.q, current.candidates, stream)
 
     def learn(
@@ -79,12 +86,16 @@ class LinearPolicy(NamedTuple):
                 weights[at] = weight(self.rule, min(1.0, max(0.0, memory.low[e])), memory.q[e])
                 at += 1
 
+    @lean
+    def position_share(self, position: int) -> float:
+        return math.pow(self.discount, 2.0 * position)
+
     @interpreted
     def parameters(
         self, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream
     ) -> tuple[Floats, Floats]:
         """The regression's estimates, and the optimistic or sampled parameters."""
-        score_all(self.rule, self.design, self.ridge, problem, current, memory, stream)
+        score_all(self, problem, current, memory, stream)
         optimistic = memory.q.copy()
         score_entries(self.design, problem.terms.support, current, memory, 0.0)
         return memory.q, optimistic
@@ -122,14 +133,13 @@ class LinearPolicy(NamedTuple):
 
 
 @kernel
-def score_all(
-    rule: Rule, design: Design, ridge: float, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream
-) -> None:
+def score_all(policy: LinearPolicy, problem: Problem, current: ContextRound, memory: Ridge, stream: Stream) -> None:
     """Write the optimistic or sampled parameters of all entries to ``memory.q``, clipped to [0, 1]."""
+    rule, design, ridge = policy.rule, policy.design, policy.ridge
     nothing = no_correction(current.tally)
     refresh(memory, current.tally, nothing, ridge)
     inverse = widened(memory, current.tally, nothing, current.pending, ridge)
-    k = capacity(problem.actions, problem.n_arms)
+    k = discounted_size(capacity(problem.actions, problem.n_arms), policy.discount)
     spread = radius(rule, feature_size(design), most_observations(design, k, problem.n_items), current.t)
     theta = memory.theta
     if sampled(rule):
@@ -137,3 +147,12 @@ def score_all(
     around = Ridge(theta, inverse, memory.stale, memory.q, memory.low)
     score_entries(design, problem.terms.support, current, around, spread)
     clip_scores(memory.q, 0, len(memory.q))
+
+
+@inlined
+def discounted_size(k: int, discount: float) -> int:
+    """The sum of the shares of ``k`` positions, rounded up; ``k`` without a discount."""
+    if discount == 1.0:
+        return k
+    square = discount * discount
+    return math.ceil((1.0 - math.pow(square, float(k))) / (1.0 - square))

@@ -12,7 +12,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.context.design import PER_ENTRY, feature_size, fill_own_features
 from superarm.context.observations import ContextRound, ContextTally
 from superarm.oracles import Greedy, Guarantee, LazyGreedy
-from superarm.policies.base import choose, fill_weights, learn
+from superarm.policies.base import choose, fill_weights, learn, position_share
 from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction, refresh
 from superarm.policies.contextual.rules import clip_scores, radius
 from superarm.policies.contextual.scoring import score_entry
@@ -118,6 +118,9 @@ class LinearSieve(NamedTuple):
         self, memory: LinearSifted, support: Support, action: Ints, weights: Floats, shifts: Floats
     ) -> None:
         fill_weights(self.policy, memory.ridge, support, action, weights, shifts)
+
+    def position_share(self, position: int) -> float:
+        return float(position_share(self.policy, position))
 
     @interpreted
     def parameters(
