@@ -146,7 +146,7 @@ docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory out/docs 8080
 
 docs-test: docs
-	$(BIN)/python -m pytest -q -n0 tools/test_site.py
+	$(BIN)/python -m pytest -q -n0 tools/test_site.py tools/test_gallery.py
 
 gallery: $(READY)
 	$(BIN)/python -m tools.gallery

@@ -1,6 +1,7 @@
 """Parts of pages that are written when the site is built: the gallery, the command line, the HTTP interface."""
 
 import inspect
+import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,22 +11,45 @@ import click
 from sphinx.application import Sphinx
 
 SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
-PICTURES = {"items": "items.png", "changing": "changing.png", "paper": "theory/headline.png"}
-"""The pictures of the repository that show a shipped experiment."""
+RECORD = Path(__file__).parents[1] / "gallery" / "pictures.json"
+"""What each picture of the gallery shows; written by ``python -m tools.gallery``."""
+OTHERS = (
+    ("overview.png", "Similar arms, and regret of four policies", "python tools/overview.py", "start/what-it-is.md"),
+    ("theory/headline.png", "Regret against the batch size", "superarm run paper", "theory/headline.md"),
+    ("items.png", "Regret against the number of items", "superarm run items", "champion.md"),
+    ("changing.png", "Parameters that change", "superarm run changing", "changing.md"),
+    ("scaling.png", "Time per round", "python -m benchmarks.scaling --figure docs/scaling.png", "speed.md"),
+    ("soak.png", "The service for half an hour", "python -m benchmarks.soak --minutes 30 --picture docs/soak.png",
+     "service.md"),
+)  # fmt: skip
+"""Pictures of other pages: file, title, command and page."""
 
 
 def write_gallery() -> str:
-    """One section per shipped experiment: title, command, size, what it shows, and its picture."""
+    """One section per shipped experiment: title, command, size, what it shows, and its picture; then other pictures."""
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     parts = []
     for file in sorted(SPECS.glob("*.toml")):
         experiment = tomllib.loads(file.read_text(encoding="utf-8"))
         name, title = experiment["name"], experiment["title"]
-        size = f"{experiment['horizon']:,} rounds, {experiment['replications']} runs"
-        parts += [f"## {title}\n", f"```console\n$ superarm run {name}\n```\n", f"*{size}.*\n"]
-        parts.append(experiment["text"].strip() + "\n")
-        if name in PICTURES:
-            parts.append(f"![{title}]({PICTURES[name]})\n")
+        parts += [f"## {title}\n", f"```console\n$ superarm run {name}\n```\n", experiment["text"].strip() + "\n"]
+        if name in record:
+            alt = f"Regret of each policy: {title}"
+            parts += [f"![{alt}](gallery/{name}.png)\n", _describe_size(experiment, record[name])]
+    parts.append("## Pictures of other pages\n")
+    for picture, title, command, page in OTHERS:
+        parts += [f"### {title}\n", f"![{title}]({picture})\n", f"*Made by `{command}`; explained [here]({page}).*\n"]
     return "\n".join(parts)
+
+
+def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
+    """How much of the experiment its picture shows, and the command that drew it."""
+    complete = f"{experiment['horizon']:,} rounds and {experiment['replications']} runs"
+    small = f"{shown['horizon']:,} rounds and {shown['replications']} runs"
+    left = [name for name in experiment["instances"] if name not in shown["instances"]]
+    instances = f" of {', '.join(f'`{name}`' for name in shown['instances'])}" if left else ""
+    size = "the complete size" if small == complete and not left else f"{small}{instances}; complete: {complete}"
+    return f"*Drawn by `python -m tools.gallery {experiment['name']}`: {size}.*\n"
 
 
 def write_commands() -> str:
