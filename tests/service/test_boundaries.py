@@ -62,6 +62,8 @@ CHANGES = [*CHANGES, *(("POST", path, body) for path, body in PERSONALIZER)]
 
 @pytest.mark.parametrize("origin", ["http://localhost:8199", "https://evil.example", "null", "http://127.0.0.1"])
 def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_path, origin):
+    """Audit, D3: calls without a body, and those of Personalizer, were answered to pages of other origins."""
+
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
         (await http.put("/v1/problems/p/settings", json={**SPEC["settings"], "explore": 0.2})).raise_for_status()
@@ -88,6 +90,8 @@ def test_a_page_of_its_own_origin_and_a_program_are_served(tmp_path):
 
 
 def test_personalizers_bodies_must_be_json(tmp_path):
+    """Audit, D3: a form of another page could send a body to Personalizer's calls."""
+
     async def trial(http: httpx.AsyncClient) -> None:
         plain = {"content-type": "text/plain"}
         body = '{"actions": [{"id": "EVIL"}]}'
@@ -98,6 +102,7 @@ def test_personalizers_bodies_must_be_json(tmp_path):
 
 
 def test_personalizers_calls_need_the_scopes_of_the_native_ones(tmp_path):
+    """Audit, D11: a key that may only decide created problems and added arms by Personalizer's calls."""
     store = Sqlite(tmp_path / "log.db")
     decide, admin = key(store, "decide", "feedback"), key(store, "admin")
     rank, more = "/personalizer/v1.0/rank", {"actions": [*RANK["actions"], {"id": "cake"}]}
@@ -122,6 +127,8 @@ def test_personalizers_calls_need_the_scopes_of_the_native_ones(tmp_path):
 
 
 def test_personalizers_problems_are_limited_as_the_native_ones_are(tmp_path):
+    """Audit, D11: Personalizer's calls had a limit of problems of their own."""
+
     async def trial(http: httpx.AsyncClient) -> list[int]:
         named = [{**RANK, "contextFeatures": [{"superarm": {"problem": f"p{n}"}}]} for n in range(3)]
         return [(await http.post("/personalizer/v1.0/rank", json=body)).status_code for body in named]
@@ -138,6 +145,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_a_nul_in_a_path_is_nothing_that_exists(store):
+    """Audit, D15: PostgreSQL refused such a path, and the answer was 500."""
+
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
         for operation in OPERATIONS:
@@ -163,6 +172,7 @@ def test_a_nul_in_a_path_is_nothing_that_exists(store):
 @pytest.mark.parametrize("given", ["%E2%82%AC", "a%0D%0Ab", "a%3B%20Path%3D/v1", "%00", "%FF"])
 @pytest.mark.parametrize("keyed", [False, True])
 def test_any_key_at_the_login_gets_an_answer(tmp_path, given, keyed):
+    """Audit, D15: a key with other characters than ASCII was answered with 500."""
     store = Sqlite(tmp_path / "log.db")
     if keyed:
         key(store, "read")
@@ -186,6 +196,8 @@ def quoted(name: str) -> str:
 
 @pytest.mark.parametrize("name", ODD, ids=repr)
 def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name):
+    """Audit, D16: such names were accepted."""
+
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()
         refused = [
@@ -232,6 +244,8 @@ def test_old_names_stay_readable(tmp_path):
 
 
 def test_the_methods_of_a_path_are_all_named(tmp_path):
+    """Audit, D16: 405 named one method of several."""
+
     async def trial(http: httpx.AsyncClient) -> None:
         methods: dict[str, set[str]] = {}
         for path in {operation.path.format(name="p", id="d", version=1) for operation in OPERATIONS}:
@@ -247,6 +261,8 @@ def test_the_methods_of_a_path_are_all_named(tmp_path):
 
 
 def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
+    """Audit, D16: an unknown policy was refused without naming those there are."""
+
     async def trial(http: httpx.AsyncClient) -> list[str]:
         (await http.put("/v1/problems/p", json=PLAIN)).raise_for_status()
         calls = [

@@ -55,7 +55,7 @@ def test_kill_9_of_workers_and_of_postgresql_under_load(postgres_server):
 
 
 def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
-    """A real failing write: the soft limit on file sizes, put on the running process and lifted again."""
+    """Audit, D6: a real failing write: the soft limit on file sizes, put on the running process and lifted again."""
     with Server(sqlite_file) as server:
         put(server)
         assert ask(server, "before").status_code == 201

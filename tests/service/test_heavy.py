@@ -106,6 +106,7 @@ def lived(store: MemoryStore, every: int = 10) -> list:
 
 
 def test_what_is_done_in_threads_and_in_pieces_is_what_is_done_at_once(monkeypatch):
+    """Audit, D2: outcomes of 1,000 x 1,000 kept the event loop for seconds."""
     once, pieces = MemoryStore(), MemoryStore()
     answers = lived(once)
     make_everything_heavy(monkeypatch)
@@ -180,7 +181,10 @@ def test_examples_are_decoded_alike():
 
 
 def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
-    """With no time at all for a slice, every turn plans one ask, and others have their turns in between."""
+    """Audit, D2: a bulk with `excluded` was planned in one turn of the event loop.
+
+    With no time at all for a slice, every turn plans one ask, and others have their turns in between.
+    """
     monkeypatch.setattr(batcher, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(applying, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(heavy, "SLICE_SECONDS", 0.0)
@@ -329,3 +333,28 @@ def test_a_gate_lets_one_in_at_a_time():
         (inside.add if mark[0] == "+" else inside.remove)(mark[1:])
         assert not {"a", "b"} <= inside
         assert "all" not in inside or inside == {"all"}
+
+
+@pytest.mark.parametrize("field", ["arms", "items"])
+def test_names_are_added_in_linear_time(field):
+    """Audit, D2: the set of all names was made again for each new one, so that 20,000 arms took 86 seconds."""
+    reads = 0
+
+    class Counted(list):
+        def __iter__(self):
+            nonlocal reads
+            reads += 1
+            return super().__iter__()
+
+    async def live() -> None:
+        app = application(MemoryStore())
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json={"arms": ["a"], "items": ["x"], "k": 1})).status_code == 201
+            learner = await app.service.coordinator.learner("default", "p")
+            names = getattr(learner, field)
+            names.all = Counted(names.all)
+            added = await http.post(f"/v1/problems/p/{field}", json={"add": [f"n{j}" for j in range(300)]})
+            assert added.status_code == 200
+
+    asyncio.run(live())
+    assert 0 < reads < 30

@@ -44,6 +44,7 @@ def clock(monkeypatch) -> SimpleNamespace:
 
 
 def test_wrong_keys_are_limited_by_address_and_right_ones_go_on(clock):
+    """Audit, D17: wrong keys could be tried without a limit."""
     store = Keyed(("shop", ("read",)))
 
     async def live() -> None:
@@ -69,6 +70,7 @@ def test_buckets_of_those_who_stay_away_are_dropped(clock, monkeypatch):
 
 
 def test_a_bulk_of_n_counts_n(clock):
+    """Audit, D2: a bulk of 10,000 cost one token of the rate."""
     lines = b'{"decision": "x", "feedback": []}\n' * 25
 
     async def live() -> None:
@@ -116,6 +118,7 @@ async def sent(app, receive, path: str, **headers: str) -> list[dict]:
 
 
 def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatch):
+    """Audit, D17: a body had no time limit."""
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
 
     async def live() -> None:
@@ -130,6 +133,8 @@ def test_a_body_that_never_ends_is_answered_and_the_connection_closed(monkeypatc
 
 
 def test_unfinished_bodies_share_bounded_memory():
+    """Audit, D17: forty unfinished bodies took 300 MB."""
+
     async def live() -> None:
         reader = Bodies(1000)
         waiting = [asyncio.create_task(reader.read(chunks(b"x" * 900, complete=False), {})) for _ in range(20)]
@@ -166,6 +171,7 @@ def test_a_key_may_come_in_parts_and_no_longer_than_it_can_be():
 
 
 def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
+    """Audit, D17: the key of one tenant saw the metrics of all."""
     scopes = ("read", "decide", "feedback", "admin")
     store = Keyed(("one", scopes), ("two", scopes), ("ops", ("metrics",)))
 
@@ -204,6 +210,7 @@ async def _ok(scope, receive, send) -> None:
     ],
 )
 def test_a_connection_without_complete_headers_is_closed(monkeypatch, sent, answers):
+    """Audit, D17: half-open connections were kept for ever."""
     monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.1)
 
     async def live() -> bytes:

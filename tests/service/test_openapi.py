@@ -1,10 +1,12 @@
 """The OpenAPI document is true: schemathesis, by example, by fuzzing and by state, finds nothing to object to.
 
-``make fuzz`` runs these tests with more examples, and with every boundary value of every schema.
+``make fuzz`` runs these tests with more examples, and with every boundary value of every schema, for a given time.
 """
 
 import json
 import os
+import time
+from collections import Counter
 
 import httpx
 import pytest
@@ -31,10 +33,39 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-THOROUGH = "SUPERARM_FUZZ" in os.environ
+SECONDS = float(os.environ.get("SUPERARM_FUZZ", "0"))
+"""How long to go on; 0 for the few examples of ``make test``."""
+THOROUGH = SECONDS > 0.0
 PHASES = {"coverage": {"enabled": THOROUGH}}  # boundary values: thousands of calls
 EXAMPLES = 50 if THOROUGH else 6
 LIMITS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+class Budget:
+    """Gives every operation its share of the time; what comes later is counted, and not tried."""
+
+    def __init__(self, seconds: float, n_parts: int) -> None:
+        self._share, self._ends = seconds / n_parts, dict[str, float]()
+        self.tried, self.left_out = Counter(), Counter()
+
+    def allows(self, part: str) -> bool:
+        """Whether another case of an operation is tried."""
+        end = self._ends.setdefault(part, time.monotonic() + self._share)
+        allowed = not THOROUGH or time.monotonic() < end
+        (self.tried if allowed else self.left_out)[part] += 1
+        return allowed
+
+
+budget = Budget(SECONDS, 2 * len(OPERATIONS))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def said_what_was_tried(request):
+    yield
+    if THOROUGH:
+        tried, left = budget.tried.total(), budget.left_out.total()
+        said = f"{tried} cases tried, {left} of {len(budget.left_out)} operations left out for lack of time"
+        request.config.get_terminal_writer().line(f"\n{said}")
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +113,16 @@ anything, existing = schema(False), schema(True)
 @anything.parametrize()
 @LIMITS
 def test_any_input(case, service):
-    case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
+    if budget.allows(case.operation.label):
+        case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
 @existing.parametrize()
 @LIMITS
 def test_input_for_what_exists(case, service, http):
-    http.post("/v1/problems/ads/decisions", json={"id": "visit-1"})
-    case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
+    if budget.allows(f"{case.operation.label} of what exists"):
+        http.post("/v1/problems/ads/decisions", json={"id": "visit-1"})
+        case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
 def test_sequences_of_calls(service):

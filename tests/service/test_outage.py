@@ -75,6 +75,7 @@ async def is_ready(http: httpx.AsyncClient) -> bool:
 
 
 def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog):
+    """Audit, D4: an outage was answered with 500 and a traceback for each request."""
     store = Failing()
 
     async def live() -> None:
@@ -110,6 +111,7 @@ def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog
 
 
 def test_a_start_waits_for_the_database(monkeypatch):
+    """Audit, D5: a worker that started while PostgreSQL was away took the whole service with it."""
     monkeypatch.setattr(coordinators, "RETRY_SECONDS", 0.01)
     store = Failing()
     store.down = True
@@ -129,6 +131,7 @@ def test_a_start_waits_for_the_database(monkeypatch):
 
 
 def test_keys_that_were_read_stay_valid_while_they_cannot_be_read(monkeypatch):
+    """Audit, D4: keys were read on the event loop for each request, which got 500 while PostgreSQL was away."""
     monkeypatch.setattr("superarm.service.http.auth.REREAD_SECONDS", 0.005)
     store = Failing()
     key, row = make_key("shop", ("read",))
@@ -202,6 +205,7 @@ def terminate(url: str, worker: Postgres) -> None:
 
 
 def test_a_worker_whose_slot_was_taken_goes_on_under_another_name(postgres):
+    """Audit, D6: it answered 503 for ever, while /health said 200."""
     url = fresh(postgres, "slots")
     store = Postgres(url)
 

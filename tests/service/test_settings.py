@@ -33,6 +33,8 @@ async def settings(http: httpx.AsyncClient, method: str, body: dict[str, Any]) -
 
 
 def test_patch_keeps_what_is_left_out_and_put_replaces_everything(tmp_path):
+    """Audit, D10: there was no PATCH."""
+
     async def trial() -> None:
         async with serving(application(Sqlite(tmp_path / "log.db"))) as http:
             spec = {"arms": ["a", "b", "c"], "k": 2, "settings": SETTINGS}
@@ -56,6 +58,8 @@ def test_patch_keeps_what_is_left_out_and_put_replaces_everything(tmp_path):
 
 
 def test_put_without_a_policy_does_not_replace_one(tmp_path):
+    """Audit, D10: a PUT of one setting replaced the policy by the default."""
+
     async def trial() -> None:
         async with serving(application(Sqlite(tmp_path / "log.db"))) as http:
             spec = {"arms": ["a", "b"], "settings": {"policy": {"name": "joint_kl_moss"}}}

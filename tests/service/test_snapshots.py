@@ -82,6 +82,8 @@ def test_a_snapshot_in_pieces_is_what_the_encoder_gives_at_once(tmp_path, monkey
 
 @pytest.mark.parametrize("every", [1, 7, 30])
 def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_event_once(store, every):
+    """Audit, D1: the event that made a snapshot due was counted once more after a restart."""
+
     async def live() -> Coordinator:
         coordinator = await opened(store, every)
         await create(coordinator, "t", "p", SPEC, "", 10)
@@ -101,6 +103,7 @@ def test_a_restart_from_a_snapshot_that_was_taken_while_running_counts_every_eve
 
 
 def test_a_worker_that_joins_after_a_snapshot_agrees_with_its_peer(postgres):
+    """Audit, D1: a worker that joined counted an event twice."""
     db = fresh(postgres, "joins")
     spec = {"arms": ["a", "b", "c"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
     with Server(db, "--snapshot-every", "20") as first:
@@ -323,6 +326,7 @@ def test_a_snapshot_that_an_earlier_version_may_have_spoilt_is_passed_over(tmp_p
 
 
 def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
+    """Audit, D8: verify read the log twice, and found faults in one that grew in between."""
     fill(store)
     other = Postgres(store._url) if store.shared else Sqlite(store.path, lock=False)
     read, numbers = store.tail, iter(range(100, 200))

@@ -20,13 +20,12 @@ from superarm.service.http.decoding import BodyDecoder
 from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
+from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
 
 log = logging.getLogger("superarm.app")
-
-CHUNK_BYTES = 1_048_576
 
 LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 
@@ -37,7 +36,7 @@ class Reply(NamedTuple):
     """A response: status, body, media type and further headers."""
 
     status: int
-    body: bytes
+    body: bytes | Pieces
     media: bytes = b"application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
@@ -81,7 +80,7 @@ class Endpoint:
         status, answer = await operation.handler(call)
         if self._raw:
             return Reply(status, answer, b"application/x-ndjson")
-        return Reply(status, msgspec.json.encode(answer))
+        return Reply(status, answer if isinstance(answer, list) else msgspec.json.encode(answer))
 
 
 class Page:
@@ -195,12 +194,14 @@ def error_reply(error: RequestError) -> Reply:
 
 async def send_reply(send: Any, reply: Reply) -> None:
     """Send a reply as ASGI messages."""
-    headers = [(b"content-type", reply.media), (b"content-length", str(len(reply.body)).encode()), *reply.headers]
+    pieces = [reply.body] if isinstance(reply.body, bytes) else reply.body
+    size = sum([len(piece) for piece in pieces])
+    headers = [(b"content-type", reply.media), (b"content-length", str(size).encode()), *reply.headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    sent = 0
-    while len(reply.body) - sent > CHUNK_BYTES:  # a large reply in parts: others are served in between
-        part = reply.body[sent : sent + CHUNK_BYTES]
-        await send({"type": "http.response.body", "body": part, "more_body": True})
+    if size <= CHUNK_BYTES:
+        await send({"type": "http.response.body", "body": b"".join(pieces)})
+        return
+    for chunk in chunks_of(pieces):  # a large reply in parts: others are served in between
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await asyncio.sleep(0)
-        sent += CHUNK_BYTES
-    await send({"type": "http.response.body", "body": reply.body[sent:] if sent else reply.body})
+    await send({"type": "http.response.body", "body": b""})

@@ -17,6 +17,7 @@ from superarm.service.errors import RequestError, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import parse_integer, parse_name, parse_number
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
@@ -89,14 +90,13 @@ async def get_arms(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
-    rows: Any = []
-    slices = Slices()
+    rows, slices = list[bytes](), Slices()
     counts = await call.coordinator.overall((call.who.tenant, call.path["name"]), learner)
     for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
         await slices.pause_if_due()
         await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
-        rows.append(msgspec.Raw(msgspec.json.encode(views.arm(learner, counts, arm))))
-    return 200, replies.ArmsReply(rows, learner.problem.n_arms)
+        rows.append(msgspec.json.encode(views.arm(learner, counts, arm)))
+    return 200, fill_list(replies.ArmsReply([], learner.problem.n_arms), rows)
 
 
 async def get_audit(call: Call) -> Answer:
@@ -180,16 +180,16 @@ async def post_decisions(call: Call) -> Answer:
         raise RequestError(413, "too_large", said + f"{schemas.MAX_BULK_ARMS} arms at once")
     call.rates.charge(call.who.key, len(call.body.decisions) - 1)
 
-    async def one(body: schemas.AskBody) -> Any:
+    async def one(body: schemas.AskBody) -> bytes:
         try:
             made = (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
             made = replies.ErrorReply(replies.ErrorBody(error.code, error.message))
         except InvalidArgument as error:
             made = replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
-        return msgspec.Raw(msgspec.json.encode(made))  # one by one: all at once would keep others waiting
+        return msgspec.json.encode(made)
 
-    return 200, replies.DecisionsReply(await gather_in_slices(map(one, call.body.decisions)))
+    return 200, fill_list(replies.DecisionsReply([]), await gather_in_slices(map(one, call.body.decisions)))
 
 
 async def check_problem(call: Call) -> None:

@@ -14,6 +14,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import invalid
 from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import parse_integer
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import (
@@ -65,8 +66,8 @@ class HistoryReply(Struct, frozen=True):
 
 async def get_decisions(call: Call) -> Answer:
     page = await find_decisions(call)
-    encoded: Any = await asyncio.to_thread(lambda: [Raw(_encode(one)) for one in page.decisions])
-    return 200, DecisionPageReply(encoded, page.cursor)
+    encoded = await asyncio.to_thread(lambda: [_encode(one) for one in page.decisions])
+    return 200, fill_list(DecisionPageReply([], page.cursor), encoded)
 
 
 async def find_decisions(call: Call) -> DecisionPageReply:

@@ -121,7 +121,7 @@ class Coordinator:
         await self.applier.finish()
         if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed" and self.store.shards is None:
             try:
-                await asyncio.to_thread(self.store.save, take_snapshot(self.ledger, self.position))
+                await asyncio.to_thread(lambda: self.store.save(take_snapshot(self.ledger, self.position)))
             except Exception:
                 log.exception("no snapshot could be written; the next start reads more of the log")
         await asyncio.to_thread(self.store.close)
