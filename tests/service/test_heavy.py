@@ -68,6 +68,10 @@ async def history(http) -> list:
         await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[None, 0.75], [None, None], [None, None]]})
         await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[0.5, 0.5]] * 3})  # a conflict
         await call("POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[0.5]] * 3})  # a wrong shape
+    amended = {"outcome": [[0.5, None], [0.75, 0.25], [None, None]], "amend": True}
+    await call("POST", "/v1/decisions/d2/feedback", amended)  # a decision that is complete
+    await call("POST", "/v1/decisions/d3/feedback", {"outcome": [[0.5, None], [1.0, 0.25], [None, None]]})
+    await call("POST", "/v1/decisions/d3/feedback", amended)  # one that is open
     seen = [[True, False], [True, True], [False, False]]
     await call("POST", "/v1/decisions/d1/feedback", {"outcome": [[0.5, 0.5]] * 3, "seen": seen})
     await call("POST", "/v1/problems/p/arms", {"add": ["g", "h"], "retire": ["c"]})

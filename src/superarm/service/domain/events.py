@@ -210,7 +210,7 @@ class Told(Event, frozen=True):
     """Feedback of a decision; ``amend`` replaces what was told, ``learn=False`` is late and only logged.
 
     ``others`` are the arms outside of the slate that it is about, each with how many items it has. ``rows`` are whole
-    rows of arms of which nothing was known, one value per item: the short form of very many units. A value there may be
+    rows of arms, as they are after it, one value per item: the short form of very many units. A value there may be
     ``UNKNOWN``: it stays pending.
     """
 

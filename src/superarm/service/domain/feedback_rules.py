@@ -23,7 +23,7 @@ def feedback(
     """The event that feedback makes, or None if all of it was told before, equal.
 
     ``others`` are the arms outside of the slate that may be reported, each with how many items it has. ``rows`` are
-    whole rows of arms of which nothing is known yet. Nothing of a request is taken if anything of it conflicts.
+    whole rows of arms, as they are after it. Nothing of a request is taken if anything of it conflicts.
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
@@ -51,7 +51,7 @@ def feedback(
         if known == value:
             continue
         if known != PENDING and not amend:
-            raise _contradiction(record, arm, item)
+            raise contradiction(record, arm, item)
         fresh = True
     return Told(now, units, amend, is_late, learn or not is_late, others, rows) if fresh else None
 
@@ -69,7 +69,8 @@ def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) ->
     return 0 < len(arms) == len(units)
 
 
-def _contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
+def contradiction(record: DecisionRecord, arm: int, item: int) -> RequestError:
+    """The answer to feedback that differs from what was told before."""
     return conflict(
         f"decision {record.asked.id!r}, arm {arm}, item {item}: another value was told before, which is kept; "
         "send amend: true to replace it"

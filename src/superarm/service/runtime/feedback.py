@@ -5,6 +5,7 @@ import logging
 
 import numpy as np
 
+from superarm.arrays import Floats
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Told, Unit
@@ -167,25 +168,38 @@ def _flat(
         raise invalid("outcome", "wrong shape", _shape(widths))
     if seen is not None and tuple(len(row) for row in seen) != widths:
         raise invalid("seen", "wrong shape", _shape(widths))
-    heavy = is_heavy_body(body, record.asked.n_items) and not record.closed and about is None
-    unknown = dict(zip(record.action, record.rows, strict=True)) if heavy else {}
-    units, rows = list[Unit](), []
+    heavy = is_heavy_body(body, record.asked.n_items) and record.closed in ("", "complete") and about is None
+    known = dict(zip(record.action, record.rows, strict=True)) if heavy else {}
+    units, rows = list[Unit](), list[tuple[int, tuple[float, ...]]]()
     for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):
         marks = None if seen is None else seen[place]
-        if row and unknown.get(arm, ()) is None:
-            rows += _whole_row(arm, row, marks)
+        if row and arm in known:
+            values = _merge_row(record, arm, known[arm], _whole_row(row, marks), body.amend)
+            rows += [] if values is None else [(arm, tuple(values.tolist()))]
         else:
             units += _units_of_row(arm, row, marks, about)
     return units, tuple(rows)
 
 
-def _whole_row(arm: int, row: list[float | None], marks: list[bool] | None) -> list[tuple[int, tuple[float, ...]]]:
-    """The row of an arm, if there is any value in it; null stays pending."""
+def _whole_row(row: list[float | None], marks: list[bool] | None) -> Floats:
+    """The row of an arm; null stays pending."""
     values = np.array(row, float)
     values[np.isnan(values)] = UNKNOWN
     if marks is not None:
         values[~np.array(marks, bool)] = UNSEEN
-    return [] if (values == UNKNOWN).all() else [(arm, tuple(values.tolist()))]
+    return values
+
+
+def _merge_row(
+    record: DecisionRecord, arm: int, known: tuple[float, ...] | None, values: Floats, amend: bool
+) -> Floats | None:
+    """What is known of an arm after a row of feedback; None if that is what was known before."""
+    before = np.full(len(values), UNKNOWN) if known is None else np.array(known)
+    changed = (values != UNKNOWN) & (values != before)
+    contradicts = changed & (before != UNKNOWN)
+    if contradicts.any() and not amend:
+        raise rules.contradiction(record, arm, int(contradicts.argmax()))
+    return np.where(changed, values, before) if changed.any() else None
 
 
 def _units_of_row(
