@@ -94,6 +94,8 @@ def list_geometric_means(study: Study) -> list[str]:
     """One row per policy: for each group of instances the geometric mean of its ratios, and how often it is first."""
     found = {(row["claim"], row["policy"]): row for row in summarise_ratios(study)}
     groups = list(dict.fromkeys(group for group, _ in found))
+    if not groups:  # no policy has results on all instances of a group
+        return []
     firsts = {group: count_firsts(study, group) for group in groups}
     rows = []
     for policy in study.policies:
@@ -181,6 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directories", type=Path, nargs="+", help="results that superarm run has written")
     parser.add_argument("--page", type=Path, help="a page with marks for each experiment, to write the tables into")
+    parser.add_argument("--block", help="the name in the marks, in the place of the experiment's")
     arguments = parser.parse_args()
     for directory in arguments.directories:
         study = Study.load(directory)
@@ -188,7 +191,7 @@ def main() -> None:
         if arguments.page is None:
             print(text)
         else:
-            write_block(arguments.page, study.experiment.name, text)
+            write_block(arguments.page, arguments.block or study.experiment.name, text)
 
 
 if __name__ == "__main__":
