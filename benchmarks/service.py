@@ -2,8 +2,9 @@
 
     python -m benchmarks.service [--rounds 7] [--seconds 2] [--connections 128] [--events 1000000]   (0: without)
 
-The echo is Starlette and msgspec on uvicorn, with the service's flags; "not durable" is the service with SQLite's
-``synchronous=OFF``. Problems start with counters as 30 rounds over all arms leave them, so that indices are not all 1.
+The echo is Starlette and msgspec on uvicorn, with the service's flags and its settings of the interpreter; "not durable" is
+the service with SQLite's ``synchronous=OFF``. Problems start with counters as 30 rounds over all arms leave them, so
+that indices are not all 1.
 """
 
 import argparse
@@ -40,10 +41,13 @@ def echo() -> Any:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from superarm.service.server import tune_interpreter
+
     async def answer(request: Request) -> Response:
         body = msgspec.json.decode(await request.body())
         return Response(msgspec.json.encode(body), media_type="application/json")
 
+    tune_interpreter()
     return Starlette(routes=[Route("/echo", answer, methods=["POST"])])
 
 
@@ -52,11 +56,13 @@ def service() -> Any:
     from superarm.service.application import application
     from superarm.service.http.service import ServiceLimits
     from superarm.service.runtime.coordinator import SNAPSHOT_EVERY
+    from superarm.service.server import tune_interpreter
     from superarm.service.storage.sqlite import Sqlite
 
     store = Sqlite(Path(os.environ["BENCH_DB"]))
     store._writer.execute(f"PRAGMA synchronous = {os.environ.get('SYNCHRONOUS', 'FULL')}")
-    return application(store, ServiceLimits(snapshot_every=int(os.environ.get("SNAPSHOT_EVERY", SNAPSHOT_EVERY))))
+    limits = ServiceLimits(snapshot_every=int(os.environ.get("SNAPSHOT_EVERY", SNAPSHOT_EVERY)))
+    return application(store, limits, tune_interpreter)
 
 
 def made(path: Path, names: list[str], **settings: Any) -> None:

@@ -103,7 +103,7 @@ def _begin(served: Path | None) -> None:
     """The worker is ready: note that the service has been served, and tune the interpreter."""
     if served is not None:
         served.touch()
-    _tune_interpreter()
+    tune_interpreter()
 
 
 def _leave() -> None:
@@ -111,7 +111,7 @@ def _leave() -> None:
     asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)
 
 
-def _tune_interpreter() -> None:
+def tune_interpreter() -> None:
     """Collect garbage in short passes, and not among what is old; let the event loop wait little for threads.
 
     Requests create hardly any reference cycles. A pass looks at 5,000 objects, or at 100,000; all of those that came

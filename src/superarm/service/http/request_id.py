@@ -2,15 +2,17 @@
 
 import logging
 import re
-import secrets
 import time
 from contextvars import ContextVar
 from typing import Any
+
+from superarm.service.random_ids import RandomIds
 
 log = logging.getLogger("superarm.access")
 
 REQUEST_ID: ContextVar[str] = ContextVar("superarm_request_id", default="")
 
+_ids = RandomIds(8, bytes.hex)
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -23,7 +25,7 @@ def choose_id(headers: list[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == b"x-request-id" and _ACCEPTED.fullmatch(value):
             return value.decode()
-    return secrets.token_hex(8)
+    return _ids.take()
 
 
 class Exchange:

@@ -1,10 +1,8 @@
 """A request for a decision: looked up by its id or queued, chosen by the batcher, and written."""
 
 import asyncio
-import base64
 import hashlib
 import math
-import secrets
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +18,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import actions_of
 from superarm.service.domain.spec import check_new_names
 from superarm.service.errors import RequestError, conflict
+from superarm.service.random_ids import RandomIds, encode_for_url
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
@@ -119,16 +118,12 @@ async def _compile_ahead(coordinator: Coordinator, problem: Key, learner: Proble
     await asyncio.shield(known[kind])
 
 
-_random_bytes = bytearray()
+_ids = RandomIds(15, encode_for_url)
 
 
 def new_id() -> str:
-    """120 random bits from the operating system, as 20 characters; read for 512 ids at once."""
-    if not _random_bytes:
-        _random_bytes.extend(secrets.token_bytes(15 * 512))
-    id = base64.urlsafe_b64encode(_random_bytes[-15:]).decode("ascii")
-    del _random_bytes[-15:]
-    return id
+    """120 random bits from the operating system, as 20 characters."""
+    return _ids.take()
 
 
 _PLAIN = AskBody()
