@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from superarm.service.errors import RequestError, overloaded
+from superarm.service.http.begun import Begun
 
 BODY_SECONDS = 60.0
 """A body that is not complete after so many seconds is refused."""
@@ -28,14 +29,16 @@ class Bodies:
         announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced) > most:
             raise _too_large(most)
+        first = Begun(_next_message(receive))
+        if not first.waits:
+            message = await first
+            if not message.get("more_body", False):
+                body: bytes = message.get("body", b"")
+                _check_size(body, most)
+                return body
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                message = await _next_message(receive)
-                if not message.get("more_body", False):
-                    body: bytes = message.get("body", b"")
-                    _check_size(body, most)
-                    return body
-                return await self._collect(message, receive, most)
+                return await self._collect(await first, receive, most)
         except TimeoutError:
             raise RequestError(408, "timeout", f"the body was not complete after {BODY_SECONDS:g} s") from None
 
