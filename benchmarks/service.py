@@ -2,9 +2,9 @@
 
     python -m benchmarks.service [--rounds 7] [--seconds 2] [--connections 128] [--events 1000000]   (0: without)
 
-The echo is Starlette and msgspec on uvicorn, with the service's flags and its settings of the interpreter; "not durable" is
-the service with SQLite's ``synchronous=OFF``. Problems start with counters as 30 rounds over all arms leave them, so
-that indices are not all 1.
+The echo is Starlette and msgspec on uvicorn, with the service's flags and its settings of the interpreter;
+"not durable" is the service with SQLite's ``synchronous=OFF``. Problems start with counters as 30 rounds over all arms
+leave them, so that indices are not all 1.
 """
 
 import argparse

@@ -38,7 +38,7 @@ class ServiceApp:
 
     def __init__(self, service: Service, operations: Router, rest: Starlette) -> None:
         self.service = service
-        self._operations, self._rest = operations, rest
+        self._operations, self._rest, self._root = operations, rest, service.limits.root_path
 
     def end_streams(self) -> None:
         """End the console's streams within a second: a server that stops waits for them before it ends the lifespan."""
@@ -47,14 +47,19 @@ class ServiceApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             exchange = Exchange(scope, send)
-            await self._answer(scope, receive, exchange.send)
+            found = None if self._root else self._operations.find(scope["method"], scope["path"])
+            if found is None:
+                await self._answer(scope, receive, exchange.send)
+            else:
+                scope["path_params"] = found.parameters
+                await found.endpoint(scope, receive, exchange.send)
             if self.service.limits.access_log:
                 exchange.log()
             return
         await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        root = self.service.limits.root_path
+        root = self._root
         if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
             scope = {**scope, "path": scope["path"][len(root) :]}  # this proxy forwards the whole path
             if not scope["path"]:

@@ -101,12 +101,11 @@ class Ledger:
     def adopt(self, key: Key, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update counters, pending and remembered decisions for a decision that changed."""
         problem = (key[0], after.asked.problem)
-        if not self._counts(key[0], after):
+        learner = self.problems.get(problem)
+        if learner is None or learner.born != after.asked.born:
             self.remember(key, after)  # its problem was deleted: it counts nowhere, and its next event finds it here
             return
-        self.problems[problem].move(before, after)
-        if before is None:
-            self.problems[problem].history.remember_slate(after.asked)
+        learner.move(before, after)
         was, is_ = before is not None and not before.closed, not after.closed
         self.n_pending[problem] = self.n_pending.get(problem, 0) + is_ - was
         newest = self.record(key)

@@ -239,6 +239,7 @@ class ProblemState:
         if before is None:
             self.learner.pend(after.action, after.asked.t) if self.contexts is None else self.contexts.pend(after.asked)
             self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
+            self.history.remember_slate(after.asked)
             return
         if after.closed == "erased":
             erase_from_history(self.history, before, self.problem, self.versions[before.asked.version - 1].explore)

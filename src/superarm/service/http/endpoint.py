@@ -16,7 +16,7 @@ import msgspec
 from superarm.errors import InvalidArgument
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
@@ -71,7 +71,8 @@ class Endpoint:
         body: Any = await service.bodies.read(receive, headers)
         if self._decoder is not None:
             require_json(headers)
-            body = await self._decoder.decode(body)
+            decoder = self._decoder
+            body = decoder.decode_at_once(body) if len(body) < LARGE_BYTES else await decoder.decode(body)
         elif self._raw:
             require_json(headers)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}

@@ -165,8 +165,9 @@ async def post_outcomes(call: Call) -> Answer:
 
 
 async def post_decision(call: Call) -> Answer:
-    record, created = await ask(call.coordinator, call.who.tenant, call.path["name"], call.body)
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    coordinator, tenant, name = call.coordinator, call.who.tenant, call.path["name"]
+    record, created = await ask(coordinator, tenant, name, call.body)
+    learner = coordinator.free_learner(tenant, name) or await coordinator.learner(tenant, name)
     reply = views.decision(record, learner, created)
     signed = call.sign(reply.id)
     return (201 if created else 200), reply if signed is None else structs.replace(reply, signed_id=signed)

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from collections.abc import Awaitable
 from contextvars import ContextVar
 from typing import Any
 
@@ -38,12 +39,13 @@ class Exchange:
         self._status = 0
         REQUEST_ID.set(self._id)
 
-    async def send(self, message: Any) -> None:
+    def send(self, message: Any) -> Awaitable[None]:
         """Send a message of the answer, the first one with the id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             message = {**message, "headers": [*message["headers"], (b"x-request-id", self._id.encode())]}
-        await self._send(message)
+        sent: Awaitable[None] = self._send(message)  # not a coroutine of its own around another one
+        return sent
 
     def log(self) -> None:
         """Write one line: what was asked, by which address, how it ended and how long it took."""

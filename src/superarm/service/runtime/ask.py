@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from superarm.actions import Actions, Pinned
 from superarm.service.domain.compilation import compile_actions
@@ -25,12 +25,14 @@ from superarm.service.runtime.coordinator import Coordinator, StepTaken
 from superarm.service.runtime.guarding import note_guard
 from superarm.service.runtime.heavy import is_heavy_ask
 from superarm.service.runtime.planning import slate_request
-from superarm.service.schemas import AskBody
+from superarm.service.schemas import PLAIN_ASK, AskBody
 
 
 async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -> tuple[DecisionRecord, bool]:
     """The decision, and whether it is new. The same id with the same body gives the stored one."""
-    digest = _PLAIN_DIGEST if body == _PLAIN else digest_request(body)
+    if body == PLAIN_ASK:
+        return await _decide(coordinator, tenant, name, new_id(), PLAIN_ASK, _PLAIN_DIGEST), True
+    digest = digest_request(body)
     if body.id is None:
         return await _decide(coordinator, tenant, name, new_id(), body, digest), True
     key = (tenant, body.id)
@@ -52,8 +54,10 @@ async def ask(coordinator: Coordinator, tenant: str, name: str, body: AskBody) -
 async def _decide(
     coordinator: Coordinator, tenant: str, name: str, id: str, body: AskBody, digest: str
 ) -> DecisionRecord:
-    learner = await coordinator.learner(tenant, name)
-    _check_rate(coordinator, tenant, name, learner.settings.max_per_second)
+    learner = coordinator.free_learner(tenant, name) or await coordinator.learner(tenant, name)
+    rate = learner.settings.max_per_second
+    if rate is not UNSET:
+        _check_rate(coordinator, tenant, name, rate)
     if body.pinned or body.slots or body.k is not None:
         await _compile_ahead(coordinator, (tenant, name), learner, body)
     ask = QueuedAsk(tenant, name, id, body, digest, learner, asyncio.get_running_loop().create_future())
@@ -71,9 +75,9 @@ async def _decide(
     return record
 
 
-def _check_rate(coordinator: Coordinator, tenant: str, name: str, rate: float | UnsetType) -> None:
+def _check_rate(coordinator: Coordinator, tenant: str, name: str, rate: float) -> None:
     """Refuse with 429 a decision above the rate of its problem."""
-    if rate is not UNSET and not coordinator.rates.take(f"{tenant}/{name}", rate):
+    if not coordinator.rates.take(f"{tenant}/{name}", rate):
         said = f"problem {name!r} makes at most {rate:g} decisions per second, its max_per_second"
         raise RequestError(429, "too_many_requests", said, math.ceil(1.0 / rate))
 
@@ -126,8 +130,7 @@ def new_id() -> str:
     return _ids.take()
 
 
-_PLAIN = AskBody()
-_PLAIN_DIGEST = hashlib.sha256(msgspec.json.encode(_PLAIN)).hexdigest()[:32]
+_PLAIN_DIGEST = hashlib.sha256(msgspec.json.encode(PLAIN_ASK)).hexdigest()[:32]
 
 
 def digest_request(body: msgspec.Struct) -> str:

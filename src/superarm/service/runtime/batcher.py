@@ -16,9 +16,9 @@ from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import SLICE_SECONDS, chooses_slowly, is_heavy_ask
-from superarm.service.runtime.planning import plan_decision
+from superarm.service.runtime.planning import plan_alike, plan_decision
 from superarm.service.runtime.writer import WriteRequest, fail_all, make_write
-from superarm.service.schemas import AskBody
+from superarm.service.schemas import PLAIN_ASK, AskBody
 
 MAX_COMMIT_EVENTS = 64
 """A batch is sent to the writer when it has so many events, even within a turn of the event loop."""
@@ -50,6 +50,8 @@ class QueuedAsk:
     def plain(self) -> bool:
         """Whether the policy alone decides the slate, so that asks like this one can be chosen together."""
         body, settings = self.body, self.learner.settings
+        if body is PLAIN_ASK and self.learner.contexts is None and settings.control == 0.0:
+            return settings.explore == 0.0 and settings.mode == "online"
         asks_nothing = body.eligible is None and body.k is None and body.slots is None
         asks_nothing = asks_nothing and not body.excluded and not body.pinned
         asks_nothing = asks_nothing and self.learner.contexts is None and body.context is None and body.pairs is None
@@ -174,6 +176,8 @@ class Batcher:
         slates = (
             learner.choose([ask.id for ask in asks[:allowed]], eligible) if plain and allowed and eligible.any() else []
         )
+        if slates and len(asks) == len(slates) and _are_alike(asks) and all(slates):
+            return _plan_alike(asks, slates)
         for n, ask in enumerate(asks[:allowed]):
             try:
                 slate = plain_slate(learner, ask.id, tuple(slates[n])) if slates and slates[n] else None
@@ -189,6 +193,23 @@ class Batcher:
         """How many more decisions of the problem may be pending."""
         pending = self._n_pending((ask.tenant, ask.name)) + len(ask.learner.reserved)
         return max(0, ask.learner.settings.max_pending - pending)
+
+
+def _are_alike(asks: list[QueuedAsk]) -> bool:
+    """Whether plain asks of one problem differ in their ids only, and the policy chooses without chance."""
+    learner = asks[0].learner
+    certain = learner.settings.control == 0.0 and not learner.is_random
+    return certain and all(ask.body is PLAIN_ASK for ask in asks)
+
+
+def _plan_alike(asks: list[QueuedAsk], slates: list[list[int]]) -> list[tuple[QueuedAsk, Asked | Exception]]:
+    """The events of asks that differ in their ids only, for which the policy has chosen slates."""
+    one = asks[0]
+    chosen = [(ask.id, tuple(arms)) for ask, arms in zip(asks, slates, strict=True)]
+    events = plan_alike(one.learner, one.name, one.digest, now_ms(), chosen)
+    for event in events:
+        one.learner.reserve(event)
+    return list(zip(asks, events, strict=True))
 
 
 def _split(asks: list[QueuedAsk], plain: bool) -> list[list[QueuedAsk]]:

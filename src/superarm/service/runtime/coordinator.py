@@ -156,6 +156,11 @@ class Coordinator:
         """Apply what other workers wrote, and what this one wrote before: events of others may depend on both."""
         await self.follower.catch_up()
 
+    def free_learner(self, tenant: str, name: str) -> ProblemState | None:
+        """A problem that is in memory and that no thread works on; None if ``learner`` has to wait for it."""
+        found = self.applier.ledger.problems.get((tenant, name))
+        return None if found is None or self.gates.is_closed((tenant, name)) else found
+
     async def learner(self, tenant: str, name: str) -> ProblemState:
         """A problem that no thread works on, or 404: until the caller next waits, the state is the caller's own."""
         if (tenant, name) not in self.ledger.problems:

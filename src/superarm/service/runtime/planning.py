@@ -1,5 +1,6 @@
 """The event of a decision: what the caller wants, by numbers, and the slate that the policy gives."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def plan_decision(
         action=shown.action,
         n_items=learner.problem.n_items,
         version=len(learner.versions),
-        window_ms=None if settings.window_s is None else int(settings.window_s * 1000),
+        window_ms=_window(learner),
         deferred=body.deferred,
         learns=settings.mode != "logging_only",
         propensities=shown.propensities,
@@ -66,6 +67,47 @@ def plan_decision(
         context=_context(learner, request, body, shown.action),
         born=learner.born,
     )
+
+
+def plan_alike(
+    learner: ProblemState, name: str, digest: str, now: int, slates: Sequence[tuple[str, tuple[int, ...]]]
+) -> list[Asked]:
+    """What ``plan_decision`` gives for each id and slate if the requests ask for nothing in particular.
+
+    What the events share is looked up once. ``slates`` are for the next rounds, in this order, chosen by a policy
+    without chance, and there is no control share.
+    """
+    first, names, seen = learner.t, learner.slot_names, dict(learner.seen)
+    n_items, version, born = learner.problem.n_items, len(learner.versions), learner.born
+    window = _window(learner)
+    table = _slots(learner, None, is_baseline=False)
+    sparse = isinstance(learner.problem.support, Sparse)
+    return [
+        Asked(
+            now,
+            name,
+            id,
+            digest,
+            first + n,
+            action,
+            n_items,
+            version,
+            window,
+            propensities=(1.0,) * len(action),
+            slots=assign_slots(names, table, action) if names else (),
+            widths=learner.widths(action) if sparse else None,
+            allowed=UNRESTRICTED,
+            seen=seen,
+            born=born,
+        )
+        for n, (id, action) in enumerate(slates)
+    ]
+
+
+def _window(learner: ProblemState) -> int | None:
+    """How long feedback is awaited, in milliseconds."""
+    seconds = learner.settings.window_s
+    return None if seconds is None else int(seconds * 1000)
 
 
 def _slots(learner: ProblemState, request: SlateRequest | None, *, is_baseline: bool) -> Bools | None:
