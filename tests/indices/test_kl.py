@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from superarm.indices import KL, KLMoss
 from superarm.indices.kl import divergence
-from superarm.indices.kl_bound import log1p, upper_confidence, upper_confidences, upper_relaxation
+from superarm.indices.kl_bound import log1p, tangent_bounds, upper_confidence, upper_confidences, upper_relaxation
 
 CORNERS = [0.0, 1e-300, 1e-16, 1e-9, 1e-4, 0.01, 0.3, 0.5, 0.9, 1 - 1e-4, 1 - 1e-9, 1 - 1e-15, 1 - 2**-53, 1.0]
 LEVELS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 2.0, 10.0, 36.0, 100.0, 700.0]
@@ -87,6 +87,31 @@ def test_the_relaxation_is_an_upper_bound(p, x):
 def test_the_relaxation_is_an_upper_bound_in_corners(p):
     for x in LEVELS:
         assert not reaches(p, x, mpmath.mpf(upper_relaxation(p, x)) / (1 - LAST_PLACES))
+
+
+def tangent(p, x, step):
+    bounds = np.zeros(1)
+    tangent_bounds(np.array([p]), 0, 1, np.array([upper_confidence(p, x)]), step, bounds)
+    return float(bounds[0])
+
+
+@given(inside, levels, st.floats(0.0, 1.0))
+def test_tangents_are_upper_bounds_at_lower_levels(p, x, share):
+    assert not reaches(p, x - share * x, mpmath.mpf(tangent(p, x, share * x)) * (1 + mpmath.mpf("1e-9")))
+
+
+@pytest.mark.parametrize("p", CORNERS)
+def test_tangents_are_upper_bounds_in_corners(p):
+    for x in LEVELS:
+        assert p <= tangent(p, x, x) <= 1.0
+        for step in (0.0, 1e-9 * x, 0.01 * x, 0.9 * x):
+            assert not reaches(p, x - step, mpmath.mpf(tangent(p, x, step)) * (1 + mpmath.mpf("1e-9")))
+
+
+def test_tangents_are_near_the_bound_a_little_below_their_level():
+    for p, x in [(0.0, 0.01), (0.05, 0.003), (0.2, 0.02)]:
+        exact = upper_confidence(p, 0.99 * x)
+        assert 0.0 <= tangent(p, x, 0.01 * x) - exact < 1e-4 * (exact - p)
 
 
 @given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))

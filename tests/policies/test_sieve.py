@@ -7,6 +7,8 @@ from scipy.sparse import csr_array
 import superarm as sa
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.candidates import Candidates
+from superarm.indices import KL, Bernstein, KLMoss
+from superarm.intake import Exact
 from superarm.oracles import Default
 from superarm.policies.base import Round, choose, prepare
 from superarm.policies.fast import sparse_sieve
@@ -72,6 +74,21 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, kind):
     problem = sa.Problem(L, M, sa.Coverage(), sa.Subsets(K), weights=weights)
     rounds = 600 if policy.confidence == sa.kl_ucb().confidence else 3_000
     assert_same(problem, parameters(kind, rng, (L, M)), policy, Sieve, rounds)
+
+
+@pytest.mark.parametrize("index", [KLMoss(), KL(), Bernstein(0.05)], ids=["kl_moss", "kl_ucb", "bc_ucb"])
+@pytest.mark.parametrize("kind", ["iid", "certain"])
+def test_a_small_sieve_does_so_for_every_kind_of_bound(index, kind):
+    rng = np.random.default_rng(9)
+    problem = sa.Problem(WIDTH + 5, 4, sa.Coverage(), sa.Subsets(3), weights=rng.uniform(0.2, 2.0, 4))
+    environment, played = sa.environments.Bernoulli(parameters(kind, rng, (WIDTH + 5, 4))), []
+    for policy in (sa.policies.IndexPolicy(index, sa.Greedy()), Sieve(index, sa.Greedy(), Exact())):
+        run = begin(problem, environment, policy, np.random.SeedSequence(5))
+        advance(problem, environment, policy, run, np.array([0, 110]), np.zeros(1))
+        played.append(run)
+    for a, b in zip(played[0].tally, played[1].tally, strict=True):
+        assert np.array_equal(a, b)
+    assert bool(played[1].memory.bounded.any()) == (index != Bernstein(0.05))
 
 
 def test_no_decision_but_the_first_renews_more_than_a_share_of_all_bounds():

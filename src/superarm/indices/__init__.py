@@ -4,7 +4,7 @@
 every other file holds one index or two.
 """
 
-from superarm.indices.base import Index, IndexHooks, level, score, score_entries, unknown
+from superarm.indices.base import Index, IndexHooks, bound_by_tangents, level, score, score_entries, unknown
 from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
@@ -27,6 +27,7 @@ __all__ = [
     "IndexHooks",
     "KLMoss",
     "Mean",
+    "bound_by_tangents",
     "inverts",
     "level",
     "monotone",

@@ -63,6 +63,15 @@ class IndexHooks(Protocol):
         """Write the scores of the ``n`` entries from ``first`` on into ``q``; one call of ``score`` each by default."""
         ...
 
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
+        """Write numbers that scores do not exceed into ``q``, from the ``scores`` of the same entries at another level.
+
+        The bounds hold at the level of ``scores`` less ``step``. For scores that are concave functions of the level,
+        which do not exceed their tangents, and that take longer to compute than this. Returns whether there are such
+        bounds; False by default.
+        """
+        ...
+
 
 @inlined
 def _one(index: Any) -> float:
@@ -78,7 +87,13 @@ def _score_each(
         q[i] = score(index, mean[i], deviation[i], level, stream)
 
 
+@inlined
+def _no_tangents(index: Any, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
+    return False
+
+
 level = verb(Index.level)
 score = verb(Index.score)
 unknown: verb[..., float] = verb(IndexHooks.unknown, default=_one)
 score_entries: verb[..., None] = verb(IndexHooks.score_entries, default=_score_each)
+bound_by_tangents: verb[..., bool] = verb(IndexHooks.bound_by_tangents, default=_no_tangents)

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 from superarm._jit import component, kernel, lean
 from superarm.arrays import Floats
-from superarm.indices.kl_bound import upper_confidence, upper_confidences, upper_relaxation
+from superarm.indices.kl_bound import tangent_bounds, upper_confidence, upper_confidences, upper_relaxation
 from superarm.parameters import nonnegative, positive
 from superarm.streams import Stream
 
@@ -65,6 +65,11 @@ class KL(NamedTuple):
     ) -> None:
         upper_confidences(mean, first, n, level, q)
 
+    @lean
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
+        tangent_bounds(mean, first, n, scores, step, q)
+        return True
+
 
 @component
 class KLMoss(NamedTuple):
@@ -93,3 +98,8 @@ class KLMoss(NamedTuple):
         self, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
     ) -> None:
         upper_confidences(mean, first, n, level, q)
+
+    @lean
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
+        tangent_bounds(mean, first, n, scores, step, q)
+        return True

@@ -172,3 +172,18 @@ upper_confidences: Any = (
     _upper_confidences_one_by_one if numba.config.DISABLE_JIT else separate(_upper_confidences_in_lanes)  # type: ignore[attr-defined]
 )
 """Writes ``upper_confidence(p[i], x)`` into ``q[i]`` for ``n`` entries i from ``first`` on."""
+
+
+@lean
+def tangent_bounds(p: Floats, first: int, n: int, q: Floats, step: float, bounds: Floats) -> None:
+    r"""Write upper bounds of ``upper_confidence(p[i], x - step)``, for 0 <= step <= x, from q = upper_confidence(p, x).
+
+    .. math:: q(p, x - s) \le q - s\,\frac{q(1-q)}{q-p}
+
+    The bound is a concave function of the level, as the inverse of a convex and increasing one, so that it does not
+    exceed its tangent. Up to rounding; without logarithms.
+    """
+    for i in range(np.uint64(first), np.uint64(first + n)):
+        d = q[i] - p[i]
+        fall = step * (q[i] * (1.0 - q[i])) / d if d > 0.0 else 0.0
+        bounds[i] = max(p[i], q[i] - fall)

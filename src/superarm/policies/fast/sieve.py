@@ -6,7 +6,7 @@ from superarm._jit import component, for_kernels, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index
+from superarm.indices import Index, bound_by_tangents, level
 from superarm.intake import Intake
 from superarm.oracles import Guarantee, Oracle
 from superarm.policies.base import Round
@@ -31,6 +31,10 @@ The tiles of arms are renewed at different rounds, so that no single decision ha
 """
 
 
+_SLACK = 1.0 + 1e-9
+"""More than rounding can change of a gain from bounds by tangents."""
+
+
 class Sifted(NamedTuple):
     """What a sieve keeps between rounds; all of it follows from the tally.
 
@@ -38,7 +42,9 @@ class Sifted(NamedTuple):
     arms for ties. ``stamp`` (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were last
     computed. ``states`` (n_items,) and ``chosen`` (k,) are buffers for the batch under construction, ``ones``
     (n_items,) the scores of an unknown arm. ``overridden`` (1,) says that the last call used counts or eligibility
-    other than the tally's, and ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made.
+    other than the tally's, and ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made,
+    ``levels`` (same) the levels. ``later.q`` (n_entries,) are the scores at these levels, and ``bounded`` (n_arms,) is
+    the call in which an arm's scores were last bounded by tangents; an index that has none shares the buffer of scores.
     """
 
     estimates: Estimates
@@ -52,6 +58,9 @@ class Sifted(NamedTuple):
     chosen: Ints
     overridden: Bools
     counted: Floats
+    levels: Floats
+    later: Estimates
+    bounded: Ints
 
 
 @component
@@ -72,9 +81,11 @@ class Sieve(NamedTuple):
 
     @for_kernels
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
-        screen = new_tiles(problem.n_arms, problem.n_items)
+        screen, estimates = new_tiles(problem.n_arms, problem.n_items), estimate_arms(problem, tally)
+        mean, deviation, q = estimates
+        concave = bound_by_tangents(self.confidence, mean, 0, 0, q, 0.0, q)
         memory = Sifted(
-            estimate_arms(problem, tally),
+            estimates,
             screen,
             new_tournament(tally.pulls, np.zeros(problem.n_arms)),
             np.zeros(len(screen.top), np.int64),
@@ -85,6 +96,9 @@ class Sieve(NamedTuple):
             np.full(capacity(problem.actions, problem.n_arms), -1),
             np.zeros(1, np.bool_),
             tally.pulls.copy(),
+            np.zeros(problem.n_arms),
+            Estimates(mean, deviation, np.ones(len(q)) if concave else q),
+            np.zeros(problem.n_arms, np.int64),
         )
         return memory
 
@@ -198,10 +212,11 @@ def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: S
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, view: ArmView, stream: Stream) -> None:
     """Bound an arm's parameters for all rounds up to ``view.t``, as long as its pull count is ``view.pulls``."""
     view = ArmView(view.arm, view.pulls, max(1, view.t), view.scale)
-    score_arm(confidence, problem, tally, memory.estimates, view, stream)
-    write_bounds(memory.screen, problem.reward, view.arm, memory.estimates.q)
-    counted = memory.counted
+    score_arm(confidence, problem, tally, memory.later, view, stream)
+    write_bounds(memory.screen, problem.reward, view.arm, memory.later.q)
+    counted, levels, share = memory.counted, memory.levels, capacity(problem.actions, problem.n_arms) / problem.n_arms
     counted[view.arm] = view.pulls
+    levels[view.arm] = level(confidence, view.pulls, view.t, share) if view.pulls > 0.0 else 0.0
 
 
 @lean
@@ -224,12 +239,30 @@ def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, s
         if screen.top[tile] < enough:
             continue
         for j in range(tile * WIDTH, (tile + 1) * WIDTH):
-            if screen.reach[j] >= enough and j != best:
+            if screen.reach[j] < enough or j == best:
+                continue
+            if _may_gain(confidence, problem, current, memory, j, most):
                 g = _gain(confidence, problem, current, memory, j, stream)
                 if g > most or (g == most and precedes(tournament, j, best)):
                     best, most = j, g
                     enough = np.float32(most / scale * (1.0 - 1.2e-7))
     return best
+
+
+@inlined
+def _may_gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, most: float) -> bool:
+    """Whether ``arm`` may gain as much as ``most``, by tangents of its scores at the level of its bounds, if any."""
+    estimates, bounded, call = memory.estimates, memory.bounded, memory.calls[0]
+    if memory.stamp[arm] == call or current.tally.missed.size > 0:
+        return True
+    if bounded[arm] != call:
+        share = capacity(problem.actions, problem.n_arms) / problem.n_arms
+        step = memory.levels[arm] - level(confidence, memory.counted[arm], current.t, share)
+        n = problem.n_items
+        if not bound_by_tangents(confidence, estimates.mean, arm * n, n, memory.later.q, step, estimates.q):
+            return True
+        bounded[arm] = call
+    return gain(problem.reward, problem.terms, memory.states, estimates.q, arm) * _SLACK >= most
 
 
 @inlined
