@@ -9,6 +9,7 @@ import numpy as np
 import superarm as sa
 from superarm._jit import kernel
 from superarm._lanes import WIDTH, weighted_sums
+from superarm.policies.fast.fixed_point import new_fixed_point, sum_numbers, write_numbers
 from superarm.rewards import gain
 from superarm.rewards.base import item_gain
 
@@ -20,6 +21,12 @@ def _pass(z: Any, slopes: Any, start: Any, sums: Any, repeats: int) -> None:
     for _ in range(repeats):
         for tile in range(len(sums) // WIDTH):
             weighted_sums(z, tile * len(slopes) * WIDTH, slopes, start, tile * WIDTH, sums)
+
+
+@kernel
+def _fixed_pass(table: Any, slopes: Any, start: Any, sums: Any, top: Any, repeats: int) -> None:
+    for _ in range(repeats):
+        sum_numbers(table, slopes, start, sums, top)
 
 
 @kernel
@@ -71,6 +78,14 @@ def main() -> None:
         lambda: _pass(z, slopes, start, sums, REPEATS), lambda: _plain_pass(z, slopes, start, sums, REPEATS)
     )
     _tell("weighted_sums", *pair)
+    table, top = new_fixed_point(N_ARMS, N_ITEMS), np.zeros(N_ARMS // WIDTH, np.float32)
+    numbers, weights = z.astype(float), slopes.astype(float)
+    for j in range(N_ARMS):
+        write_numbers(table, j, numbers, j * N_ITEMS, N_ITEMS)
+    pair = _interleaved(
+        lambda: _fixed_pass(table, weights, start, sums, top, REPEATS), lambda: _pass(z, slopes, start, sums, REPEATS)
+    )
+    _tell("sum_numbers", *pair, "weighted_sums")
     q, states, found = rng.random(N_ARMS * N_ITEMS), rng.random(N_ITEMS), np.empty(N_ARMS)
     for reward in (sa.Coverage(), sa.Logistic()):
         problem = sa.Problem(N_ARMS, N_ITEMS, reward, sa.Subsets(5))
@@ -79,8 +94,8 @@ def main() -> None:
         _tell(f"gain, {type(reward).__name__}", *pair)
 
 
-def _tell(what: str, ours: float, plain: float) -> None:
-    print(f"{what:16s} {N_ARMS} x {N_ITEMS}: {ours:7.1f} µs, plain loop {plain:7.1f} µs, {plain / ours:.1f}x")
+def _tell(what: str, ours: float, plain: float, other: str = "plain loop") -> None:
+    print(f"{what:16s} {N_ARMS} x {N_ITEMS}: {ours:7.1f} µs, {other} {plain:7.1f} µs, {plain / ours:.1f}x")
 
 
 if __name__ == "__main__":

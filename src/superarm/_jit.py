@@ -4,8 +4,8 @@
 which a kernel calls a method of a component: ``score(index, ...)`` is ``index.score(...)``, resolved by the type of
 ``index`` when the kernel is compiled. So every composition has machine code of its own, which is stored on disk.
 
-numba's private interfaces are in ``_numba_private.py`` and ``_numba_linking.py``, the directories of stored machine
-code in ``_cache.py``.
+numba's private interfaces are in ``_numba_private.py``, ``_numba_lanes.py`` and ``_numba_linking.py``, the directories
+of stored machine code in ``_cache.py``.
 """
 
 import functools

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.extending import intrinsic
 
 from superarm._cache import directory_of, make_room, note_features
 
@@ -214,83 +213,10 @@ def _enable_caching(dispatcher: Any, fn: Callable[..., Any]) -> None:
 
 # ---- LLVM instructions
 
+# The instructions themselves are in ``_numba_lanes.py``.
 _LLVM = ("Constant", "FloatType", "FunctionType", "VectorType.as_pointer")
 _CGUTILS = ("alloca_once", "for_range")
 HAS_LANES = WANTED and has_interfaces("llvmlite.ir", *_LLVM) and has_interfaces("numba.core.cgutils", *_CGUTILS)
-
-
-def weighted_sums(width: int) -> Any:
-    """The function ``weighted_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once."""
-    from llvmlite import ir
-    from numba.core import cgutils, types
-
-    number, word = ir.FloatType(), ir.IntType(32)
-    numbers, words = ir.VectorType(number, width), ir.VectorType(word, width)
-
-    def lanes(builder: Any, array: Any, place: Any) -> Any:
-        return builder.bitcast(builder.gep(array.data, [place]), numbers.as_pointer())
-
-    def spread(builder: Any, value: Any) -> Any:
-        undefined = ir.Constant(numbers, ir.Undefined)
-        one = builder.insert_element(undefined, value, ir.Constant(word, 0))
-        return builder.shuffle_vector(one, undefined, ir.Constant(words, [0] * width))
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        z, slope, start, sums = (context.make_array(signature.args[n])(context, builder, args[n]) for n in (0, 2, 3, 5))
-        fma = _llvm(builder, numbers, [numbers] * 3, f"llvm.fmuladd.v{width}f32")
-        total = cgutils.alloca_once(builder, numbers)
-        builder.store(builder.load(lanes(builder, start, args[4]), align=4), total)
-        with cgutils.for_range(builder, builder.extract_value(slope.shape, 0)) as loop:
-            weight = spread(builder, builder.load(builder.gep(slope.data, [loop.index])))
-            place = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, width)))
-            row = builder.load(lanes(builder, z, place), align=4)
-            builder.store(builder.call(fma, [weight, row, builder.load(total)]), total)
-        found = builder.load(total)
-        builder.store(found, lanes(builder, sums, args[4]), align=4)
-        # numbers that are not negative, and minus infinity, have the order of their bits as integers
-        largest = _llvm(builder, word, [words], f"llvm.vector.reduce.smax.v{width}i32")
-        return builder.bitcast(builder.call(largest, [builder.bitcast(found, words)]), number)
-
-    def typed(context: Any, z: Any, first: Any, slope: Any, start: Any, at: Any, sums: Any) -> Any:
-        return types.float32(z, types.intp, slope, start, types.intp, sums), emit
-
-    return intrinsic(typed)
-
-
-def add_lanes() -> Any:
-    """The function ``add_lanes`` of ``_lanes.py`` as an intrinsic."""
-    from llvmlite import ir
-    from numba.core import types
-
-    word = ir.IntType(32)
-
-    def gather(builder: Any, numbers: Any) -> Any:
-        vector = ir.Constant(ir.VectorType(ir.DoubleType(), 8), ir.Undefined)
-        for lane, number in enumerate(numbers):
-            vector = builder.insert_element(vector, number, ir.Constant(word, lane))
-        return vector
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        before = [builder.extract_value(args[0], lane) for lane in range(8)]
-        sums = builder.fadd(gather(builder, before), gather(builder, args[1:]))
-        after = ir.Constant(args[0].type, ir.Undefined)
-        for lane in range(8):
-            number = builder.extract_element(sums, ir.Constant(word, lane))
-            after = builder.insert_value(after, number, lane)
-        return after
-
-    def typed(context: Any, sums: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
-        lanes = types.UniTuple(types.float64, 8)
-        return lanes(lanes, *[types.float64] * 8), emit
-
-    return intrinsic(typed)
-
-
-def _llvm(builder: Any, result: Any, parameters: Any, name: str) -> Any:
-    from llvmlite import ir
-    from numba.core import cgutils
-
-    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
 
 
 note_features([name for name, on in (("lean", LEAN), ("slp", VECTORISED), ("lanes", HAS_LANES)) if on])

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from superarm.indices import KL, KLMoss
 from superarm.indices.kl import divergence
-from superarm.indices.kl_bound import log1p, tangent_bounds, upper_confidence, upper_confidences, upper_relaxation
+from superarm.indices.kl_bound import (
+    log1p,
+    loose_bounds,
+    tangent_bounds,
+    upper_confidence,
+    upper_confidences,
+    upper_relaxation,
+)
 
 CORNERS = [0.0, 1e-300, 1e-16, 1e-9, 1e-4, 0.01, 0.3, 0.5, 0.9, 1 - 1e-4, 1 - 1e-9, 1 - 1e-15, 1 - 2**-53, 1.0]
 LEVELS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.7, 2.0, 10.0, 36.0, 100.0, 700.0]
@@ -106,6 +113,34 @@ def test_tangents_are_upper_bounds_in_corners(p):
         assert p <= tangent(p, x, x) <= 1.0
         for step in (0.0, 1e-9 * x, 0.01 * x, 0.9 * x):
             assert not reaches(p, x - step, mpmath.mpf(tangent(p, x, step)) * (1 + mpmath.mpf("1e-9")))
+
+
+@given(inside, levels, st.floats(0.0, 0.25))
+def test_loose_bounds_and_their_tangents_at_higher_levels_are_upper_bounds(p, x, share):
+    found = np.zeros(1)
+    loose_bounds(np.array([p]), 0, 1, x, found)
+    assert not reaches(p, x, mpmath.mpf(float(found[0])) * (1 + mpmath.mpf("1e-9")))
+    assert p <= found[0] <= 1.0
+    tangent_bounds(np.array([p]), 0, 1, found, -share * x, found)
+    assert not reaches(p, x + share * x, mpmath.mpf(float(found[0])) * (1 + mpmath.mpf("1e-9")))
+
+
+@pytest.mark.parametrize("p", CORNERS)
+def test_loose_bounds_are_upper_bounds_in_corners(p):
+    found = np.zeros(1)
+    for x in LEVELS:
+        loose_bounds(np.array([p]), 0, 1, x, found)
+        assert p <= found[0] <= 1.0
+        assert not reaches(p, x, mpmath.mpf(float(found[0])) * (1 + mpmath.mpf("1e-9")))
+
+
+def test_loose_bounds_are_closed_forms_at_the_ends_and_near_the_bound_between():
+    p, found = np.array([0.0, 1.0, 0.05, 0.2]), np.zeros(4)
+    loose_bounds(p, 0, 4, 0.01, found)
+    assert found[:2].tolist() == [upper_confidence(0.0, 0.01), 1.0]
+    assert found[2:] == pytest.approx([upper_confidence(0.05, 0.01), upper_confidence(0.2, 0.01)], rel=1e-4)
+    loose_bounds(p, 0, 4, 0.0, found)
+    assert found.tolist() == p.tolist()
 
 
 def test_tangents_are_near_the_bound_a_little_below_their_level():

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm._lanes import WIDTH, weighted_sums
+from superarm._lanes import WIDTH, fixed_sums, weighted_sums
 from superarm.candidates import Candidates
 from superarm.indices import KL, Bernstein, KLMoss
 from superarm.intake import Exact
@@ -106,7 +106,7 @@ def test_no_decision_but_the_first_renews_more_than_a_share_of_all_bounds():
         assert (memory.until >= t).all()
     assert renewed[0] == tiles
     assert max(renewed[1:]) == 1
-    assert sum(renewed[1:34]) == tiles  # within a stride of 32 rounds, every tile again
+    assert sum(renewed[1:18]) == tiles  # within a stride of 16 rounds, every tile again
 
 
 @compiled
@@ -225,6 +225,27 @@ def test_lanes_sum_and_find_the_largest():
 
     top = second(z, slope, start, sums)
     expected = start[WIDTH:] + slope @ z[5 * WIDTH :].reshape(5, WIDTH)
+    np.testing.assert_allclose(sums[WIDTH:], expected, rtol=1e-6)
+    assert top == sums[WIDTH:].max()
+    assert not sums[:WIDTH].any()
+
+
+@compiled
+def test_lanes_sum_whole_numbers():
+    import numba
+
+    rng = np.random.default_rng(0)
+    z, weights = rng.integers(0, 4096, (2, 5, WIDTH, 2)).astype(np.int16), rng.integers(0, 32768, (5, 2))
+    packed = (weights[:, 0] + (weights[:, 1] << 16)).astype(np.int32)
+    start, sums = np.zeros(2 * WIDTH, np.float32), np.zeros(2 * WIDTH, np.float32)
+    start[WIDTH + 3] = -np.inf
+
+    @numba.njit
+    def second(z, slope, start, sums):
+        return fixed_sums(z, 2 * WIDTH * 6, slope, 1, 4, np.float32(0.5), start, WIDTH, sums)
+
+    top = second(z.reshape(-1), packed, start, sums)
+    expected = start[WIDTH:] + 0.5 * np.einsum("naw,nw->a", z[1, 1:].astype(int), weights[1:])
     np.testing.assert_allclose(sums[WIDTH:], expected, rtol=1e-6)
     assert top == sums[WIDTH:].max()
     assert not sums[:WIDTH].any()

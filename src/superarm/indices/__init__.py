@@ -4,7 +4,16 @@
 every other file holds one index or two.
 """
 
-from superarm.indices.base import Index, IndexHooks, bound_by_tangents, level, score, score_entries, unknown
+from superarm.indices.base import (
+    Index,
+    IndexHooks,
+    bound_by_tangents,
+    bound_entries,
+    level,
+    score,
+    score_entries,
+    unknown,
+)
 from superarm.indices.bernstein import Bernstein
 from superarm.indices.hoeffding import Hoeffding
 from superarm.indices.kl import KL, KLMoss
@@ -28,6 +37,7 @@ __all__ = [
     "KLMoss",
     "Mean",
     "bound_by_tangents",
+    "bound_entries",
     "inverts",
     "level",
     "monotone",

@@ -63,12 +63,18 @@ class IndexHooks(Protocol):
         """Write the scores of the ``n`` entries from ``first`` on into ``q``; one call of ``score`` each by default."""
         ...
 
-    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
-        """Write numbers that scores do not exceed into ``q``, from the ``scores`` of the same entries at another level.
+    def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
+        """Write numbers that the scores of ``n`` entries do not exceed by more than rounding into ``q``.
 
-        The bounds hold at the level of ``scores`` less ``step``. For scores that are concave functions of the level,
-        which do not exceed their tangents, and that take longer to compute than this. Returns whether there are such
-        bounds; False by default.
+        For scores that take longer to compute. Returns whether there are such bounds; False by default.
+        """
+        ...
+
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
+        """Do so at a lower level, from ``bounds`` that ``bound_entries`` has written for the level plus ``step``.
+
+        For scores that are concave functions of the level, which do not exceed their tangents. An index defines both of
+        these or neither.
         """
         ...
 
@@ -88,7 +94,12 @@ def _score_each(
 
 
 @inlined
-def _no_tangents(index: Any, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
+def _no_tangents(index: Any, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
+    return False
+
+
+@inlined
+def _no_bounds(index: Any, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
     return False
 
 
@@ -96,4 +107,5 @@ level = verb(Index.level)
 score = verb(Index.score)
 unknown: verb[..., float] = verb(IndexHooks.unknown, default=_one)
 score_entries: verb[..., None] = verb(IndexHooks.score_entries, default=_score_each)
+bound_entries: verb[..., bool] = verb(IndexHooks.bound_entries, default=_no_bounds)
 bound_by_tangents: verb[..., bool] = verb(IndexHooks.bound_by_tangents, default=_no_tangents)

@@ -3,7 +3,13 @@ from typing import NamedTuple
 
 from superarm._jit import component, kernel, lean
 from superarm.arrays import Floats
-from superarm.indices.kl_bound import tangent_bounds, upper_confidence, upper_confidences, upper_relaxation
+from superarm.indices.kl_bound import (
+    loose_bounds,
+    tangent_bounds,
+    upper_confidence,
+    upper_confidences,
+    upper_relaxation,
+)
 from superarm.parameters import nonnegative, positive
 from superarm.streams import Stream
 
@@ -66,8 +72,13 @@ class KL(NamedTuple):
         upper_confidences(mean, first, n, level, q)
 
     @lean
-    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
-        tangent_bounds(mean, first, n, scores, step, q)
+    def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
+        loose_bounds(mean, first, n, level, q)
+        return True
+
+    @lean
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
+        tangent_bounds(mean, first, n, bounds, step, q)
         return True
 
 
@@ -100,6 +111,11 @@ class KLMoss(NamedTuple):
         upper_confidences(mean, first, n, level, q)
 
     @lean
-    def bound_by_tangents(self, mean: Floats, first: int, n: int, scores: Floats, step: float, q: Floats) -> bool:
-        tangent_bounds(mean, first, n, scores, step, q)
+    def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
+        loose_bounds(mean, first, n, level, q)
+        return True
+
+    @lean
+    def bound_by_tangents(self, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
+        tangent_bounds(mean, first, n, bounds, step, q)
         return True

@@ -7,7 +7,7 @@ import numpy as np
 from superarm._jit import for_kernels, inlined, lean
 from superarm.actions import capacity
 from superarm.arrays import Floats
-from superarm.indices import Index, level, score, score_entries, unknown
+from superarm.indices import Index, bound_entries, level, score, score_entries, unknown
 from superarm.intake import Intake
 from superarm.policies.base import Round
 from superarm.problem import Problem
@@ -81,6 +81,31 @@ def score_arms(confidence: Index, problem: Problem, current: Round, memory: Esti
 @inlined
 def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, view: ArmView, stream: Stream) -> None:
     """Write the scores of one arm's entries into ``memory.q``; an entry never observed gets the largest score."""
+    if not score_missed(confidence, problem, tally, memory, view, stream):
+        first, last = span(problem.terms.support, view.arm)
+        x = view.scale * arm_level(confidence, problem, view)
+        score_entries(confidence, memory.mean, memory.deviation, first, last - first, x, stream, memory.q)
+
+
+@inlined
+def bound_scores(confidence: Index, problem: Problem, tally: Tally, memory: Any, view: ArmView, stream: Stream) -> None:
+    """Write numbers that the scores of one arm's entries do not exceed into ``memory.q``: see ``bound_entries``."""
+    if not score_missed(confidence, problem, tally, memory, view, stream):
+        first, last = span(problem.terms.support, view.arm)
+        x = view.scale * arm_level(confidence, problem, view)
+        if not bound_entries(confidence, memory.mean, memory.deviation, first, last - first, x, memory.q):
+            score_entries(confidence, memory.mean, memory.deviation, first, last - first, x, stream, memory.q)
+
+
+@inlined
+def arm_level(confidence: Index, problem: Problem, view: ArmView) -> float:
+    """The level of an arm, if all its entries were seen in all its pulls."""
+    return level(confidence, view.pulls, view.t, capacity(problem.actions, problem.n_arms) / problem.n_arms)
+
+
+@inlined
+def score_missed(confidence: Index, problem: Problem, tally: Tally, memory: Any, view: ArmView, stream: Stream) -> bool:
+    """Do so for an arm that was never observed, or if entries were missed; otherwise return False."""
     share = capacity(problem.actions, problem.n_arms) / problem.n_arms
     first, last = span(problem.terms.support, view.arm)
     # No slices, no stores through the tuple, unsigned offsets: each costs reference counts or vectors, 5x in all.
@@ -95,6 +120,4 @@ def score_arm(confidence: Index, problem: Problem, tally: Tally, memory: Any, vi
             x = view.scale * level(confidence, view.pulls - missed, view.t, share) if observed > missed else 0.0
             optimistic = score(confidence, memory.mean[at + o], memory.deviation[at + o], x, stream)
             q[at + o] = optimistic if observed > missed else unknown(confidence)
-    else:
-        x = view.scale * level(confidence, view.pulls, view.t, share)
-        score_entries(confidence, memory.mean, memory.deviation, first, last - first, x, stream, q)
+    return observed == 0.0 or tally.missed.size > 0

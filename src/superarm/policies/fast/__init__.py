@@ -11,8 +11,10 @@
 ``listed``             ``Screened``: listed batches
 ``sieving``            what the sieves of index policies share
 ``tournament``         arms ordered by key, kept up to date
-``tiles``              bounds of all gains in single precision
-``moment_tiles``       means and deviations of weighted sums in single precision
+``picking``            how a dense sieve finds the arm with the largest gain
+``fixed_point``        bounds of weighted sums from whole numbers of 16 bits
+``tiles``              bounds of all gains
+``moment_tiles``       bounds of the means and deviations of all weighted sums
 ``arm_blocks``         sparse arms in blocks with one bound each
 ``popular_items``      what blocks know of the items that most arms have
 =====================  ===============================================================================

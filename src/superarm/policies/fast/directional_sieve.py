@@ -15,13 +15,8 @@ from superarm.oracles.gains import wins_tie
 from superarm.policies.base import MomentsAsked, Round, first_batch
 from superarm.policies.directional_bounds import SLACK, bound_arm, point, whole_level
 from superarm.policies.directions import Direction, SampleVariance, new_direction, peak_ratio
-from superarm.policies.fast.moment_tiles import (
-    MomentTiles,
-    new_moment_tiles,
-    sum_entries,
-    write_all_moments,
-    write_moments,
-)
+from superarm.policies.fast.fixed_point import bound_rounding, sum_numbers
+from superarm.policies.fast.moment_tiles import MomentTiles, new_moment_tiles, write_all_moments, write_moments
 from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import join_arm
@@ -202,13 +197,17 @@ def _raise_roof(tally: Tally, memory: SiftedDirections, typical_peak: float) -> 
         most += max(0.0, direction.c[i] - peak * reference[i])
         apart[i] = abs(direction.c[i] - a * reference[i])
     share = 1.0 / weight if weight > 0.0 else 0.0
-    by_mean = share * sum_entries(tiles.mean, direction.c, tiles, tiles.total)
-    by_rest = share * sum_entries(tiles.deviation, apart, tiles, tiles.rest)
+    by_mean = share * sum_numbers(tiles.mean, direction.c, tiles.zeros, tiles.total, tiles.top)
+    by_rest = share * sum_numbers(tiles.deviation, apart, tiles.zeros, tiles.rest, tiles.top)
     roof, fixed, levels, steep = memory.roof, memory.fixed, memory.levels, memory.steep
     total, rest, spread, peaks = tiles.total, tiles.rest, sample.spread, sample.peak
     a, peak, most, weight = a * share, peak * share, most * share, weight * SLACK
-    down = 1.0 - (len(reference) + 16) * 4e-7  # undoes rounding up, so that it does not exceed the mean
-    for j in range(np.uint64(len(roof))):
-        mean, deviation, height = by_mean * total[j], a * spread[j] + by_rest * rest[j], peak * peaks[j] + most
-        value = weight * two_moment_roof(mean, down * mean, deviation, min(1.0, height), levels[j], steep[j])
-        roof[j] = value if fixed[j] == 0.0 else fixed[j]
+    # These undo rounding up, so that a number does not exceed the mean.
+    down, rounding = 1.0 - (len(reference) + 16) * 4e-7, bound_rounding(tiles.mean)
+    for tile in range(len(tiles.top)):
+        rounded = by_mean * rounding * tiles.mean.unit[tile]
+        for j in range(np.uint64(tile * WIDTH), np.uint64(min((tile + 1) * WIDTH, len(roof)))):
+            mean, deviation, height = by_mean * total[j], a * spread[j] + by_rest * rest[j], peak * peaks[j] + most
+            below = max(0.0, down * mean - rounded)
+            value = weight * two_moment_roof(mean, below, deviation, min(1.0, height), levels[j], steep[j])
+            roof[j] = value if fixed[j] == 0.0 else fixed[j]

@@ -6,16 +6,17 @@ from superarm._jit import component, for_kernels, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.indices import Index, bound_by_tangents, level
+from superarm.indices import Index, bound_by_tangents
 from superarm.intake import Intake
 from superarm.oracles import Guarantee, Oracle
 from superarm.policies.base import Round
-from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden, score_once
-from superarm.policies.fast.tiles import Tiles, bound_gains, new_tiles, write_bounds
-from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, precedes, update_key
-from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
+from superarm.policies.fast.picking import pick_arm
+from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden
+from superarm.policies.fast.tiles import Tiles, begin_renewal, new_tiles, write_bounds
+from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, update_key
+from superarm.policies.scoring import ArmView, Estimates, arm_level, bound_scores, estimate_arms
 from superarm.problem import Problem
-from superarm.rewards import gain, join_arm
+from superarm.rewards import join_arm
 from superarm.rewards.base import reset_states
 from superarm.streams import Stream
 from superarm.support import Dense
@@ -27,12 +28,12 @@ _MIN_ENTRIES = 2_000
 _STRIDE_DIVISOR, _MIN_STRIDE = 128, 32
 """Bounds hold for t / 128 rounds, at least 32: log t grows by about 1/128 in that time, less than arms differ by.
 
-The tiles of arms are renewed at different rounds, so that no single decision has to wait until all are.
+Half as many if bounds can be extended by tangents, which takes less time. The tiles of arms are renewed at different
+rounds, so that no single decision has to wait until all are.
 """
 
-
-_SLACK = 1.0 + 1e-9
-"""More than rounding can change of a gain from bounds by tangents."""
+_MAX_EXTENSION = 1.25
+"""By which factor a level may grow before its bounds are computed anew; tangents add 1/160 of a width until then."""
 
 
 class Sifted(NamedTuple):
@@ -43,8 +44,9 @@ class Sifted(NamedTuple):
     computed. ``states`` (n_items,) and ``chosen`` (k,) are buffers for the batch under construction, ``ones``
     (n_items,) the scores of an unknown arm. ``overridden`` (1,) says that the last call used counts or eligibility
     other than the tally's, and ``counted`` (n_arms,) holds the pull counts for which each arm's bounds were made,
-    ``levels`` (same) the levels. ``later.q`` (n_entries,) are the scores at these levels, and ``bounded`` (n_arms,) is
-    the call in which an arm's scores were last bounded by tangents; an index that has none shares the buffer of scores.
+    ``levels`` (same) the levels, and ``solved`` (same) those at which bounds were last computed without tangents.
+    ``later.q`` (n_entries,) bounds the scores at these levels, and ``bounded`` (n_arms,) is the call in which an arm's
+    scores were last bounded by tangents. An index without tangents shares the buffer of scores.
     """
 
     estimates: Estimates
@@ -59,6 +61,7 @@ class Sifted(NamedTuple):
     overridden: Bools
     counted: Floats
     levels: Floats
+    solved: Floats
     later: Estimates
     bounded: Ints
 
@@ -83,7 +86,6 @@ class Sieve(NamedTuple):
     def prepare(self, problem: Problem, tally: Tally) -> Sifted:
         screen, estimates = new_tiles(problem.n_arms, problem.n_items), estimate_arms(problem, tally)
         mean, deviation, q = estimates
-        concave = bound_by_tangents(self.confidence, mean, 0, 0, q, 0.0, q)
         memory = Sifted(
             estimates,
             screen,
@@ -97,7 +99,8 @@ class Sieve(NamedTuple):
             np.zeros(1, np.bool_),
             tally.pulls.copy(),
             np.zeros(problem.n_arms),
-            Estimates(mean, deviation, np.ones(len(q)) if concave else q),
+            np.zeros(problem.n_arms),
+            Estimates(mean, deviation, np.ones(len(q)) if _has_tangents(self.confidence, estimates) else q),
             np.zeros(problem.n_arms, np.int64),
         )
         return memory
@@ -127,6 +130,12 @@ def suits_sieve(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     return large and isinstance(problem.support, Dense) and decides_alike(confidence, oracle, problem)
 
 
+@inlined
+def _has_tangents(confidence: Index, estimates: Estimates) -> bool:
+    """Whether the scores of the index can be bounded by tangents."""
+    return bound_by_tangents(confidence, estimates.mean, 0, 0, estimates.q, 0.0, estimates.q)
+
+
 @lean
 def _choose_batch(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
     """Write the batch to play into ``memory.chosen`` and return its size."""
@@ -138,7 +147,7 @@ def _choose_batch(confidence: Index, problem: Problem, current: Round, memory: S
         memory.calls[0] += 1
         reset_states(problem.reward, problem.terms, memory.states)
         while size < len(chosen) and tournament.key[tournament.winner[1]] < np.inf:
-            best = _pick(confidence, problem, current, memory, stream)
+            best = pick_arm(confidence, problem, current, memory, stream)
             if best < 0:
                 break
             join_arm(problem.reward, problem.terms, memory.states, memory.estimates.q, best)
@@ -197,88 +206,43 @@ def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: S
     one round again: when all are, as in the first round, they spread over a whole stride.
     """
     stride, renewed, until = max(_MIN_STRIDE, current.t // _STRIDE_DIVISOR), 0, memory.until
+    if _has_tangents(confidence, memory.estimates):
+        stride //= 2
     for tile in range(len(until)):
         if current.t <= until[tile]:
             continue
         until[tile] = current.t + stride - renewed * stride // len(until)
         renewed += 1
+        begin_renewal(memory.screen, tile)
         for j in range(tile * WIDTH, min((tile + 1) * WIDTH, problem.n_arms)):
             if not memory.screen.all_one[j]:
                 view = ArmView(j, current.candidates.counts[j], until[tile], 1.0)
-                _bound(confidence, problem, current.tally, memory, view, stream)
+                if not _extend_bounds(confidence, problem, current, memory, view):
+                    _bound(confidence, problem, current.tally, memory, view, stream)
+
+
+@inlined
+def _extend_bounds(confidence: Index, problem: Problem, current: Round, memory: Sifted, view: ArmView) -> bool:
+    """Bound an arm's parameters for all rounds up to ``view.t`` by tangents of its last bounds, if that will do."""
+    arm, n, levels, bounds = view.arm, problem.n_items, memory.levels, memory.later.q
+    if current.tally.missed.size > 0 or view.pulls != memory.counted[arm]:
+        return False
+    x = arm_level(confidence, problem, view)
+    if x > memory.solved[arm] * _MAX_EXTENSION or not bound_by_tangents(
+        confidence, memory.estimates.mean, arm * n, n, bounds, levels[arm] - x, bounds
+    ):
+        return False
+    levels[arm] = x
+    write_bounds(memory.screen, problem.reward, arm, bounds)
+    return True
 
 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, view: ArmView, stream: Stream) -> None:
     """Bound an arm's parameters for all rounds up to ``view.t``, as long as its pull count is ``view.pulls``."""
     view = ArmView(view.arm, view.pulls, max(1, view.t), view.scale)
-    score_arm(confidence, problem, tally, memory.later, view, stream)
+    bound_scores(confidence, problem, tally, memory.later, view, stream)
     write_bounds(memory.screen, problem.reward, view.arm, memory.later.q)
-    counted, levels, share = memory.counted, memory.levels, capacity(problem.actions, problem.n_arms) / problem.n_arms
+    counted, levels, solved = memory.counted, memory.levels, memory.solved
     counted[view.arm] = view.pulls
-    levels[view.arm] = level(confidence, view.pulls, view.t, share) if view.pulls > 0.0 else 0.0
-
-
-@lean
-def _pick(confidence: Index, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> int:
-    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0."""
-    screen, tournament = memory.screen, memory.tournament
-    largest = gain(problem.reward, problem.terms, memory.states, memory.ones, 0)  # no arm can gain more
-    if largest == 0.0:
-        return -1
-    best = tournament.winner[1]
-    if screen.all_one[best] and _gain(confidence, problem, current, memory, best, stream) == largest:
-        return best  # type: ignore[no-any-return]
-    scale = bound_gains(screen, problem.reward, problem.terms, memory.states)  # type: ignore[arg-type]
-    best = _arm_with_largest_bound(screen)
-    if screen.reach[best] == 0.0:
-        return -1
-    most = _gain(confidence, problem, current, memory, best, stream)
-    enough = np.float32(most / scale * (1.0 - 1.2e-7))
-    for tile in range(len(screen.top)):
-        if screen.top[tile] < enough:
-            continue
-        for j in range(tile * WIDTH, (tile + 1) * WIDTH):
-            if screen.reach[j] < enough or j == best:
-                continue
-            if _may_gain(confidence, problem, current, memory, j, most):
-                g = _gain(confidence, problem, current, memory, j, stream)
-                if g > most or (g == most and precedes(tournament, j, best)):
-                    best, most = j, g
-                    enough = np.float32(most / scale * (1.0 - 1.2e-7))
-    return best
-
-
-@inlined
-def _may_gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, most: float) -> bool:
-    """Whether ``arm`` may gain as much as ``most``, by tangents of its scores at the level of its bounds, if any."""
-    estimates, bounded, call = memory.estimates, memory.bounded, memory.calls[0]
-    if memory.stamp[arm] == call or current.tally.missed.size > 0:
-        return True
-    if bounded[arm] != call:
-        share = capacity(problem.actions, problem.n_arms) / problem.n_arms
-        step = memory.levels[arm] - level(confidence, memory.counted[arm], current.t, share)
-        n = problem.n_items
-        if not bound_by_tangents(confidence, estimates.mean, arm * n, n, memory.later.q, step, estimates.q):
-            return True
-        bounded[arm] = call
-    return gain(problem.reward, problem.terms, memory.states, estimates.q, arm) * _SLACK >= most
-
-
-@inlined
-def _gain(confidence: Index, problem: Problem, current: Round, memory: Sifted, arm: int, stream: Stream) -> float:
-    """The exact gain, from exact scores that are computed once per call."""
-    score_once(confidence, problem, current, memory, arm, stream)
-    return gain(problem.reward, problem.terms, memory.states, memory.estimates.q, arm)
-
-
-@inlined
-def _arm_with_largest_bound(screen: Tiles) -> int:
-    tile = 0
-    for n in range(1, len(screen.top)):
-        if screen.top[n] > screen.top[tile]:
-            tile = n
-    j = tile * WIDTH
-    while screen.reach[j] != screen.top[tile]:
-        j += 1
-    return j
+    solved[view.arm] = levels[view.arm] = arm_level(confidence, problem, view) if view.pulls > 0.0 else 0.0
