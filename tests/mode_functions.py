@@ -19,11 +19,12 @@ from superarm.actions.base import complete
 from superarm.candidates import Candidates
 from superarm.environments import draw, expected_reward, means
 from superarm.experiments.analysis.summary import item_values
-from superarm.indices import KL, UCB1, unknown
+from superarm.indices import KL, UCB1, KLMoss, bound_by_tangents, bound_entries, unknown
 from superarm.indices.kl import divergence, upper_confidence
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
 from superarm.policies import Ascent
+from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, sum_numbers, write_numbers
 from superarm.policies.fast.linear_sieve import LinearSieve
 from superarm.policies.set_search import search
 from superarm.rewards.base import _gain_by_difference as gain_by_difference
@@ -54,6 +55,23 @@ def numbers() -> list[Any]:
     chances = (0.0, 1e-12, 0.1, 0.7, 1 - 1e-12)
     bounds = [upper_confidence(p, x) for p in chances for x in (1e-30, 1e-9, 0.1, 5.0)]
     return [*drawn, *bounds, *(divergence(p, q) for p in chances for q in (0.2, 0.8))]
+
+
+def bounds() -> list[Any]:
+    """Bounds of KL scores, and of weighted sums."""
+    mean, found = np.array([0.0, 0.02, 0.3, 0.97, 1.0]), []
+    for index in (KL(), KLMoss()):
+        q = np.zeros(5)
+        bound_entries(index, mean, mean, 0, 5, 0.02, q)
+        found.append(q.copy())
+        bound_by_tangents(index, mean, 0, 5, q, 0.005, q)
+        found.append(q)
+    table = new_fixed_point(2, 5)
+    start, sums, top = np.zeros(64, np.float32), np.zeros(64, np.float32), np.zeros(1, np.float32)
+    for arm, scale in ((0, 0.01), (1, 1.0), (0, 0.1), (1, 0.1)):
+        write_numbers(table, arm, scale * mean, 0, 5)
+        fit_unit(table, 0)
+    return [*found, sum_numbers(table, 1.0 - mean, start, sums, top), sums, top]
 
 
 def of_actions(actions: Any) -> list[Any]:
@@ -172,7 +190,7 @@ def linear_sieve() -> list[Any]:
 
 
 def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
-    for function in (numbers, theory, agents, defaults, ascent, linear_sieve):
+    for function in (numbers, bounds, theory, agents, defaults, ascent, linear_sieve):
         yield function.__name__.replace("_", " "), function
     for name in CONTEXTUAL:
         yield f"contexts, {name}", functools.partial(digest, name)

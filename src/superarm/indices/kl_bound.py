@@ -148,8 +148,7 @@ def _upper_confidences_one_by_one(p: Floats, first: int, n: int, x: float, q: Fl
         q[i] = upper_confidence(float(p[i]), x)
 
 
-@lean
-def _starts_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -> int:
+def _write_starts(p: Floats, first: int, n: int, x: float, q: Floats) -> int:
     """Write where the iterations start, for x > 0; return how many take a third step. Those for p = 0 take none."""
     at, end = np.uint64(first), np.uint64(first + n)  # unsigned, for the vector registers
     high = hard = 0
@@ -163,6 +162,9 @@ def _starts_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -> int:
             if p[i] > 0.0 and q[i] > 0.9:
                 q[i] = _start(p[i], x)
     return hard
+
+
+_starts_in_lanes: Any = lean(_write_starts)
 
 
 def _upper_confidences_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -> None:
