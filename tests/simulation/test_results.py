@@ -1,14 +1,10 @@
 """How results, agents and problems show themselves, and what figures can be asked for."""
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import superarm as sa
 from superarm.simulation.plots import line_style
-from superarm.simulation.progress import in_notebook, progress_bar
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +100,3 @@ def test_agents_and_problems_say_what_they_are():
     shown = agent._repr_html_()
     assert "<td>a&lt;</td><td>1</td><td>1.000</td><td>0.000</td>" in shown
     assert "<td>c</td><td>0</td><td></td><td></td>" in shown
-
-
-def test_progress_is_shown_in_notebooks(monkeypatch, capsys):
-    assert not in_notebook()
-    shell = SimpleNamespace(config={"IPKernelApp": {}})
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert in_notebook()
-    with progress_bar(10, wanted=True) as bar:
-        bar.advance(10)
-    assert "10.0/10.0" in capsys.readouterr().err

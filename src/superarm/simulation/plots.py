@@ -21,9 +21,9 @@ DASHES: tuple[tuple[float, ...], ...] = (
     (6.0, 2.0),
     (1.5, 1.5),
     (6.0, 2.0, 1.5, 2.0),
-    (9.0, 2.0),
-    (3.0, 1.0, 1.0, 1.0, 1.0, 1.0),
     (2.5, 4.0),
+    (3.0, 1.0, 1.0, 1.0, 1.0, 1.0),
+    (11.0, 4.0),
     (9.0, 2.0, 2.0, 2.0, 2.0, 2.0),
 )
 """Lengths of dashes and gaps, in line widths; the first line is solid. One per colour, so that lines differ in grey."""
