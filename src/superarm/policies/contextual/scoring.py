@@ -41,7 +41,7 @@ class _Reduced(NamedTuple):
     mean: Floats  # (m,)
     square: Floats  # (m, m)
     item_mean: Floats  # (n_item,)
-    cross: Floats  # (n_item, m)
+    cross: Floats  # (m, n_item)
     item_square: Floats  # (n_item,)
 
 
@@ -51,7 +51,7 @@ def _reduce(design: Design, current: ContextRound, theta: Floats, triangle: Floa
     full = unpack(triangle, d)
     matrix = arm_to_own(design, current.context)
     m = matrix.shape[1]
-    mean, square, cross = np.zeros(m), np.zeros((m, m)), np.zeros((n_item, m))
+    mean, square, cross = np.zeros(m), np.zeros((m, m)), np.zeros((m, n_item))
     column = np.zeros(d)
     for k in range(m):
         for r in range(d):
@@ -65,7 +65,7 @@ def _reduce(design: Design, current: ContextRound, theta: Floats, triangle: Floa
         for r in range(own):
             mean[k] += matrix[r, k] * theta[r]
         for i in range(n_item):
-            cross[i, k] = 2.0 * column[own + i]
+            cross[k, i] = 2.0 * column[own + i]
     item_square = np.zeros(n_item)
     for i in range(n_item):
         item_square[i] = full[own + i, own + i]
@@ -94,17 +94,24 @@ def _score_arm(
         own += v[h] * row
         mean += v[h] * reduced.mean[h]
     first, last = span(support, arm)
-    for o in range(last - first):
-        estimate, width = mean, own
-        if design.n_item > 0:
+    q, width = memory.q[first:last], memory.low[first:last]
+    for o in range(len(width)):
+        q[o], width[o] = mean, own
+    if design.n_item > 0:
+        for o in range(len(width)):
             i = item(support, first, o)
-            estimate += reduced.item_mean[i]
-            width += reduced.item_square[i]
-            for k in range(len(v)):
-                width += reduced.cross[i, k] * v[k]
-        bonus = spread * math.sqrt(max(0.0, width))
-        memory.q[first + o] = estimate + bonus
-        memory.low[first + o] = estimate - bonus
+            q[o] += reduced.item_mean[i]
+            width[o] += reduced.item_square[i]
+        for k in range(
+            len(v)
+        ):  # entry by entry the same sums, but the inner loop is over items, side by side in memory
+            cross, scale = reduced.cross[k], v[k]
+            for o in range(len(width)):
+                width[o] += cross[item(support, first, o)] * scale
+    for o in range(len(width)):
+        bonus, estimate = spread * math.sqrt(max(0.0, width[o])), q[o]
+        q[o] = estimate + bonus
+        width[o] = estimate - bonus
 
 
 @kernel
