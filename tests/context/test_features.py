@@ -177,7 +177,7 @@ def test_a_problem_without_context_is_described_as_before():
             lambda: sa.Context(SHOP, model=sa.models.Segments(by=["contry"])),
             "Segments.by: 'contry' is unknown, did you",
         ),
-        (lambda: sa.Context(SHOP, arms=[[2.0]]), "arms: shape (1, 1), or values outside [-1, 1]"),
+        (lambda: sa.Context(SHOP, arms=[[2.0]]), "arms: 2.0 in row 0, column 0"),
         (lambda: sa.Context("shop"), "Context.features: 'shop' is not a declaration"),
         (lambda: sa.Context(SHOP, model=sa.models.Linear), "Context.model: <class"),
         (lambda: sa.models.Linear(shared="some"), "shared: 'some'; give False"),

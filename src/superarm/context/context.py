@@ -185,14 +185,16 @@ class Context(_ContextFields):
             if rows is not None:
                 raise InvalidArgument("features", "arms have none in this problem", "leave them out")
             return self
-        more = encode_arms(self.arm_features, rows)
+        if rows is None:
+            raise InvalidArgument("features", "missing", f"give {self.arms.shape[1]} features for each new arm")
+        more = encode_arms(self.arm_features, rows, "features")
         if more.shape != (n, self.arms.shape[1]):
             wrong = f"shape {more.shape} for {n} arms"
             raise InvalidArgument("features", wrong, f"give {self.arms.shape[1]} features for each new arm")
         return self._replace(arms=np.concatenate([self.arms, more]))
 
 
-def encode_arms(features: Features, arms: Any) -> Floats:
+def encode_arms(features: Features, arms: Any, name: str = "arms") -> Floats:
     """Features of arms, as an array in [-1, 1] or one mapping per arm, encoded: (n_arms, d)."""
     if arms is None:
         return np.zeros((0, 0))
@@ -200,8 +202,8 @@ def encode_arms(features: Features, arms: Any) -> Floats:
         if features.standardised:
             wrong = f"{features.standardised[0]!r} has no range"
             raise InvalidArgument("arm_features", wrong, "give (low, high): arms are not standardised", "Context")
-        return np.stack([encode(features, Frame(), one, f"arms[{n}]") for n, one in enumerate(arms)])
-    return _table(arms, "arms")
+        return np.stack([encode(features, Frame(), one, f"{name}[{n}]") for n, one in enumerate(arms)])
+    return _table(arms, name)
 
 
 def _table(values: Any, name: str) -> Floats:
@@ -213,8 +215,11 @@ def _table(values: Any, name: str) -> Floats:
         raise InvalidArgument(
             name, f"{type(values).__name__} is not a table of numbers", "give one row per arm"
         ) from None
-    if table.ndim != 2 or not np.isfinite(table).all() or (np.abs(table) > 1.0).any():
-        raise InvalidArgument(
-            name, f"shape {table.shape}, or values outside [-1, 1]", "give one row per arm, scaled to [-1, 1]"
-        )
+    if table.ndim != 2:
+        raise InvalidArgument(name, f"shape {table.shape}", "give one row per arm")
+    wrong = np.argwhere(~(np.abs(table) <= 1.0))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        found = f"{table[row, column]} in row {row}, column {column}"
+        raise InvalidArgument(name, found, "give numbers in [-1, 1], scaled if need be")
     return to_grid(table)
