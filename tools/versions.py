@@ -56,12 +56,21 @@ def run_set(name: str, interpreter: str) -> bool:
     return all(subprocess.run(command, cwd=ROOT, check=False).returncode == 0 for command in runs)
 
 
+def find_interpreter(version: str) -> str | None:
+    """The path of this Python, if it is there and runs: version managers have commands for Pythons that they lack."""
+    path = shutil.which(f"python{version}")
+    if path is None:
+        return None
+    asked = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return path if asked.stdout.startswith(f"Python {version}.") else None
+
+
 def main(arguments: list[str]) -> int:
     """Run the sets of the command line, or oldest and newest with every interpreter that is there."""
     if arguments:
         return 0 if all(run_set(name, sys.executable) for name in arguments) else 1
-    found = [path for version in PYTHONS if (path := shutil.which(f"python{version}"))]
-    missing = [version for version in PYTHONS if not shutil.which(f"python{version}")]
+    found = [path for version in PYTHONS if (path := find_interpreter(version))]
+    missing = [version for version in PYTHONS if not find_interpreter(version)]
     passed = [run_set("newest", path) for path in found]
     passed += [run_set("oldest", path) for path in found if path.endswith(("3.11", "3.12"))]
     if missing:
