@@ -76,6 +76,27 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
     assert logged(sqlite_file) == ["before", "full-0", "after"]
 
 
+def test_on_a_disk_with_room_for_a_page_but_not_for_an_event_health_stays_bad(sqlite_file):
+    """Audit, D6: a commit that changes nothing needs one page, and said every second that the log can be written."""
+    with Server(sqlite_file) as server:
+        put(server)
+        assert ask(server, "before").status_code == 201
+        written = Path(f"{sqlite_file}-wal").stat().st_size
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (written + 5_000, resource.RLIM_INFINITY))
+        assert ask(server, "full").status_code == 503
+        for _ in range(25):  # while the service tries to write again, each second
+            time.sleep(0.1)
+            assert httpx.get(f"{server.url}/health").status_code == 503
+            assert "the log is written" not in httpx.get(f"{server.url}/").text
+        assert ask(server, "full").status_code == 503
+        infinity = resource.RLIM_INFINITY
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (infinity, infinity))
+        server.ready()
+        assert ask(server, "full").status_code == 201
+        server.stop()
+    assert logged(sqlite_file) == ["before", "full"]
+
+
 SHIM = """
 #define _GNU_SOURCE
 #include <errno.h>

@@ -24,6 +24,7 @@ from superarm.service.storage.base import (
     StoreUnavailable,
     decode_line,
 )
+from superarm.service.storage.disk import write_scratch
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.mark import HighWaterMark
 from superarm.service.storage.sqlite_base import begin_with, insert_snapshot, read_base, remove_decisions
@@ -90,6 +91,7 @@ class Sqlite:
         pass  # the constructor has done it
 
     def probe(self) -> None:
+        write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
         self._writer.execute(f"PRAGMA user_version = {version}")  # what it is already: a commit like any other
 
