@@ -51,6 +51,9 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     if isinstance(event, Erased):
         return _erase(record, step)
     if isinstance(event, Told):
+        complete = _complete_at_once(record, event)
+        if complete is not None:
+            return complete
         record = _place_rows(record, event) if event.rows else record
         told = _whole_rows(record, event) or _add_feedback(record, event)
         return replace(_complete_if_known(told), step=step)
@@ -102,6 +105,23 @@ def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Uni
 def _place_rows(record: DecisionRecord, event: Told) -> DecisionRecord:
     known = dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)
     return replace(record, rows=tuple(known.values()))
+
+
+def _complete_at_once(record: DecisionRecord, event: Told) -> DecisionRecord | None:
+    """The record, complete, if all of a shown decision is told by one value per arm; None otherwise.
+
+    This is the most common feedback: what the general rules give for it, without looking at every entry.
+    """
+    asked, action = record.asked, record.action
+    if record.closed or not record.active or event.rows or event.others or len(event.units) != len(action):
+        return None
+    if record.widths is not None or asked.items is not None or record.others:
+        return None
+    told = {arm: value for arm, item, value in event.units if item == ALL}
+    if len(told) != len(action) or not told.keys() <= set(action) or not asked.n_items:
+        return None
+    rows = tuple([(told[arm],) * asked.n_items for arm in action])
+    return DecisionRecord(asked, action, rows, True, "complete", record.fill, record.late, record.step + 1)
 
 
 def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
@@ -169,6 +189,8 @@ def counted_rows(record: DecisionRecord | None) -> dict[int, Row]:
         return {}
     fill = UNSEEN if record.fill is None else record.fill
     known = zip(record.action, record.rows, strict=True)
+    if record.closed == "complete" and not record.others:
+        return dict(known)  # type: ignore[arg-type]  # every entry was told
     rows = {arm: _encode_row(row, fill) for arm, row in known if row is not None}
     return rows | {arm: _encode_row(row, fill) for arm, row in record.others} if record.others else rows
 

@@ -7,6 +7,7 @@ changes anything. There are at most ``MAX_STRETCHES``; when more are needed, nei
 twice as long.
 """
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,10 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
         return []
     terms = row_terms(problem, len(rows))
     many = len(rows) * problem.n_items > 10_000  # a single call for very many would keep others waiting
-    q = np.concatenate([np.array(row, float) for row in rows]) if many else np.array(rows, float).reshape(-1)
+    if many:
+        q = np.concatenate([np.array(row, float) for row in rows])
+    else:
+        q = np.fromiter(chain.from_iterable(rows), float, len(rows) * problem.n_items)
     gains, nothing = gains_each(problem.reward, terms, q, sizes)
     values: list[float] = (nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)).tolist()
     return values
@@ -196,6 +200,8 @@ def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
         if row is None:
             return False
         seen = row if items is None else [row[i] for i in items]
+        if seen and min(seen) >= 0.0:  # most rows: no code of a missing value among them
+            continue
         if PENDING in seen or UNSEEN in seen or (record.fill is None and DEFAULTED in seen):
             return False
     return True
@@ -217,6 +223,6 @@ def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
         values = np.zeros(n_items)
         values[problem.support.items[slice(*problem.support.span(arm))]] = row
         return np.where(values == DEFAULTED, fill, values)
-    if len(row) == n_items and DEFAULTED not in row:
+    if len(row) == n_items and (record.fill is None or DEFAULTED not in row):
         return row
     return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))

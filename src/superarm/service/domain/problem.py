@@ -16,7 +16,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.context import EncodedContext
 from superarm.intake import Exact
 from superarm.learner.names import Names
-from superarm.policies import Policy, PolicyState, forgets
+from superarm.policies import Policy, PolicyState
 from superarm.problem import Problem
 from superarm.service.domain.action_sets import SlotsSpec
 from superarm.service.domain.components import POLICIES
@@ -249,9 +249,8 @@ class ProblemState:
             self.contexts.erase(before.asked)
         self.change_pending(before.asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
-        if old != new:
-            self._count(before, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
-            self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+        self._count(before, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+        self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row} if old else new, 1.0)
 
     def change_pending(self, asked: Asked, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         """Of a decision, other arms are pending than before."""
@@ -265,8 +264,8 @@ class ProblemState:
         if not rows:
             return
         learner, asked = self.learner, decision.asked
-        more = (UNSEEN,) * (self.problem.n_items - asked.n_items)  # items added since: of this pull they were not seen
-        wide = [(arm, row + more) for arm, row in rows.items()]
+        n_new = self.problem.n_items - asked.n_items  # items added since: of this pull they were not seen
+        wide = [(arm, row + (UNSEEN,) * n_new) for arm, row in rows.items()] if n_new else list(rows.items())
         version = self._policies[asked.version - 1]
         if self.contexts is not None:
             stream = self.stream("coin", asked.id)
@@ -274,7 +273,7 @@ class ProblemState:
         exact = isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact)
         if exact and version >= learner.moments_since:
             # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
-            t = learner.counted_rounds.round_of(learner, asked.t, version) if forgets(learner.fitted) else 0
+            t = learner.counted_rounds.round_of(learner, asked.t, version) if learner.forgets else 0
             if self._uncounted.add(sign, t, wide, self.problem.n_items):
                 self._flush()
         else:

@@ -16,7 +16,7 @@ from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
-from superarm.service.http.decoding import BodyDecoder
+from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import parse_integer, parse_name, parse_number
 from superarm.service.http.signing import Signer
@@ -253,23 +253,36 @@ async def post_bulk(call: Call) -> Answer:
     call.rates.charge(call.who.key, len(lines) - 1)
     bodies, slices = list[schemas.BulkLine | RequestError](), Slices()
     for line in lines:
-        await slices.pause_if_due()
-        bodies.append(await _decode_line(line))
+        if slices.due:
+            await slices.pause()
+        bodies.append(_decode_line(line) if len(line) < LARGE_BYTES else await _decode_large_line(line))
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
     answers = [next(outcomes) if isinstance(body, schemas.BulkLine) else body for body in bodies]
     parts = []
     for answer in answers:
-        await slices.pause_if_due()
+        if slices.due:
+            await slices.pause()
         parts.append(_encode_answer(answer) + b"\n")
     return 200, b"".join(parts)
 
 
-async def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
+_NOT_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+
+
+def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
+    try:
+        decoded: schemas.BulkLine = _line.decode_at_once(line)
+        return decoded
+    except _NOT_JSON as error:
+        return RequestError(422, "invalid", str(error))
+
+
+async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
     try:
         decoded: schemas.BulkLine = await _line.decode(line)
         return decoded
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except _NOT_JSON as error:
         return RequestError(422, "invalid", str(error))
 
 

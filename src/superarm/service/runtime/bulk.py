@@ -28,7 +28,8 @@ async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine])
     outcomes, planned = dict[int, Outcome](), dict[int, _PlannedWrite]()
     try:
         for n, body in enumerate(lines):
-            await slices.pause_if_due()
+            if slices.due:
+                await slices.pause()
             step = _plan_line(coordinator, (tenant, body.decision), body, latch)
             if isinstance(step, _PlannedWrite):
                 planned[n] = step
@@ -41,7 +42,8 @@ async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine])
         for step in planned.values():
             coordinator.locks.release(step.lock)
     for n, step in planned.items():
-        await slices.pause_if_due()
+        if slices.due:
+            await slices.pause()
         if step.result.error is not None:
             outcomes[n] = step.result.error
         elif step.result.written:
@@ -65,17 +67,13 @@ class _PlannedWrite(NamedTuple):
 
 def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latch") -> "_PlannedWrite | Outcome | None":
     """Give the event of a line to the batcher, or answer the line; None if it has to wait for something."""
-    record = coordinator.ledger.record(key)
-    learner = None if record is None else coordinator.ledger.problems.get((key[0], record.asked.problem))
     lock = ("decision", *key)
-    if record is None or learner is None or not coordinator.ledger.serves(key[0], record):
+    known = coordinator.free_decision(key)
+    if known is None or not coordinator.ready or coordinator.locks.is_held(lock):
         return None
-    if not coordinator.ready or coordinator.locks.is_held(lock):
+    if feedback.is_heavy_body(body, known[0].asked.n_items):
         return None
-    if coordinator.gates.is_closed((key[0], record.asked.problem)) or feedback.is_heavy_body(
-        body, record.asked.n_items
-    ):
-        return None
+    record, learner = known
     try:
         event = feedback.plan_feedback(record, learner, body)
     except RequestError as error:

@@ -205,6 +205,15 @@ class Coordinator:
                 self.ledger.remember(key, found)
         return found
 
+    def free_decision(self, key: Key) -> tuple[DecisionRecord, ProblemState] | None:
+        """A decision that is in memory, and its problem, if no thread works on it; None if there is a need to wait."""
+        ledger = self.applier.ledger
+        record = ledger.record(key)
+        learner = None if record is None else self.free_learner(key[0], record.asked.problem)
+        if record is None or learner is None or not ledger.serves(key[0], record):
+            return None
+        return record, learner
+
     async def learner_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
         """The problem of a decision; 404 if it was deleted."""
         found = await self.learner(tenant, record.asked.problem)
@@ -224,8 +233,9 @@ class Coordinator:
         """
         async with self.lock("decision", key):
             for _ in range(MAX_ATTEMPTS):
-                record = await self.record(key)
-                learner = await self.learner_of(key[0], record)
+                known = self.free_decision(key)
+                record = known[0] if known else await self.record(key)
+                learner = known[1] if known else await self.learner_of(key[0], record)
                 if is_heavy(record):
                     event = await self.in_thread((key[0], record.asked.problem), plan, record, learner)
                 else:

@@ -112,7 +112,14 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
         if body.seen is not None or body.arms is not None:
             field = "seen" if body.seen is not None else "arms"
             raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        units = [_unit(record, slate, learner, unit) for unit in body.feedback]
+        units = list[Unit]()
+        for unit in body.feedback:
+            arm = learner.arms.number(unit.arm)
+            whole = unit.item is None and unit.value is not None and unit.seen
+            if whole and arm is not None and arm in slate:  # as most of them are
+                units.append((arm, ALL, unit.value))
+            else:
+                units.append(_unit(record, slate, learner, unit))
         return units, _others(record, slate, learner, units), ()
     units, rows = _flat(record, slate, learner, body)
     return units, _others(record, slate, learner, units), rows

@@ -39,12 +39,21 @@ class Slices:
         self._began = time.perf_counter()
         self.pauses = 0
 
+    @property
+    def due(self) -> bool:
+        """Whether this slice of the work has lasted long enough."""
+        return time.perf_counter() - self._began > SLICE_SECONDS
+
+    async def pause(self) -> None:
+        """Let others run."""
+        self.pauses += 1
+        await asyncio.sleep(0)
+        self._began = time.perf_counter()
+
     async def pause_if_due(self) -> None:
         """Let others run, if this slice of the work has lasted long enough."""
-        if time.perf_counter() - self._began > SLICE_SECONDS:
-            self.pauses += 1
-            await asyncio.sleep(0)
-            self._began = time.perf_counter()
+        if self.due:
+            await self.pause()
 
 
 TASKS_PER_TURN = 32
