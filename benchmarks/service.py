@@ -29,9 +29,13 @@ PULLS = 30
 PROBLEMS = {
     "bc": ("bc_ucb", 100, 20, 5),
     "kl": ("kl_ucb", 100, 20, 5),
+    "moss": ("kl_moss", 100, 20, 5),
+    "directional": ("directional_kl_moss", 100, 20, 5),
     "large-bc": ("bc_ucb", 10_000, 100, 10),
     "large-kl": ("kl_ucb", 10_000, 100, 10),
 }
+POLICIES = ("bc", "kl", "moss", "directional")
+"""The paper's policy, and those that the documentation recommends."""
 
 
 def echo() -> Any:
@@ -69,14 +73,15 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
     """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
     from superarm.service.domain.event_lines import encode
     from superarm.service.domain.events import Created
-    from superarm.service.domain.history import History
     from superarm.service.domain.ledger import Ledger, LogEntry
     from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
     from superarm.service.storage.base import LogLine
     from superarm.service.storage.snapshot import take_snapshot
     from superarm.service.storage.sqlite import Sqlite
-    from superarm.tally import Tally
+    from superarm.streams import new_stream
+    from superarm.tally import Feedback
 
+    no_coins = new_stream(np.random.SeedSequence(0))  # outcomes are recorded as they are
     store, ledger, rng = Sqlite(path), Ledger(), np.random.default_rng(0)
     for name in names:
         policy, n_arms, n_items, k = PROBLEMS[name]
@@ -85,10 +90,12 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
         created = Created(0, ProblemSpec(arms=arms, items=items, k=k, settings=wanted), "key")
         store.commit([LogLine("default", "problem", name, 0, encode(created))])
         ledger.apply(LogEntry("default", "problem", name, 0, created))
-        hits = rng.binomial(PULLS, rng.uniform(0.0, 0.2, n_arms * n_items)).astype(float)
-        tally = Tally(np.full(n_arms, float(PULLS)), hits, hits.copy(), np.zeros(0))
-        learner = ledger.problems["default", name]
-        learner.restore(tally, np.zeros(n_arms), PULLS * n_arms // k, History())
+        learner = ledger.problems["default", name].learner
+        rates = rng.uniform(0.0, 0.2, n_arms * n_items)
+        for n in range(PULLS):  # outcomes, and not only their sums: some policies keep moments of them
+            outcome = (rng.random(len(rates)) < rates).astype(float)
+            learner.apply(Feedback(n + 1, np.arange(n_arms), outcome, np.ones(len(rates), bool)), no_coins)
+        learner.asked = PULLS * n_arms // k
     store.save(take_snapshot(ledger, {"": store.last()}))
     store.close()
 
@@ -96,6 +103,8 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
 def started(app: str, port: int, **env: str) -> subprocess.Popen[bytes]:
     """An ASGI application in a process of its own."""
     words = [sys.executable, "-m", "uvicorn", "--factory", app, "--port", str(port), "--log-level", "warning"]
+    if app.endswith(":service"):
+        words += ["--http", "superarm.service.protocol:TimedProtocol"]  # as superarm serve does
     process = subprocess.Popen([*words, "--no-access-log"], env={**os.environ, **env})
     for _ in range(6_000):
         try:
@@ -171,7 +180,7 @@ def decisions(home: Path, options: argparse.Namespace, processes: list[subproces
     seen, c, s = Seen(), options.connections, options.seconds
     echo, durable, loose = processes
     runs = [("echo", echo, ECHO, "/echo")]
-    for policy in ("bc", "kl"):
+    for policy in POLICIES:
         path = f"/v1/problems/{policy}/decisions"
         runs += [(f"durable {policy}", durable, DURABLE, path), (f"not durable {policy}", loose, LOOSE, path)]
     for turn in range(options.rounds + 1):  # the first round only warms
@@ -184,14 +193,12 @@ def decisions(home: Path, options: argparse.Namespace, processes: list[subproces
             seen.add("fdatasync", sync_ms(home))
             seen.add("p50 at one", load(DURABLE, "/v1/problems/bc/decisions", b"{}", 1, s / 2).p50)
     print(f"{c} connections, L=100 M=20 K=5, {options.rounds} interleaved rounds: median, ratio by round [range]")
-    print(
-        f"echo             {seen.middle('echo'):8.0f} /s; its loop is busy {seen.middle('echo busy'):.0f} us a request"
-    )
-    for policy in ("bc", "kl"):
+    print(f"{'echo':24} {seen.middle('echo'):8.0f} /s; its loop is busy {seen.middle('echo busy'):.0f} us a request")
+    for policy in POLICIES:
         for name in (f"durable {policy}", f"not durable {policy}"):
             busy = f"{seen.middle(f'{name} busy'):.0f} us, echo's is {seen.ratio('echo busy', f'{name} busy')} of it"
-            print(f"{name:16} {seen.middle(name):8.0f} /s   {seen.ratio(name, 'echo')} of echo; loop busy {busy}")
-        print(f"durable / not    {seen.ratio(f'durable {policy}', f'not durable {policy}')}")
+            print(f"{name:24} {seen.middle(name):8.0f} /s   {seen.ratio(name, 'echo')} of echo; loop busy {busy}")
+        print(f"durable / not            {seen.ratio(f'durable {policy}', f'not durable {policy}')}")
     print(f"one connection: p50 {seen.middle('p50 at one'):.2f} ms; one fdatasync {seen.middle('fdatasync'):.2f} ms")
 
 
@@ -292,7 +299,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         made(home / "durable.db", list(PROBLEMS))
-        made(home / "loose.db", ["bc", "kl"])
+        made(home / "loose.db", list(POLICIES))
         processes = [
             started("benchmarks.service:echo", ECHO),
             started("benchmarks.service:service", DURABLE, BENCH_DB=str(home / "durable.db")),

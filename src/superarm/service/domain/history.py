@@ -171,7 +171,7 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
     if not rows:
         return []
     terms = row_terms(problem, len(rows))
-    many = len(rows) * problem.n_items > 10_000  # a single call for very many would keep others waiting
+    many = len(rows) * problem.n_items > 50_000  # a single call for very many would keep others waiting
     if many:
         q = np.concatenate([np.array(row, float) for row in rows])
     else:

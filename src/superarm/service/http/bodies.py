@@ -29,16 +29,16 @@ class Bodies:
         announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced) > most:
             raise _too_large(most)
-        first = Begun(_next_message(receive))
+        first: Begun[Any] = Begun(receive())
         if not first.waits:
-            message = await first
+            message = _check_connected(await first)
             if not message.get("more_body", False):
                 body: bytes = message.get("body", b"")
                 _check_size(body, most)
                 return body
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._collect(await first, receive, most)
+                return await self._collect(_check_connected(await first), receive, most)
         except TimeoutError:
             raise RequestError(408, "timeout", f"the body was not complete after {BODY_SECONDS:g} s") from None
 
@@ -54,13 +54,12 @@ class Bodies:
                     return bytes(body)
                 if self.unfinished_bytes > MAX_UNFINISHED_BODIES * self.limit:
                     raise overloaded("too many large bodies are being sent; try again")
-                message = await _next_message(receive)
+                message = _check_connected(await receive())
         finally:
             self.unfinished_bytes -= len(body)
 
 
-async def _next_message(receive: Any) -> Any:
-    message = await receive()
+def _check_connected(message: Any) -> Any:
     if message["type"] == "http.disconnect":
         raise RequestError(400, "gone", "the client closed the connection")
     return message
