@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import TypeVar
 
 from superarm.service.domain.compilation import compile_for_event
-from superarm.service.domain.events import Asked, Changed, Created, Deleted
+from superarm.service.domain.events import Changed, Created, Deleted
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.errors import overloaded
 from superarm.service.runtime.condition import Condition
@@ -212,8 +212,6 @@ class Applier:
 
     def _must_wait(self, entry: LogEntry) -> bool:
         """Whether an event takes long, needs the log to be read, or concerns a problem that a thread works on."""
-        if isinstance(entry.event, Asked):
-            return self.gates.is_closed((entry.tenant, entry.event.problem))
         problem = self._problem(entry)
         return problem is None or self.gates.is_closed(problem) or is_heavy_event(entry, self.ledger)
 

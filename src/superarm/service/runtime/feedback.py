@@ -115,9 +115,9 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
         units = list[Unit]()
         for unit in body.feedback:
             arm = learner.arms.number(unit.arm)
-            whole = unit.item is None and unit.value is not None and unit.seen
-            if whole and arm is not None and arm in slate:  # as most of them are
-                units.append((arm, ALL, unit.value))
+            value = unit.value if unit.seen and unit.item is None else None
+            if value is not None and arm is not None and arm in slate:  # as most of them are
+                units.append((arm, ALL, value))
             else:
                 units.append(_unit(record, slate, learner, unit))
         return units, _others(record, slate, learner, units), ()
