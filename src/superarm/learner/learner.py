@@ -46,7 +46,6 @@ class Learner:
     ``problem`` and ``policy`` are what is learnt and how; ``fitted`` is the policy made ready for it and ``memory``
     what it derives from ``tally``. ``pending`` (n_arms,) counts pulls that were handed out and not observed yet.
     ``asked`` is the last round that was handed out, ``retired`` and ``retired_items`` what counts no longer.
-    ``forgets`` says whether the policy weighs observations by their age.
 
     Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
     records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
@@ -100,8 +99,7 @@ class Learner:
         state = state and state.changed(lambda block: traits.fit_tally(fitted, problem, block))
         memory = restore_memory(fitted, problem, tally, state)
         self.problem, self.tally, self.fitted, self.memory = problem, tally, fitted, memory
-        self.forgets = forgets(fitted)
-        self.rounds = int(tally.pulls.max())  # an arm has at most one pull per round: past outcomes tell the time
+        self.rounds, self.forgets = int(tally.pulls.max()), forgets(fitted)  # at most one pull per arm and round
 
     @property
     def t(self) -> int:
@@ -172,7 +170,7 @@ class Learner:
 
     def _memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
-        if self.forgets and self.counted_rounds.begins_block(self, t):
+        if self.counted_rounds.begins_block(self, t):
             return restore_memory(self.fitted, self.problem, self.tally, self.state)
         return self.memory
 
@@ -186,8 +184,7 @@ class Learner:
         for j in action:  # for a handful of arms quicker than indexing with a list
             self.pending[j] += 1.0
         self.asked = max(self.asked, t)
-        if self.forgets:
-            self.counted_rounds.advance(self, t)
+        self.counted_rounds.advance(self, t)
 
     def unpend(self, action: Ints | Sequence[int], sign: float = 1.0) -> None:
         """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""

@@ -31,7 +31,7 @@ class CountedRounds(NamedTuple):
 
     def begins_block(self, learner: "Learner", t: int) -> bool:
         """Whether choosing for round ``t`` would forget something."""
-        return block_age(learner.fitted, learner.memory, t) < 0
+        return learner.forgets and block_age(learner.fitted, learner.memory, t) < 0
 
     def advance(self, learner: "Learner", t: int) -> None:
         """Let time go on to round ``t``: what is too old for it is forgotten."""
