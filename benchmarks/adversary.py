@@ -195,6 +195,7 @@ def search(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("policy", help="a name of the catalogue, for instance kl_moss")
+    parser.add_argument("--with", nargs="*", default=[], metavar="NAME=NUMBER", dest="settings", help="its parameters")
     parser.add_argument("--budget", type=int, default=60, help="how many instances to try beside the known ones")
     parser.add_argument("--runs", type=int, default=20, help="runs per instance in the search")
     parser.add_argument(
@@ -205,7 +206,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help="end the search after so many seconds")
     parser.add_argument("--known", nargs="*", metavar="NAME", help="play known instances only: all, or those named")
     arguments = parser.parse_args()
-    policy = getattr(sa, arguments.policy)()
+    settings = {name: float(value) for name, _, value in (setting.partition("=") for setting in arguments.settings)}
+    policy = getattr(sa, arguments.policy)(**settings)
     print(f"{arguments.policy}: locked runs; regret of all runs / (gap * rounds), mean and largest")
     if arguments.known is not None:
         for name in arguments.known or known():

@@ -19,6 +19,9 @@ from superarm.experiments.spec.claim_kinds import as_list
 MAX_CLAIM_LABELS = 6
 """So many instances on which a claim fails or is undecided are named; beyond that they are counted."""
 
+MAX_TAILS = 60
+"""Up to so many cells the quantiles of all are listed; beyond that, those of the directional policies and KL-MOSS."""
+
 
 def number(x: float) -> str:
     """A regret with as many digits as it needs."""
@@ -165,7 +168,7 @@ def format_page(study: Study) -> str:
         lines += list_ratios(study, base, precise if contest else list(study.policies))
     if contest:
         lines += list_geometric_means(study)
-    shown = [*precise, base] if contest else list(study.policies)
+    shown = [*precise, base] if contest and len(study.records) > MAX_TAILS else list(study.policies)
     return "\n".join([*lines, *list_claims(study), *list_tails(study, shown)])
 
 
