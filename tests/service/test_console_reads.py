@@ -1,6 +1,7 @@
 """Looking at the page changes nothing: the policy is not asked, and decides afterwards what it would have decided."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from superarm.service.application import application
+from superarm.service.console import numbers, svg
 from superarm.service.domain.problem import ProblemState
+from superarm.service.storage.snapshot import encode_counters
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
@@ -52,8 +55,9 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
 async def unchanged(http: httpx.AsyncClient, learner: ProblemState) -> None:
     """Look at the page, and compare the policy's memory with what it was before."""
     learner.tally  # noqa: B018 - what is not counted yet is counted now
-    before = leaves(learner.learner.memory)
+    before, counters = leaves(learner.learner.memory), encode_counters("", "", learner)
     assert (await http.get("/?problem=p")).status_code == 200
+    assert encode_counters("", "", learner) == counters
     for mine, theirs in zip(leaves(learner.learner.memory), before, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -80,6 +84,33 @@ def test_the_page_asks_no_policy_and_shows_the_last_slate(tmp_path, monkeypatch)
             assert all(arm in section for arm in made["arms"])
 
     asyncio.run(look())
+
+
+def test_what_grows_with_the_arms_is_computed_and_drawn_off_the_event_loop(tmp_path, monkeypatch):
+    threads = dict[str, threading.Thread]()
+
+    def note(module: Any, name: str) -> None:
+        run = getattr(module, name)
+
+        def noted(*given: Any) -> Any:
+            threads[name] = threading.current_thread()
+            return run(*given)
+
+        monkeypatch.setattr(module, name, noted)
+
+    for module, name in ((numbers, "mean_alone"), (numbers, "time_uniform"), (svg, "heat")):
+        note(module, name)
+
+    async def look() -> None:
+        app = application(Sqlite(tmp_path / "log.db"))
+        async with serving(app) as http:
+            (await http.put("/v1/problems/p", json=spec("bc_ucb"))).raise_for_status()
+            assert "ad-63" in (await http.get("/?problem=p&sort=number&page=2")).text
+            assert (await http.get("/?problem=p")).status_code == 200
+
+    asyncio.run(look())
+    assert threads.keys() == {"mean_alone", "time_uniform", "heat"}
+    assert threading.main_thread() not in threads.values()
 
 
 def test_the_last_slate_outlives_a_restart(tmp_path):

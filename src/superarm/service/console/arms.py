@@ -4,13 +4,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.arrays import Floats, Ints
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
-from superarm.service.console.numbers import ARMS_PER_PAGE, Overview
+from superarm.service.console.numbers import ARMS_PER_PAGE, Overview, overview
 from superarm.service.console.view import View, export_link, hidden_inputs, pages, scrollable, section
 from superarm.service.domain.intervals import known_means
 from superarm.service.domain.problem import ProblemState
+from superarm.tally import Tally
 
 HEAT_ITEMS = 40
 
@@ -32,8 +33,7 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
         tag("th", "95 % interval", scope="col"),
         tag("th", "What if", scope="col"),
     ]
-    tally, pending = learner.overall()
-    rows = [_arm(view, learner, arms, n, (tally.pulls, pending)) for n in range(len(arms.arms))]
+    rows = [_arm(view, learner, arms, n) for n in range(len(arms.arms))]
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
     return section(
         "arms",
@@ -46,8 +46,8 @@ def table(view: View, learner: ProblemState, arms: Overview) -> Html:
     )
 
 
-def _arm(view: View, learner: ProblemState, arms: Overview, n: int, counts: tuple[Floats, Floats]) -> Html:
-    arm, (pulls, pending) = int(arms.arms[n]), counts
+def _arm(view: View, learner: ProblemState, arms: Overview, n: int) -> Html:
+    arm, pulls, pending = int(arms.arms[n]), int(arms.pulls[n]), int(arms.pending[n])
     name, tried = learner.arms.all[arm], view.tried
     low, value, high = (float(part[n]) for part in arms.value)
     link = None
@@ -61,9 +61,9 @@ def _arm(view: View, learner: ProblemState, arms: Overview, n: int, counts: tupl
             tag("span", " retired", class_="quiet") if learner.retired[arm] else None,
             scope="row",
         ),
-        tag("td", f"{value:.4g}" if pulls[arm] else "–", class_="num"),
-        tag("td", int(pulls[arm]), class_="num"),
-        tag("td", int(pending[arm]), class_="num"),
+        tag("td", f"{value:.4g}" if pulls else "–", class_="num"),
+        tag("td", pulls, class_="num"),
+        tag("td", pending, class_="num"),
         tag("td", svg.interval(low, value, high, arms.most)),
         tag("td", link),
     )
@@ -87,17 +87,22 @@ def _pager(view: View, arms: Overview) -> Html | None:
     return pages("Pages of arms", here, last, lambda n: view.address(page=n, to="#arms"))
 
 
-def heat(view: View, learner: ProblemState, arms: Overview) -> Html:
-    shown = arms.arms
+def read_arms(view: View, learner: ProblemState, counters: tuple[Tally, Floats]) -> tuple[Overview, Html]:
+    """The page of arms that is wanted, and the picture of it. Only reads; runs in a thread, since it may take long."""
+    found = overview(learner, counters, view.ordering)
+    return found, _heat(view, learner, found.arms, counters[0])
+
+
+def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
     items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
     last = max(0, (len(items) - 1) // HEAT_ITEMS)
     here = min(view.items_page, last)
     n_items, items = len(items), items[here * HEAT_ITEMS : (here + 1) * HEAT_ITEMS]
-    means = known_means(learner.overall()[0], learner.problem.support, shown)
-    known = means.seen != 0.0
-    table = [[float(means.mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
+    means = known_means(tally, learner.problem.support, shown)
+    known, mean = means.seen != 0.0, means.mean
+    table = [[float(mean[n, i]) if known[n, i] else None for i in items] for n in range(len(shown))]
     names = [learner.arms.all[int(j)] for j in shown]
-    note = "Estimated means of the arms of this page of the table; crossed out where nothing is known."
+    note = "Estimated means of the arms of this page of the table; an empty box where nothing is known."
     note += f" {len(items)} of {n_items:,} items, by weight." if last else ""
     picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)
     return section(

@@ -137,12 +137,17 @@ def recent(history: History) -> RunningMoments:
 
 
 class Overview(NamedTuple):
-    """A page of arms: their numbers in order, how many there are, their values, and the largest upper end."""
+    """A page of arms: their numbers in order, how many there are, their values, and the largest upper end.
+
+    ``pulls`` and ``pending`` are those of the arms of the page.
+    """
 
     arms: Ints
     total: int
     value: Band
     most: float
+    pulls: Floats
+    pending: Floats
 
 
 class Ordering(NamedTuple):
@@ -171,4 +176,5 @@ def overview(learner: ProblemState, counters: tuple[Tally, Floats], ordering: Or
     band = (
         value_each_arm(problem, time_uniform(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
     )
-    return Overview(page, len(order), band, float(band.high.max()) if len(page) else 1.0)
+    most = float(band.high.max()) if len(page) else 1.0
+    return Overview(page, len(order), band, most, tally.pulls[page], pending[page])

@@ -89,6 +89,7 @@ def nothing_yet(access: Access) -> bytes:
 class PageData(NamedTuple):
     """What the page shows; ``found`` is the decision that was searched for, or a sentence on why there is none.
 
+    ``heat`` is the picture of the page of arms.
     ``certificate`` is that of convergence, or why there is none; None while it is being computed.
     """
 
@@ -96,13 +97,14 @@ class PageData(NamedTuple):
     learner: ProblemState
     health: Health
     arms: Overview
+    heat: Html
     found: Any
     certificate: Any = None
 
 
 def page(names: Sequence[str], shown: PageData, access: Access) -> bytes:
     """The page of one problem."""
-    view, learner, health, overview, found, certificate = shown
+    view, learner, health, overview, heat, found, certificate = shown
     public = access.public
     sections = [
         tag("h1", view.problem),
@@ -110,7 +112,7 @@ def page(names: Sequence[str], shown: PageData, access: Access) -> bytes:
         _tiles(learner, health, certificate),
         _rewards(view, learner),
         arms.table(view, learner, overview),
-        arms.heat(view, learner, overview),
+        heat,
         slates.slate(learner),
         slates.what_if(view, learner),
         feedback(learner, health.pending, health.worker, public),
@@ -265,11 +267,14 @@ def _rewards(view: View, learner: ProblemState) -> Html:
         if history.unvalued
         else None,
     )
+    curve = svg.rewards(wide, k * history.length, numbers.weighty_items(learner))
+    if not chosen and history.stretches:
+        curve, keys = tag("p", "No decision was made between these dates.", class_="empty"), None
     return section(
         "rewards",
         "Reward per decision",
         range_form("./", {name: value for name, value in kept.items() if value}, times),
-        svg.rewards(wide, k * history.length, numbers.weighty_items(learner)),
+        curve,
         keys,
         None if view.public else export_link(view.problem, "rewards.csv"),
         note="By the round they were made in, with the dates (UTC) of their last decisions; each with a 95 % interval "

@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
 from superarm.service.console import evaluation, evaluation_page, page
+from superarm.service.console.arms import read_arms
 from superarm.service.console.certificates import Certificates
 from superarm.service.console.downloads import Downloads
 from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.markup import tag
-from superarm.service.console.numbers import overview
 from superarm.service.console.page import Health, PageData
 from superarm.service.console.problem_pages import ProblemPages, access_of
 from superarm.service.console.slates import FoundDecision
@@ -145,7 +145,7 @@ class Console:
         except RequestError as error:
             if error.status not in (401, 403):
                 return await _send(send, error.status, page.document("superarm", tag("p", error.message)))
-            words = error.message if error.status == 403 or b"cookie" in headers else ""
+            words = _refusal(error) if error.status == 403 or b"cookie" in headers else ""
             return await _send(send, error.status, page.login(words))
         return await _send(send, 200, body)
 
@@ -163,9 +163,8 @@ class Console:
         public = access_of(who).public
         view = view._replace(problem=chosen, public=public, decision="" if public else view.decision)
         learner.history.flush(learner.problem)
-        arms = await asyncio.to_thread(
-            overview, learner, await coordinator.overall((who.tenant, chosen), learner), view.ordering
-        )
+        counters = await coordinator.overall((who.tenant, chosen), learner)
+        arms, heat = await asyncio.to_thread(read_arms, view, learner, counters)
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         condition, writer = coordinator.condition, coordinator.writer
         wrong = condition.reason or writer.overload() or ""
@@ -173,7 +172,7 @@ class Console:
         found = None if view.public else await self._find_decision(who.tenant, view)
         certificate = await self._certificates.find((who.tenant, chosen), learner)
         await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
-        data = PageData(view, learner, health, arms, found, certificate)
+        data = PageData(view, learner, health, arms, heat, found, certificate)
         if not is_heavy_problem(learner):
             return page.page(names, data, access_of(who))
         rendered: bytes = await coordinator.in_thread((who.tenant, chosen), page.page, names, data, access_of(who))
@@ -245,7 +244,7 @@ class Console:
             key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
             permit(authenticate(self._service, headers, client_of(scope), key), "read")
         except RequestError as error:
-            return await _send(send, error.status, page.login(error.message))
+            return await _send(send, error.status, page.login(_refusal(error)))
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return await _redirect(send, f"{COOKIE}={key}; {self._path}; HttpOnly; SameSite=Strict{secure}")
@@ -269,6 +268,11 @@ def candidates_of(asked: dict[str, list[str]]) -> tuple[str, ...]:
     added = [f"{name} {asked.get('with', [''])[0]}".strip() for name in asked.get("add", [])[:1]]
     given = dict.fromkeys(text[:MAX_CANDIDATE_LENGTH] for text in (*asked.get("policy", []), *added))
     return tuple(given)[:MAX_CANDIDATES]
+
+
+def _refusal(error: RequestError) -> str:
+    """Why a key is refused, for people who gave it to the page."""
+    return "This key is not valid; it may have been revoked." if error.status == 401 else error.message
 
 
 async def _send(send: Any, status: int, body: bytes, media: bytes = b"text/html; charset=utf-8") -> None:

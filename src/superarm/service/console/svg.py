@@ -18,7 +18,7 @@ def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = 
     baseline = [mean_interval(stretch.baseline, needed) for stretch in stretches]
     known = [m for m in (*policy, *baseline) if m is not None]
     if not known:
-        return tag("p", "No decision has finished yet. The curve starts with the first one.", class_="empty")
+        return tag("p", "No decision to show has finished.", class_="empty")
     top = max(m.value + (m.reach if math.isfinite(m.reach) else 0.0) for m in known) * 1.05 or 1.0
     step = (WIDTH - LEFT - 8) / max(1, len(stretches) - 1)
     scale = _ticks(top)
@@ -204,7 +204,7 @@ def interval(low: float, value: float, high: float, most: float) -> Html:
 
 
 def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[float | None]]) -> Html:
-    """Arms by items: the darker, the likelier; crossed out where nothing is known."""
+    """Arms by items: the darker, the likelier; an empty box where nothing is known."""
     size, left, top = (18 if len(items) > 12 else 28), 150, 70
     top_value = max((v for row in means for v in row if v is not None), default=0.0) or 1.0
     cells = []
