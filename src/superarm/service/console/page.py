@@ -269,13 +269,13 @@ def _rewards(view: View, learner: ProblemState) -> Html:
     )
     curve = svg.rewards(wide, k * history.length, numbers.weighty_items(learner))
     if not chosen and history.stretches:
-        curve, keys = tag("p", "No decision was made between these dates.", class_="empty"), None
+        curve = tag("p", "No decision was made between these dates.", class_="empty")
     return section(
         "rewards",
         "Reward per decision",
         range_form("./", {name: value for name, value in kept.items() if value}, times),
         curve,
-        keys,
+        keys if chosen else None,
         None if view.public else export_link(view.problem, "rewards.csv"),
         note="By the round they were made in, with the dates (UTC) of their last decisions; each with a 95 % interval "
         "by itself, for one look. The last rounds lack what has not finished.",

@@ -23,13 +23,18 @@ MIGRATIONS = [
         created bigint NOT NULL, revoked bigint, note text NOT NULL
     );
     """,
-    """
-    ALTER TABLE superarm_snapshots ADD COLUMN log text NOT NULL DEFAULT '';
-    CREATE INDEX superarm_snapshots_log ON superarm_snapshots (log, id);
-    CREATE UNLOGGED TABLE superarm_claims (log text PRIMARY KEY, worker text NOT NULL, at timestamptz NOT NULL);
-    """,
 ]
 """One script per version of the tables; ``superarm_version`` counts those that have run."""
+
+SHARDING = """
+ALTER TABLE superarm_snapshots ADD COLUMN log text NOT NULL DEFAULT '';
+CREATE INDEX superarm_snapshots_log ON superarm_snapshots (log, id);
+CREATE UNLOGGED TABLE superarm_claims (log text PRIMARY KEY, worker text NOT NULL, at timestamptz NOT NULL);
+"""
+"""Not a version of the tables: superarm 0.1.0 can use them, as long as no problem has a log of its own."""
+
+SHARDED_VERSION = 2
+"""The version of tables in which problems have logs of their own: superarm 0.1.0 refuses it."""
 
 COMPACTED = """
 CREATE TABLE IF NOT EXISTS superarm_bases (
@@ -86,19 +91,34 @@ SELECT stream FROM superarm_events AS first WHERE tenant = %s AND kind = 'proble
 
 
 def migrate(connection: Any) -> int:
-    """Bring the tables up to this version, one process at a time, and return it; refuse those of a newer one."""
+    """Bring the tables up to this version, one process at a time, and return theirs; refuse those of a newer one."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (CLASS, MIGRATION))
         connection.execute("CREATE TABLE IF NOT EXISTS superarm_version (version integer NOT NULL)")
         stored = connection.execute("SELECT max(version) FROM superarm_version").fetchone()[0] or 0
         compacted = COMPACTED_VERSIONS if stored >= COMPACTED_VERSIONS else 0
         version = stored - compacted
-        if version > len(MIGRATIONS):
+        if version > SHARDED_VERSION:
             raise SuperarmError(
-                f"the database is of version {version}, this superarm knows {len(MIGRATIONS)}; install a newer superarm"
+                f"the database is of version {version}, this superarm knows {SHARDED_VERSION}; install a newer superarm"
             )
         for number, script in enumerate(MIGRATIONS[version:], version + 1):
             connection.execute(script)
-            connection.execute("INSERT INTO superarm_version VALUES (%s)", (number + compacted,))
+            note_version(connection, number + compacted)
+        if connection.execute("SELECT to_regclass('superarm_claims') IS NULL").fetchone()[0]:
+            connection.execute(SHARDING)
         connection.execute(BY_TIME)
-    return len(MIGRATIONS) + compacted
+    return max(version, len(MIGRATIONS)) + compacted
+
+
+def note_version(connection: Any, version: int) -> None:
+    """Note the version of the tables."""
+    connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
+
+
+def note_sharding(connection: Any) -> None:
+    """Note that problems have logs of their own from now on."""
+    (version,) = connection.execute("SELECT max(version) FROM superarm_version").fetchone()
+    sharded = version - version % COMPACTED_VERSIONS + SHARDED_VERSION
+    if sharded != version:
+        note_version(connection, sharded)

@@ -13,7 +13,7 @@ from superarm.service.storage.base import (
     SavedSnapshot,
     decode_line,
 )
-from superarm.service.storage.postgres_tables import COMPACTED
+from superarm.service.storage.postgres_tables import COMPACTED, note_sharding, note_version
 
 MAX_SNAPSHOTS = 2
 
@@ -136,7 +136,7 @@ def compact(connection: Any, decisions: list[Key], notes: list[NumberedLine], ve
         " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
         (tenants, ids),
     )
-    connection.execute("INSERT INTO superarm_version VALUES (%s)", (version,))
+    note_version(connection, version)
 
 
 def begin_with(connection: Any, bases: dict[str, SavedSnapshot], archive: str) -> None:
@@ -165,6 +165,7 @@ def reshard(connection: Any) -> int:
     they saw by it. Snapshots of all logs together are deleted.
     """
     with connection.transaction():
+        note_sharding(connection)
         connection.execute(_MOVED)
         connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")
         return int(connection.execute(_RESHARD, ()).fetchone()[0])

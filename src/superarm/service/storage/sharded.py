@@ -34,7 +34,7 @@ from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.postgres_connection import connect, explain_errors
 from superarm.service.storage.postgres_locks import MAX_WORKERS, enter_mode, lock_number, take_slot
-from superarm.service.storage.postgres_tables import INSERT
+from superarm.service.storage.postgres_tables import INSERT, note_sharding
 from superarm.service.storage.problem_log import ProblemLog, log_name, problem_of, save_snapshot
 
 SESSION_SECONDS = 10
@@ -108,6 +108,7 @@ class ShardedPostgres:
             connection.execute(_SESSION)
             enter_mode(connection, "sharded")
             _refuse_whole_logs(connection)
+            note_sharding(connection)
             worker = take_slot(connection, self.worker)
             if worker is None:
                 raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
