@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import threading
 
 import msgspec
 import numpy as np
@@ -362,3 +363,25 @@ def test_names_are_added_in_linear_time(field):
 
     asyncio.run(live())
     assert 0 < reads < 30
+
+
+def test_a_cancellation_waits_for_the_thread():
+    begun, may_end, ended = threading.Event(), threading.Event(), list[bool]()
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(60.0)
+        ended.append(True)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(heavy.run_to_end(work))
+        await asyncio.to_thread(begun.wait, 60.0)
+        task.cancel()
+        await asyncio.sleep(0.0)
+        assert not task.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == [True]
+
+    asyncio.run(cancel())

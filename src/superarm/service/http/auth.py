@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from superarm.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
+from superarm.service.runtime.heavy import run_to_end
 from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.storage.base import Store
 from superarm.service.storage.keys import KeyRow
@@ -78,7 +79,7 @@ class Keyring:
         """
         while True:
             try:
-                await asyncio.to_thread(self.read)
+                await run_to_end(self.read)
                 self._failing = False
             except Exception as error:
                 if not self._failing:

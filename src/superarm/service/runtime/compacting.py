@@ -20,7 +20,7 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
-from superarm.service.runtime.heavy import Slices
+from superarm.service.runtime.heavy import Slices, run_to_end
 from superarm.service.storage.base import Compactor, StoreUnavailable
 from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
 from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
@@ -56,14 +56,14 @@ async def compact_served(coordinator: Coordinator, directory: Path | None, befor
     assert compactor is not None
     copied = await coordinator.applier.copy_all()
     with contextlib.closing(await asyncio.to_thread(compactor.reader)) as reader:
-        plan = await asyncio.to_thread(plan_compaction, reader, copied, before)
+        plan = await run_to_end(plan_compaction, reader, copied, before)
         try:
             await _leave(coordinator, plan.old)
-            changed = await asyncio.to_thread(changed_since, reader, plan.position)
+            changed = await run_to_end(changed_since, reader, plan.position)
             old = {key: one for key, one in plan.old.items() if key not in changed}
             if not old:
                 return CompactionReport(0, 0, None)
-            archive = await asyncio.to_thread(archive_old, reader, directory, old)
+            archive = await run_to_end(archive_old, reader, directory, old)
             await _remove(coordinator, compactor, plan._replace(old=old), archive)
         finally:
             coordinator.leaving.clear()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from superarm.service.domain.decision import DecisionRecord
@@ -68,6 +68,19 @@ async def gather_in_slices(parts: Iterable[Coroutine[Any, Any, Result]]) -> list
         if n % TASKS_PER_TURN == 0:
             await asyncio.sleep(0)
     return list(await asyncio.gather(*tasks))
+
+
+async def run_to_end(work: Callable[..., Result], *given: Any) -> Result:
+    """The result of work in a thread. A cancellation waits for its end: what it uses may be closed afterwards.
+
+    SQLite crashes the process if a connection is closed while another thread reads from it.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work, *given))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 def is_heavy_problem(learner: ProblemState) -> bool:
