@@ -189,8 +189,32 @@ def linear_sieve() -> list[Any]:
     return [*run.tally, earned, *agent.learner.tally]
 
 
+def kept_observations() -> list[Any]:
+    """Room for a few observations of a logistic model, feedback taken back, and a frame that begins after 16 rounds."""
+    arms = [[1.0, 0.5], [0.0, -0.5], [0.25, 0.0], [-1.0, 1.0], [0.5, 0.5]]
+    model = sa.models.Logistic(shared=True, prior_mean=0.2, kept=50)
+    context = sa.Context(sa.Features(numeric=["age"]), arms=arms, model=model)
+    problem = sa.Problem(5, 2, sa.Coverage(), sa.Subsets(2), context=context)
+    agent = sa.Agent(problem, sa.logistic_kl_ucb(ridge=2**-6), seed=1)
+    for n in range(18):
+        decision, outcome = agent.ask(context={"age": 20.0 + n * n % 37}), [[0.0, n % 2], [n % 3 / 2, 1.0]]
+        agent.tell(decision, outcome)
+        if n % 4 == 0:
+            agent.untell(decision, outcome)
+    assert agent.learner.contexts.frames.frame.version == 1
+    kept = agent.learner.memory.kept
+    return [
+        *agent.learner.tally,
+        kept.point,
+        kept.precision,
+        kept.response,
+        kept.information,
+        *agent.learner.state.kept,
+    ]
+
+
 def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
-    for function in (numbers, bounds, theory, agents, defaults, ascent, linear_sieve):
+    for function in (numbers, bounds, theory, agents, defaults, ascent, linear_sieve, kept_observations):
         yield function.__name__.replace("_", " "), function
     for name in CONTEXTUAL:
         yield f"contexts, {name}", functools.partial(digest, name)
