@@ -169,17 +169,21 @@ def feedback(n: Scale) -> Requests:
 
 def contexts(n: Scale) -> Requests:
     """Contexts with as many features and segments as there may be, and slates drawn to count their chances."""
-    d = n(1_024)
-    linear = {"name": "linear", "parameters": {"intercept": False}}
+    d = n(1_000)
+    declared = {
+        "features": {"d": d},
+        "model": {"name": "linear", "parameters": {"shared": True}},
+        "arms": {arm: [j / 30, 0.5] for j, arm in enumerate(names("a", 30))},
+        "interactions": False,
+    }
     given = [0.5 / d**0.5] * d
-    yield put("features", 30, 1, 5, "c2_ucb", context={"features": {"d": d}, "model": linear})
-    yield bulk(
-        "bulk of 100 with 1,024 features", "features", [{"id": f"f{j}", "context": given} for j in range(n(100))]
-    )
+    yield put("features", 30, 1, 5, "c2_ucb", context=declared)._replace(what="create 1,003 coordinates")
+    asked = [{"id": f"f{j}", "context": given} for j in range(n(100))]
+    yield bulk("bulk of 100 with 1,000 features", "features", asked)
     told = "\n".join(json.dumps({"decision": f"f{j}", "outcome": [[0.5]] * 5}) for j in range(n(100)))
-    yield LargeRequest("feedback with 1,024 features", "POST", "/v1/feedback/bulk", told)
-    yield get("the page with 1,024 features", "/?problem=features&decision=f1")
-    yield LargeRequest("delete 1,024 features", "DELETE", "/v1/problems/features")
+    yield LargeRequest("feedback with 1,000 features", "POST", "/v1/feedback/bulk", told)
+    yield get("the page with 1,000 features", "/?problem=features&decision=f1")
+    yield LargeRequest("delete 1,000 features", "DELETE", "/v1/problems/features")
     levels = names("v", n(1_024))
     segments = {"features": {"categorical": {"country": levels}}}
     yield put("segments", n(300), n(20), 10, context=segments)._replace(what="create 1,024 segments of 300 x 20")

@@ -18,6 +18,7 @@ from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.auth import make_key
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import ServiceLimits
+from superarm.service.personalizer import routes as personalizer_routes
 from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite
@@ -135,6 +136,22 @@ def test_personalizers_problems_are_limited_as_the_native_ones_are(tmp_path):
 
     codes = during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer", problems=2))
     assert codes == [201, 201, 429]
+
+
+def test_personalizers_bodies_and_features_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(personalizer_routes, "MAX_BODY_BYTES", 30_000)
+
+    async def trial(http: httpx.AsyncClient) -> list[tuple[int, str]]:
+        features = [{f"f{n}": 1 for n in range(1_001)}, {"f": [1] * 10_001}, {"f": "x" * 40_000}]
+        bodies = [{**RANK, "contextFeatures": [one]} for one in features]
+        replies = [await http.post("/personalizer/v1.0/rank", json=body) for body in bodies]
+        return [(reply.status_code, reply.json()["error"]["message"]) for reply in replies]
+
+    words, values, size = during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
+    assert words[0] == values[0] == 422
+    assert "more than 1000" in words[1]
+    assert "more than 10000" in values[1]
+    assert size == (413, "the body is above 30000 bytes")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
