@@ -139,6 +139,8 @@ def test_loose_bounds_are_closed_forms_at_the_ends_and_near_the_bound_between():
     loose_bounds(p, 0, 4, 0.01, found)
     assert found[:2].tolist() == [upper_confidence(0.0, 0.01), 1.0]
     assert found[2:] == pytest.approx([upper_confidence(0.05, 0.01), upper_confidence(0.2, 0.01)], rel=1e-4)
+    loose_bounds(p, 0, 4, 0.18, found)
+    assert found[2:] == pytest.approx([upper_confidence(0.05, 0.18), upper_confidence(0.2, 0.18)], rel=1e-3)
     loose_bounds(p, 0, 4, 0.0, found)
     assert found.tolist() == p.tolist()
 

@@ -216,8 +216,9 @@ def _loose_bounds_one_by_one(p: Floats, first: int, n: int, x: float, q: Floats)
             q[i] = min(1.0, mean)
         elif mean <= 0.0 or mean >= 1.0 or q[i] > 0.9:
             q[i] = _start(mean, x)
-        if 0.0 < mean < q[i] < 1.0:
-            q[i] = _step_above(mean, x, float(q[i]))
+        for _ in range(2 if x > _HARD * (mean * (1.0 - mean)) else 1):
+            if 0.0 < mean < q[i] < 1.0:
+                q[i] = _step_above(mean, x, float(q[i]))
 
 
 def _loose_bounds_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -> None:
@@ -226,17 +227,22 @@ def _loose_bounds_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -
         for i in range(at, end):
             q[i] = min(1.0, p[i])
         return
-    high = 0
+    high = hard = 0
     at_0 = _start(0.0, x)
     for i in range(at, end):
         q[i] = _near_root(p[i], x) if p[i] > 0.0 else at_0
         high += q[i] > 0.9
+        hard += (p[i] > 0.0) & (x > _HARD * (p[i] * (1.0 - p[i])))
     if high > 0:
         for i in range(at, end):
             if q[i] > 0.9:
                 q[i] = _start(p[i], x)
     for i in range(at, end):
         q[i] = _step_above(p[i], x, q[i]) if p[i] > 0.0 else q[i]
+    if hard > 0:
+        for i in range(at, end):
+            if p[i] > 0.0 and x > _HARD * (p[i] * (1.0 - p[i])):
+                q[i] = _step_above(p[i], x, q[i])
 
 
 loose_bounds: Any = (
@@ -244,7 +250,7 @@ loose_bounds: Any = (
 )
 """Writes an upper bound of ``upper_confidence(p[i], x)`` into ``q[i]`` for ``n`` entries i from ``first`` on.
 
-In less than half of the time of that bound, which it exceeds by little.
+One step of an iteration, or two where ``upper_confidence`` takes three; it exceeds that bound by little.
 """
 
 
