@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import superarm
+from tests.pages import runner
 from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
@@ -39,25 +40,49 @@ WITHOUT_FORMULAS = (
 )
 
 
-def _run_examples(page, directory):
+@pytest.fixture(scope="module")
+def pages():
+    with runner() as found:
+        yield found
+
+
+def _write_examples(page, directory):
     script = directory / "page.py"
     script.write_text("\n".join(_blocks(page)))
-    command = [sys.executable, script]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    printed = drop_times(done.stdout).splitlines()
+    return script
+
+
+def _compare_output(page, output):
+    """Compare what the examples of a page printed with what the page shows."""
+    printed = drop_times(output).splitlines()
     for shown in re.findall(r"```python\n[^`]*```\n\n```text\n(.*?)```", page.read_text(), re.S):
         assert [line for line in drop_times(shown).splitlines() if line not in printed] == []
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
-def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path):
-    _run_examples(page, tmp_path)
+def test_the_examples_of_a_page_run_one_after_the_other(page, pages, tmp_path):
+    status, output = pages.run(_write_examples(page, tmp_path))
+    assert status == 0, output
+    _compare_output(page, output)
+
+
+def test_an_example_that_fails_is_noticed_and_leaves_nothing_to_the_next(pages, tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("import math, os\nmath.pi = 3\nos.chdir('/')\nraise ValueError('here')")
+    status, output = pages.run(script)
+    assert status == 1
+    assert output.splitlines()[-1] == "ValueError: here"
+    script.write_text("import math, os\nprint(math.pi > 3.1, os.getcwd())")
+    assert pages.run(script) == (0, f"True {tmp_path}\n")
 
 
 @pytest.mark.compiled("what a newcomer runs first")
 def test_the_examples_of_the_readme_run_compiled(tmp_path):
-    _run_examples(ROOT / "README.md", tmp_path)
+    page = ROOT / "README.md"
+    command = [sys.executable, _write_examples(page, tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    _compare_output(page, done.stdout)
 
 
 @pytest.mark.parametrize("page", PROMPTED, ids=lambda page: page.name)
