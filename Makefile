@@ -29,7 +29,7 @@ SECONDS := 600
 # Tests start many processes: let the first one keep the bytecode of every module for the others.
 export PYTHONDONTWRITEBYTECODE :=
 # One process runs a file, so that its fixtures and compositions are made once.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durations-min 3
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
