@@ -376,8 +376,9 @@ def test_a_cancellation_waits_for_the_thread():
     async def cancel() -> None:
         task = asyncio.create_task(heavy.run_to_end(work))
         await asyncio.to_thread(begun.wait, 60.0)
-        task.cancel()
-        await asyncio.sleep(0.0)
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0.0)
         assert not task.done()
         may_end.set()
         with pytest.raises(asyncio.CancelledError):
@@ -385,3 +386,50 @@ def test_a_cancellation_waits_for_the_thread():
         assert ended == [True]
 
     asyncio.run(cancel())
+
+
+def test_a_cancellation_waits_for_all_that_run():
+    may_end, ended = threading.Event(), list[str]()
+
+    async def at_once() -> None:
+        await asyncio.sleep(60.0)
+
+    async def later() -> None:
+        await heavy.run_to_end(may_end.wait, 60.0)
+        ended.append("later")
+
+    async def run() -> None:
+        try:
+            await heavy.run_all([at_once(), later()])
+        finally:
+            ended.append("all")
+
+    async def cancel() -> None:
+        task = asyncio.create_task(run())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.sleep(0.05)
+        assert ended == []
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == ["all"]
+
+    asyncio.run(cancel())
+
+
+def test_the_first_error_ends_all_that_run():
+    ended = list[str]()
+
+    async def fail() -> None:
+        raise ValueError("no")
+
+    async def other() -> None:
+        try:
+            await asyncio.sleep(60.0)
+        finally:
+            ended.append("other")
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(heavy.run_all([fail(), other()]))
+    assert ended == ["other"]

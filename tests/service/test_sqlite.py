@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -281,7 +282,7 @@ def test_a_file_that_may_not_be_written_is_named_in_a_sentence(tmp_path, monkeyp
     def refuse(path: Path) -> sqlite3.Connection:  # root, who runs the tests in containers, may write any file
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
-    monkeypatch.setattr("superarm.service.storage.sqlite._connect", refuse)
+    monkeypatch.setattr("superarm.service.storage.sqlite.connect", refuse)
     done = invoke("verify", "--db", str(path))
     assert (done.exit_code, done.stdout) == (2, "")
     assert "readonly" in done.stderr
@@ -311,3 +312,26 @@ def test_a_damaged_log_stops_the_service_with_a_sentence(tmp_path):
     assert "event 4 is damaged" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: the service could not start")
+
+
+@pytest.mark.parametrize("read", [Sqlite.key_rows, Sqlite.last, lambda store: list(store.tail({"": 0}))])
+def test_a_store_can_be_closed_while_threads_read_from_it(tmp_path, read):
+    Sqlite(tmp_path / "log.db").close()
+    for _ in range(60):  # without the guard, the process crashes within a few
+        store, ends = Sqlite(tmp_path / "log.db"), []
+
+        def work(store=store, ends=ends):
+            try:
+                while True:
+                    read(store)
+            except (sqlite3.ProgrammingError, SuperarmError) as error:
+                ends.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        store.close()
+        for thread in threads:
+            thread.join()
+        assert len(ends) == 3
+        assert all("closed" in text for text in ends), ends

@@ -27,6 +27,7 @@ from superarm.service.personalizer.routes import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
+from superarm.service.runtime.heavy import run_all
 from superarm.service.runtime.watch import watch
 from superarm.service.storage.base import Store
 
@@ -176,7 +177,8 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
         if service.limits.retain_days is not None:
             directory = Path(service.limits.archive) if service.limits.archive else None
             tasks.append(compact_regularly(coordinator, directory, service.limits.retain_days))
-        await asyncio.gather(*tasks, coordinator.ownership.run(), service.keyring.follow(), service.metrics.publish())
+        tasks += [coordinator.ownership.run(), service.keyring.follow(), service.metrics.publish()]
+        await run_all(tasks)
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))

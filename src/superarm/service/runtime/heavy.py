@@ -1,6 +1,7 @@
 """Which work is so large that a thread does it, and pauses in work that stays on the event loop."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
@@ -70,6 +71,21 @@ async def gather_in_slices(parts: Iterable[Coroutine[Any, Any, Result]]) -> list
     return list(await asyncio.gather(*tasks))
 
 
+async def run_all(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines until the first error, which is raised, or a cancellation; all of them have ended afterwards.
+
+    ``asyncio.gather`` would return from a cancellation while some of them are still at work.
+    """
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            if not task.cancelling():  # gather has cancelled them already if it was cancelled itself
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def run_to_end(work: Callable[..., Result], *given: Any) -> Result:
     """The result of work in a thread. A cancellation waits for its end: what it uses may be closed afterwards.
 
@@ -79,7 +95,9 @@ async def run_to_end(work: Callable[..., Result], *given: Any) -> Result:
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        await asyncio.wait([running])
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):  # however often
+                await asyncio.wait([running])
         raise
 
 

@@ -28,6 +28,7 @@ from superarm.service.storage.disk import write_scratch
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.mark import HighWaterMark
 from superarm.service.storage.sqlite_base import begin_with, insert_snapshot, read_base, remove_decisions
+from superarm.service.storage.sqlite_connection import connect
 from superarm.service.storage.sqlite_lock import lock_file
 from superarm.service.storage.sqlite_tables import FIND, migrate
 
@@ -72,7 +73,7 @@ class Sqlite:
         path = self.path
         with _explain_errors(path):
             for _ in range(2):
-                self._connections.append(_connect(path))
+                self._connections.append(connect(path))
             self._writer, self._reader = self._connections
         migrate(self._writer)
         with _explain_errors(path):
@@ -143,7 +144,7 @@ class Sqlite:
     def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
         tenant, problem, since, (at, id), limit = span
         values = {"tenant": tenant, "problem": problem, "since": since, "at": at, "id": id, "limit": limit}
-        with _explain_errors(self.path), contextlib.closing(_connect(self.path)) as connection:  # others go on reading
+        with _explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:  # others go on reading
             for row in connection.execute(FIND, values):
                 yield _entry(row)
 
@@ -246,17 +247,6 @@ class Sqlite:
         for handle in self._locks:
             os.close(handle)
         self._connections, self._locks = [], []
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-    with contextlib.ExitStack() as opened:
-        opened.callback(connection.close)  # if the file is no database, or cannot be written
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA busy_timeout = 10000")
-        opened.pop_all()
-    return connection
 
 
 @contextlib.contextmanager
