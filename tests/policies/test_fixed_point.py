@@ -79,3 +79,16 @@ def test_arms_that_start_from_minus_infinity_stay_there():
     bounds, _ = summed(written(np.full((N_ARMS, 300), 0.5), range(N_ARMS)), np.ones(300), start)
     assert bounds[5] == -np.inf
     assert bounds[6] >= 150.0
+
+
+@pytest.mark.parametrize("least", [2.0**-899, 2.0**-901, 1e-300, 1e-309, 5e-324])
+def test_weights_may_be_as_small_as_numbers_can_be(least):
+    rng = np.random.default_rng(2)
+    numbers, factors = rng.uniform(0.1, 0.4, (N_ARMS, 200)), rng.integers(1, 9, 200)
+    table = written(numbers, range(N_ARMS))
+    summed(table, least * factors)  # asserts that the largest sum of a tile is one of its sums, which no NaN is
+    sums, top = np.zeros(2 * WIDTH, np.float32), np.zeros(2, np.float32)
+    sum_numbers(table, least * factors, np.zeros(2 * WIDTH, np.float32), sums, top)
+    shares = least * factors / (least * factors).max()
+    assert np.all(sums[:N_ARMS].astype(float) * (1.0 + 1e-5) >= numbers @ shares)
+    assert np.all(sums[:N_ARMS] <= 1.001 * (numbers @ shares))

@@ -16,6 +16,10 @@ from superarm.streams import Stream
 __all__ = ["KL", "KLMoss", "divergence", "upper_confidence", "upper_relaxation"]
 
 
+_LOOSE_LEVEL = 0.25
+"""Above it scores are bounded by themselves: loose bounds would rule out too few arms, and more would be computed."""
+
+
 @kernel
 def divergence(p: float, q: float) -> float:
     r"""The Bernoulli divergence kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)).
@@ -73,6 +77,8 @@ class KL(NamedTuple):
 
     @lean
     def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
+        if level > _LOOSE_LEVEL:
+            return False
         loose_bounds(mean, first, n, level, q)
         return True
 
@@ -112,6 +118,8 @@ class KLMoss(NamedTuple):
 
     @lean
     def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
+        if level > _LOOSE_LEVEL:
+            return False
         loose_bounds(mean, first, n, level, q)
         return True
 

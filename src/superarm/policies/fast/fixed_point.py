@@ -32,6 +32,9 @@ _HEADROOM = 1.0 + 1.0 / 8.0
 _LEAST_UNIT, _LEAST_WEIGHT = 1e-23, 1e-12
 """The least units, so that no product of single precision underflows."""
 
+_TINY, _LIFT = 2.0**-900, 2.0**200
+"""Weights below ``_TINY`` are multiplied by ``_LIFT`` first: the inverse of the least ones would be infinite."""
+
 
 class FixedPoint(NamedTuple):
     """Numbers of all entries, rounded up, and the weights of the last sums.
@@ -133,19 +136,20 @@ def sum_numbers(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: 
 def _round_weights(table: FixedPoint, weights: Floats, most: float) -> None:
     """Write ``weights``, divided by the largest, as multiples of the unit of their block of items."""
     pairs, scale, n = table.weights, table.scale, len(weights)
-    share = 1.0 / most if most > 0.0 else 0.0
+    lift = _LIFT if most < _TINY else 1.0
+    share = 1.0 / (most * lift) if most > 0.0 else 0.0
     for block in range(len(scale)):
         first, last = 2 * block * _BLOCK_PAIRS, min(2 * (block + 1) * _BLOCK_PAIRS, n)
         total, largest = 0.0, 0.0
         for i in range(first, last):
-            total += weights[i]
-            largest = max(largest, weights[i])
+            total += weights[i] * lift
+            largest = max(largest, weights[i] * lift)
         scale[block] = max(_LEAST_WEIGHT, share * max(total / _MAX_WEIGHTS, largest / (_MAX_WEIGHT - 1.0)))
         inverse = share * _UP / scale[block]
         for i in range(first, last, 2):
-            pair = _round_weight(weights[i] * inverse)
+            pair = _round_weight(weights[i] * lift * inverse)
             if i + 1 < last:
-                pair += _round_weight(weights[i + 1] * inverse) << 16
+                pair += _round_weight(weights[i + 1] * lift * inverse) << 16
             pairs[i // 2] = pair
 
 

@@ -122,7 +122,7 @@ def _arm_with_largest_bound(screen: Tiles) -> int:
     for n in range(1, len(screen.top)):
         if screen.top[n] > screen.top[tile]:
             tile = n
-    j = tile * WIDTH
-    while screen.reach[j] != screen.top[tile]:
+    j, last = tile * WIDTH, (tile + 1) * WIDTH - 1
+    while j < last and screen.reach[j] != screen.top[tile]:
         j += 1
     return j
