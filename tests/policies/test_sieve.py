@@ -250,3 +250,19 @@ def test_lanes_sum_whole_numbers():
     np.testing.assert_allclose(sums[WIDTH:], expected, rtol=1e-6)
     assert top == sums[WIDTH:].max()
     assert not sums[:WIDTH].any()
+
+
+@compiled
+def test_the_last_arms_of_a_batch_may_add_less_than_a_normal_number():
+    # With q near 0.9 the weights that are left are below 1e-308 after 310 arms: an inverse of them once was infinite,
+    # and the process crashed. Gains that small are rounded coarsely, so that only the first arms are compared in order.
+    n, m = 400, 10
+    problem, rng = sa.Problem(n, m, sa.Coverage(), sa.Subsets(n)), np.random.default_rng(0)
+    agents = [sa.Agent(problem, policy, seed=0) for policy in (sa.kl_ucb(), sa.kl_ucb(oracle=PLAIN))]
+    for _ in range(40):
+        sieved, plain = (agent.ask() for agent in agents)
+        assert np.array_equal(sieved.action[:100], plain.action[:100])
+        assert sorted(sieved.action) == list(range(n))
+        outcome = (rng.random((n, m)) < 0.5).astype(float)
+        agents[0].tell(sieved, outcome[sieved.action])
+        agents[1].tell(plain, outcome[plain.action])
