@@ -79,7 +79,10 @@ async def _ask(request: bytes, until: bytes) -> bytes:
     config = Config(_app, timeout_keep_alive=1, log_config=None)
     config.load()
     loop, state = asyncio.get_running_loop(), ServerState()
-    make = lambda: TimedProtocol(config=config, server_state=state, app_state={})  # noqa: E731
+
+    def make():
+        return TimedProtocol(config=config, server_state=state, app_state={})
+
     server = await loop.create_server(make, "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
     writer.write(request)

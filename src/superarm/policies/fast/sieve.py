@@ -72,8 +72,9 @@ class Sieve(NamedTuple):
 
     While an arm is not played its level grows with t, its score with the level, and gains with the scores. So scores
     computed for a later round :math:`t'` bound all gains until then, and only the arms played in a round change theirs.
-    One pass in single precision bounds every gain; arms whose bound reaches the best exact gain found are evaluated
-    exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. An arm that is
+    One pass over whole numbers of 16 bits bounds every gain; arms whose bound reaches the best exact gain found are
+    evaluated exactly, as :class:`IndexPolicy` with :class:`Greedy` does, and ties go the same way. Gains below 1e-300
+    are rounded too coarsely for that: arms that add so little may come in another order. An arm that is
     first in the tie-break order and whose scores are all 1 wins without a pass. Implements [MerlisMannor2019]_
     (Algorithm 1), with the arg max of its oracle taken lazily, after [Minoux1978]_.
     """
