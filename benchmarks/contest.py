@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from superarm.experiments.analysis.claims import Judgement
 from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.statistics import Estimate, estimate_mean
 from superarm.experiments.analysis.study import Study
@@ -45,10 +46,25 @@ def interval(estimate: Estimate) -> str:
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]".replace("-", "−")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A Markdown table; all columns but the first are aligned to the right."""
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, labels: int = 1) -> list[str]:
+    """A Markdown table; all columns but the first ``labels`` are aligned to the right."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * labels + "---:|" * (len(head) - labels)]
     return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def count(n: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "instance"), count(2, "instance")
+    ('1 instance', '2 instances')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def describe_time(seconds: float) -> str:
+    """A duration in whole minutes."""
+    minutes = round(seconds / 60.0)
+    return count(minutes, "minute") if minutes else "less than a minute"
 
 
 def describe_runs(study: Study) -> list[str]:
@@ -57,9 +73,9 @@ def describe_runs(study: Study) -> list[str]:
     seconds = sum(float(record.seconds.sum()) for record in study.records.values())
     cores, date = manifest["machine"]["cores"], (manifest["finished"] or manifest["started"])[:10]
     lines = [
-        f"`superarm run {experiment.name}`: {len(study.started_instances)} instances, {len(study.policies)} policies, "
-        f"{experiment.replications} runs of {experiment.horizon:,} rounds; {seconds / 60.0:.0f} minutes of processor "
-        f"time, {date}, {cores} shared cores."
+        f"`superarm run {experiment.name}`: {count(len(study.started_instances), 'instance')}, {len(study.policies)} "
+        f"policies, {experiment.replications} runs of {experiment.horizon:,} rounds; {describe_time(seconds)} of "
+        f"processor time, {date}, {cores} shared cores."
     ]
     missing = {
         policy: [label for label in study.instances if (label, policy) not in study.records]
@@ -125,7 +141,7 @@ def count_firsts(study: Study, group: str) -> list[str]:
 
 
 def list_tails(study: Study, policies: Sequence[str]) -> list[str]:
-    """One row per instance and policy: mean, quantiles, maximum and locked runs."""
+    """One row per instance and policy: mean, quantiles, maximum and locked runs; a reader has to open the table."""
     rows = []
     for row in study.tails:
         if row["policy"] not in policies:
@@ -136,25 +152,37 @@ def list_tails(study: Study, policies: Sequence[str]) -> list[str]:
         mean = f"{number(own.value)} ± {number(own.high - own.value)}"
         rows.append([row["instance"], row["policy"], number(row["earlier"]), mean, *shown, locked])
     early = f"mean at {study.experiment.horizon // 10:,}"
-    return table(["instance", "policy", early, "mean", "median", "90 %", "99 %", "largest", "locked"], rows)
+    head = ["instance", "policy", early, "mean", "median", "90 %", "99 %", "largest", "locked"]
+    summary = "<summary>Quantiles of the regret, and locked runs, by instance and policy</summary>"
+    return ["<details>", summary, "", *table(head, rows, labels=2), "</details>", ""]
 
 
 def list_claims(study: Study) -> list[str]:
     """What became of each claim, in one line per text."""
+    limits = {
+        claim["text"]: f"geometric mean of {claim['policy']} below {claim['below']:g} times {claim['than']}"
+        for claim in study.experiment.claims
+        if claim["kind"] == "geometric" and "text" in claim
+    }
     lines = []
     for text in dict.fromkeys(judgement.text for judgement in study.judgements):
-        verdicts: dict[bool | None, list[str]] = {True: [], False: [], None: []}
-        for judgement in study.judgements:
-            if judgement.text == text:
-                verdicts[judgement.holds].append(judgement.instance)
-        parts = [
-            f"{word} on {len(verdicts[key])}" + (f" ({', '.join(verdicts[key])})" if key is not True and few else "")
-            for key, word in ((True, "holds"), (False, "fails"), (None, "undecided"))
-            if verdicts[key]
-            for few in (len(verdicts[key]) <= MAX_CLAIM_LABELS,)
-        ]
-        lines.append(f"- {text}: {'; '.join(parts)}.")
+        own = [judgement for judgement in study.judgements if judgement.text == text]
+        if text in limits:  # a group of instances, and one judgement for all of them
+            lines.append(f"- {text}, {limits[text]}: {own[0].outcome}.")
+        else:
+            lines.append(f"- {text}: {describe_outcomes(own)}.")
     return [*lines, ""]
+
+
+def describe_outcomes(judgements: Sequence[Judgement]) -> str:
+    """On how many instances a claim holds, and on which it does not."""
+    parts = []
+    for outcome in ("holds", "fails", "undecided"):
+        labels = [judgement.instance for judgement in judgements if judgement.outcome == outcome]
+        named = outcome != "holds" and len(labels) <= MAX_CLAIM_LABELS
+        if labels:
+            parts.append(f"{outcome} on {len(labels)}" + (f" ({', '.join(labels)})" if named else ""))
+    return "; ".join(parts)
 
 
 def format_page(study: Study) -> str:

@@ -46,6 +46,14 @@ def test_the_tables_hold_the_figures_of_the_study(study):
     ]
     assert f"| directional | {np.exp(np.log(ratios).mean()):.2f} [" in text
     assert "- Locked: " in text
+    (held_out,) = (line for line in text.splitlines() if line.startswith("- Held out"))
+    (judgement,) = (judgement for judgement in study.judgements if judgement.text == "Held out")
+    assert held_out == f"- Held out, geometric mean of directional below 0.75 times KL-MOSS: {judgement.outcome}."
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(12.0, "less than a minute"), (50.0, "1 minute"), (150.0, "2 minutes")])
+def test_a_duration_is_given_in_whole_minutes(seconds, words):
+    assert contest.describe_time(seconds) == words
 
 
 def test_a_ratio_of_means_has_the_interval_of_a_simulation():
