@@ -4,8 +4,11 @@
 skipped by its markers only, and ``tests/left_out.py`` lists what neither pass has run.
 """
 
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,24 @@ if "--compiled" in sys.argv:  # when this file is imported: the conftest.py of a
     os.environ[SWITCH] = "0"
 else:
     os.environ.setdefault(SWITCH, "1")
+
+
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 2 << 30
+"""The free memory that is enough for the temporary files of both passes."""
+
+
+def use_memory() -> None:
+    """Have temporary files in memory where there is room: databases wait for the disk at every commit."""
+    if "TMPDIR" in os.environ:
+        return
+    with contextlib.suppress(OSError):
+        if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
+            os.environ["TMPDIR"] = str(MEMORY)
+            tempfile.tempdir = None  # pytest has asked for it already
+
+
+use_memory()
 PLAIN = {**os.environ, SWITCH: "1"}
 """The environment of a child process that runs as plain Python, whatever the pass."""
 

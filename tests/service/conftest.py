@@ -13,6 +13,7 @@ from superarm.service.storage.sharded import ShardedPostgres
 from superarm.service.storage.sqlite import Sqlite
 
 from .database import Database, fresh
+from .forking import Forked
 from .running import Server
 
 FIRST_CERTIFICATE = Path(certifi.where()).read_text().partition("-----END")[0] + "-----END CERTIFICATE-----\n"
@@ -32,10 +33,18 @@ def few_certificates() -> Iterator[None]:
         os.environ["SSL_CERT_FILE"] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def forked_services() -> Iterator[None]:
+    """Fork services from a process that has imported them."""
+    before, Server.fork = Server.fork, Forked
+    yield
+    Server.fork = staticmethod(before)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Database]:
     """A PostgreSQL server; a test that kills it has to start it again."""
-    server = Database()
+    server = Database(fsync=False)
     yield server
     server.close()
 

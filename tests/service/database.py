@@ -32,9 +32,14 @@ def copy_package(to: Path) -> Path:
 
 
 class Database:
-    """A server of our own that can be killed and started again; ``address`` has a place for the database's name."""
+    """A server of our own that can be killed and started again; ``address`` has a place for the database's name.
 
-    def __init__(self) -> None:
+    Without ``fsync`` it hands what it writes to the system without waiting for the disk: that outlives its processes,
+    which is all that a test can kill.
+    """
+
+    def __init__(self, fsync: bool = True) -> None:
+        self._fsync = fsync
         self.home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir="/tmp"))
         self.address = f"postgresql://superarm@/{{}}?host={self.home}"
         installed, who = package(), {}
@@ -52,6 +57,7 @@ class Database:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={self.home}", "-c", "max_connections=60"]
+        options += [] if self._fsync else ["-c", "fsync=off"]
         with (self.home / "log").open("a") as log:
             self.server = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, *options],

@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 from click.testing import CliRunner, Result
@@ -37,18 +38,25 @@ def invoke(*words: str) -> Result:
     return CliRunner().invoke(main, words)
 
 
+def start(words: Sequence[str], output: TextIO, **popen: Any) -> subprocess.Popen:
+    """A command line of superarm in a new process, which leads a session of its own."""
+    command = [sys.executable, "-c", MAIN, *words]
+    return subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, **popen)
+
+
 class Server:
-    """``superarm serve`` as a child process."""
+    """``superarm serve`` as a child process; tests set ``fork`` to start it in less time, where that can be done."""
+
+    fork: Callable[..., Any] = staticmethod(start)
 
     def __init__(self, db: str, *options: str, port: int | None = None, wait: bool = True, **popen: Any) -> None:
         self.db, self.port = db, port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = Path(os.environ.get("TMPDIR", "/tmp")) / f"superarm-serve-{self.port}.log"
         words = ["serve", "--db", db, "--port", str(self.port), *options]
+        fork = start if "env" in popen or "--workers" in options else self.fork
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", MAIN, *words], stdout=log, stderr=log, start_new_session=True, **popen
-            )
+            self.process = fork(words, log, **popen)
         if wait:
             self.ready()
 
