@@ -260,7 +260,8 @@ class verb(Generic[P, R]):
             return found
 
         def call(*args: Any) -> R:
-            return find(type(args[0]))(*args)
+            found = getattr(type(args[0]), name, None) or find(type(args[0]))
+            return found(*args)
 
         functools.update_wrapper(call, method)
         if not _config.DISABLE_JIT:

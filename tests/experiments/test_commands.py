@@ -65,7 +65,8 @@ def test_bounds_names_theorems_guarantees_and_assumptions(tmp_path):
     assert (tmp_path / "bounds" / "01" / "bounds.png").is_file()
 
 
-def test_run_report_and_run_again(spec, tmp_path, study):
+@pytest.mark.usefixtures("blank_figures")
+def test_run_report_and_run_again(spec, tmp_path):
     out = tmp_path / "out"
     first = _invoke(run, spec, "--out", out, "--workers", 2)
     assert first.exit_code == 0, first.output
@@ -92,12 +93,14 @@ def _counting(monkeypatch, module, name):
     return calls
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_generates_every_instance_once(spec, tmp_path, monkeypatch):
     calls = _counting(monkeypatch, instances, "random_coverage")
     assert _invoke(run, spec, "--out", tmp_path / "out").exit_code == 0
     assert [call["k"] for call in calls] == [2, 3]
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_run_judges_and_summarises_once(spec, tmp_path, monkeypatch):
     spec.write_text(spec.read_text() + CLAIM)
     counted = {

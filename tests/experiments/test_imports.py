@@ -98,6 +98,7 @@ def _run(*arguments):
 
 
 @pytest.mark.parametrize("form", ["module", "file", "path", "option"])
+@pytest.mark.usefixtures("blank_figures")
 def test_own_components_are_run_and_reported(module, tmp_path, monkeypatch, form):
     monkeypatch.chdir(tmp_path)
     head = {"module": f'import = ["{module}"]', "file": f'import = ["{module}.py"]'}.get(form, "")

@@ -46,7 +46,7 @@ def fitted(oracle, problem):
 
 @pytest.mark.parametrize(("reward", "kind", "oracles"), PAIRS, ids=lambda x: x if isinstance(x, str) else "")
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_feasible_always_and_never_below_the_guarantee(reward, kind, oracles, seed):
     rng = np.random.default_rng(seed)
     actions, n = random_set(kind, rng)
