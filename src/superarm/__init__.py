@@ -166,7 +166,8 @@ __all__ = sorted([*_NAMES, *_MODULES])
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that the command line starts without numba."""
     if name == "__version__":
-        return _find_version()
+        globals()[name] = _find_version()  # once: it reads a file
+        return globals()[name]
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in _NAMES:
