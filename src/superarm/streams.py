@@ -65,15 +65,12 @@ def run_streams(seed: np.random.SeedSequence) -> RunStreams:
     return RunStreams(*(new_stream(child) for child in children))
 
 
-@wrapping
-def mix(z: Any) -> Any:
-    """A bijection of 64-bit words that maps neighbours far apart: the finaliser of SplitMix64."""
-    return _mix(z)
-
-
 @kernel
-def _mix(z: Any) -> Any:
-    """``mix``, for functions that are ``wrapping`` themselves: as plain Python, allowing overflow takes a while."""
+def mix(z: Any) -> Any:
+    """A bijection of 64-bit words that maps neighbours far apart: the finaliser of SplitMix64.
+
+    Its products wrap around; as plain Python, the functions that call it allow that, once for all that they do.
+    """
     z = (z ^ (z >> _30)) * _MIX_1
     z = (z ^ (z >> _27)) * _MIX_2
     return z ^ (z >> _31)
@@ -82,7 +79,7 @@ def _mix(z: Any) -> Any:
 @wrapping
 def seek(stream: Stream, t: int, index: int) -> None:
     """Set the stream to the start of the numbers of (``t``, ``index``): a round, and an arm, an item or any integer."""
-    stream.state[0] = _mix(_mix(stream.key[0] ^ np.uint64(t) * _ROUND_STEP) + np.uint64(index) * _INDEX_STEP)
+    stream.state[0] = mix(mix(stream.key[0] ^ np.uint64(t) * _ROUND_STEP) + np.uint64(index) * _INDEX_STEP)
 
 
 @wrapping
@@ -96,7 +93,7 @@ def uniform(stream: Stream) -> float:
     """A uniform number in [0, 1), a multiple of 2**-53."""
     state = stream.state[0] + _STEP
     stream.state[0] = state
-    return float(_mix(state) >> _11) * 1.1102230246251565e-16
+    return float(mix(state) >> _11) * 1.1102230246251565e-16
 
 
 @kernel

@@ -30,7 +30,7 @@ BLANK = '<svg width="1pt" viewBox="0 0 1 1"></svg>'
 
 @pytest.fixture
 def blank_figures(monkeypatch):
-    """Figures are composed, but written blank, for tests that do not look at them: drawing one takes a quarter second."""
+    """Figures are composed, but written blank, for tests that do not look at them: most time goes into drawing."""
 
     def write(_, file, **__):
         if isinstance(file, io.StringIO):

@@ -9,7 +9,7 @@ import superarm as sa
 from superarm.simulation import begin, checkpoints
 from superarm.simulation.engine import advance
 
-L, M, K, T = 12, 5, 3, 400
+L, M, K, T = 12, 5, 3, 250
 
 
 def _bernstein(mean, variance, pulls, t):

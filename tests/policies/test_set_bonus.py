@@ -86,13 +86,13 @@ def test_every_policy_learns_on_every_action_set(kind, name, reward):
     problem, environment = sa.Problem(n, 2, reward, actions), sa.environments.Bernoulli(p)
     policy = POLICIES[name].fit(problem)
     run = begin(problem, environment, policy, np.random.SeedSequence(1))
-    rounds, earned = np.arange(0, 61, 10), np.zeros(6)
+    rounds, earned = np.arange(0, 31, 5), np.zeros(6)
     advance(problem, environment, policy, run, rounds, earned)
     batches = playable(actions, n)
     values = [problem.value(p, batch) for batch in batches]
     sizes = [len(batch) for batch in batches]
-    assert 60 * min(values) - 1e-9 <= earned[-1] <= 60 * max(values) + 1e-9
-    assert 60 * min(sizes) <= run.tally.pulls.sum() <= 60 * max(sizes)
+    assert 30 * min(values) - 1e-9 <= earned[-1] <= 30 * max(values) + 1e-9
+    assert 30 * min(sizes) <= run.tally.pulls.sum() <= 30 * max(sizes)
     assert all(run.tally.pulls[j] > 0 for j in range(n) if any(j in batch for batch in batches))
 
 

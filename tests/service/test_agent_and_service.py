@@ -523,7 +523,7 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("tiny", [False, True], ids=["usual sizes", "tiny sizes"])
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(
     st.sampled_from(sorted(ACTIONS)),
     st.sampled_from(sorted(REWARDS)),

@@ -10,7 +10,7 @@ from superarm.environments import draw
 from superarm.simulation import replicate, seeds
 from superarm.streams import run_streams
 
-T = 150
+T = 80
 INSTANCE = sa.instances.random_coverage(n_arms=9, n_items=4, k=3, high=0.5)
 POLICIES = {"BC-UCB": sa.bc_ucb(), "KL-UCB": sa.kl_ucb(), "CTS": sa.cts()}
 
@@ -18,6 +18,12 @@ POLICIES = {"BC-UCB": sa.bc_ucb(), "KL-UCB": sa.kl_ucb(), "CTS": sa.cts()}
 def run(policies=POLICIES, instance=INSTANCE, **options):
     options = {"horizon": T, "replications": 3, "seed": 7, "progress": False, **options}
     return sa.simulate(instance, policies, **options)
+
+
+@pytest.fixture(scope="module")
+def results():
+    """The usual run, on one thread."""
+    return run(threads=1)
 
 
 @pytest.mark.parametrize("environment", ["Bernoulli", "Beta"])
@@ -38,12 +44,12 @@ def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
     assert np.array_equal(results.pulls[name][1], agent.tally.pulls)
 
 
-def test_results_do_not_depend_on_threads_or_company():
-    one, four, alone = run(threads=1), run(threads=4), run({"CTS": sa.cts()})
+def test_results_do_not_depend_on_threads_or_company(results):
+    four, alone = run(threads=4), run({"CTS": sa.cts()})
     for name in POLICIES:
-        assert np.array_equal(one.regret[name], four.regret[name])
-    assert np.array_equal(one.regret["CTS"], alone.regret["CTS"])
-    assert not np.array_equal(one.regret["CTS"], run({"CTS": sa.cts()}, seed=8).regret["CTS"])
+        assert np.array_equal(results.regret[name], four.regret[name])
+    assert np.array_equal(results.regret["CTS"], alone.regret["CTS"])
+    assert not np.array_equal(results.regret["CTS"], run({"CTS": sa.cts()}, seed=8).regret["CTS"])
 
 
 def test_policies_share_the_world():
@@ -88,8 +94,7 @@ def test_regret_counts_expected_reward():
     assert results.regret["x"].tolist() == [[0.75, 0.75, 0.75]] * 3
 
 
-def test_results_as_table_frame_and_figure(tmp_path):
-    results = run()
+def test_results_as_table_frame_and_figure(results, tmp_path):
     frame = results.to_frame()
     assert {len(column) for column in frame.values()} == {3 * 3 * len(results.rounds)}
     chosen = (frame["policy"] == "CTS") & (frame["replication"] == 2)
@@ -103,7 +108,7 @@ def test_results_as_table_frame_and_figure(tmp_path):
     assert (tmp_path / "regret.png").stat().st_size > 5_000
 
 
-def test_ctrl_c_leaves_what_every_policy_finished(monkeypatch):
+def test_ctrl_c_leaves_what_every_policy_finished(results, monkeypatch):
     played, lock = [], threading.Lock()
 
     def interrupted(*arguments):
@@ -115,11 +120,11 @@ def test_ctrl_c_leaves_what_every_policy_finished(monkeypatch):
 
     original = replicate.play
     monkeypatch.setattr(replicate, "play", interrupted)
-    results = run(replications=5, threads=1)
-    assert not results.complete
-    assert all(values.shape[0] == 1 for values in results.regret.values())
-    assert "interrupted" in str(results)
-    assert np.array_equal(results.regret["CTS"], run(replications=5).regret["CTS"][:1])
+    ended = run(replications=5, threads=1)
+    assert not ended.complete
+    assert all(values.shape[0] == 1 for values in ended.regret.values())
+    assert "interrupted" in str(ended)
+    assert np.array_equal(ended.regret["CTS"], results.regret["CTS"][:1])
 
 
 def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):

@@ -102,9 +102,9 @@ def screened(policy: IndexPolicy) -> Screened:
     ``fit`` does not choose it.
 
     >>> import superarm as sa
-    >>> instance = sa.instances.disjoint_batches(32)
+    >>> instance = sa.instances.disjoint_batches(8)
     >>> policies = {"plain": sa.cucb(), "screened": screened(sa.cucb())}
-    >>> results = sa.simulate(instance, policies, horizon=500, replications=1, progress=False)
+    >>> results = sa.simulate(instance, policies, horizon=200, replications=1, progress=False)
     >>> bool((results.regret["plain"] == results.regret["screened"]).all())
     True
     """
