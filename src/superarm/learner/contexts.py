@@ -1,5 +1,6 @@
 """What a learner keeps of contexts: how many decisions each segment had, pending precision, and frames."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,12 +109,25 @@ class Contexts:
     def _next(self, segment: int) -> int:
         return int(max(self.clock[segment], self.claimed[segment])) + 1
 
+    def next_decisions(self, segments: Sequence[int]) -> list[int]:
+        """Which decision of its segment each of some decisions is that are made one after the other."""
+        last, numbers = dict[int, int](), list[int]()
+        for segment in segments:
+            last[segment] = last[segment] + 1 if segment in last else self._next(segment)
+            numbers.append(last[segment])
+        return numbers
+
     def pend(self, learner: "Learner", action: Ints, t: int, made: DecisionContext) -> None:
         """The batch of round ``t`` was handed out."""
         segment = made.encoded.segment
-        self.clock[segment] = max(self.clock[segment], made.t)
-        learner.pend(self.cells(learner, action, segment), t)
+        self.pass_time(learner, t, segment, made.t)
+        learner.unpend(self.cells(learner, action, segment), -1.0)
         self.count_pending(learner, (action, made), action, 1.0)
+
+    def pass_time(self, learner: "Learner", t: int, segment: int, decision: int) -> None:
+        """Round ``t`` was that of a decision, which is number ``decision`` of its segment."""
+        self.clock[segment] = max(self.clock[segment], decision)
+        learner.pend((), t)
 
     def begin_frame(self, learner: "Learner", frame: Frame) -> None:
         """Standardise by another frame from now on; decisions of earlier ones count no longer as pending precision."""
@@ -149,7 +163,7 @@ class Contexts:
         if has_method(hooks, "take_refit"):
             hooks.take_refit(learner.problem, learner.memory, refit)
 
-    def cells(self, learner: "Learner", arms: Ints, segment: int) -> Ints:
+    def cells(self, learner: "Learner", arms: Ints | Sequence[int], segment: int) -> Ints:
         """Where arms are in counts that hold all segments one after the other."""
         return np.asarray(arms, np.int64) + segment * learner.problem.n_arms
 

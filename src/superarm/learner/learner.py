@@ -140,7 +140,7 @@ class Learner:
         decision, if the problem has one. Nothing is changed: ``pend`` says that the batch was handed out.
         """
         current = self.current_round(t, eligible, context, reserved)
-        own = self.fitted, self.problem, self._memory_at(t)
+        own = self.fitted, self.problem, self.memory_at(t)
         fitted, task, memory = own if actions is None else self._with_actions(actions)
         action = choose(fitted, task, current, memory, stream)
         if self.contexts is not None:
@@ -153,7 +153,7 @@ class Learner:
         ``reserved`` as in ``choose``. Nothing is changed.
         """
         current = self.current_round(t, eligible, reserved=reserved)
-        memory = self._memory_at(t + len(keys) - 1)
+        memory = self.memory_at(t + len(keys) - 1)
         batches = choose_each(self.fitted, self.problem, current, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
@@ -168,7 +168,7 @@ class Learner:
             np.add.at(counts, np.array(reserved, np.int64), 1.0)
         return Round(t, self.tally, Candidates(counts, eligible))
 
-    def _memory_at(self, t: int) -> Any:
+    def memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
         if self.counted_rounds.begins_block(self, t):
             return restore_memory(self.fitted, self.problem, self.tally, self.state)

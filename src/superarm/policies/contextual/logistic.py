@@ -33,7 +33,7 @@ from superarm.policies.contextual.ridge import (
     empty_ridge,
     learn_regression,
     refresh,
-    widened,
+    widen,
 )
 from superarm.policies.contextual.scoring import score_entries
 from superarm.policies.policy_state import PolicyState
@@ -230,15 +230,15 @@ def score_logits(
     ridge, support, design = memory.ridge, problem.terms.support, policy.design
     more = correction(memory.kept)
     refresh(ridge, current.tally, more, policy.ridge)
-    inverse = widened(ridge, current.tally, more, current.pending, policy.ridge)
+    inverse = widen(ridge, current.tally, more, current.pending, policy.ridge)
     log_t = math.log(current.t)
     beta = policy.kl.rho * log_t + policy.kl.c * math.log(max(1.0, log_t))
-    wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.low)
+    wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.low, ridge.widened)
     if policy.draws > 0.0:
         score_entries(design, support, current, wide, 0.0)
         _linearise(policy.offset, memory)
         drawn = draw_parameters(ridge.theta, inverse, policy.draws, stream)
-        scores = Ridge(drawn, inverse, ridge.stale, ridge.q, np.zeros(len(ridge.q)))
+        scores = Ridge(drawn, inverse, ridge.stale, ridge.q, np.zeros(len(ridge.q)), ridge.widened)
         score_entries(design, support, current, scores, 0.0)
     else:
         score_entries(design, support, current, wide, math.sqrt(2.0 * beta))

@@ -19,7 +19,7 @@ from superarm.policies.contextual.ridge import (
     learn_regression,
     no_correction,
     refresh,
-    widened,
+    widen,
 )
 from superarm.policies.contextual.rules import Rule, clip_scores, penalty, radius, sampled, weight
 from superarm.policies.contextual.scoring import score_entries
@@ -138,13 +138,13 @@ def score_all(policy: LinearPolicy, problem: Problem, current: ContextRound, mem
     rule, design, ridge = policy.rule, policy.design, policy.ridge
     nothing = no_correction(current.tally)
     refresh(memory, current.tally, nothing, ridge)
-    inverse = widened(memory, current.tally, nothing, current.pending, ridge)
+    inverse = widen(memory, current.tally, nothing, current.pending, ridge)
     k = discounted_size(capacity(problem.actions, problem.n_arms), policy.discount)
     spread = radius(rule, feature_size(design), most_observations(design, k, problem.n_items), current.t)
     theta = memory.theta
     if sampled(rule):
         theta, spread = draw_parameters(theta, inverse, spread, stream), 0.0
-    around = Ridge(theta, inverse, memory.stale, memory.q, memory.low)
+    around = Ridge(theta, inverse, memory.stale, memory.q, memory.low, memory.widened)
     score_entries(design, problem.terms.support, current, around, spread)
     clip_scores(memory.q, 0, len(memory.q))
 

@@ -21,6 +21,17 @@ from superarm.support import Support, span
 from superarm.tally import Feedback, Tally, record
 
 
+class Widened(NamedTuple):
+    """The inverses of G with the precision of pending decisions, ``pending``, as they were last computed.
+
+    ``outdated`` marks the groups that were estimated anew since.
+    """
+
+    inverse: Floats
+    pending: Floats
+    outdated: Bools
+
+
 class Ridge(NamedTuple):
     """Ridge estimates: parameter vectors (n_groups, d) and the lower triangles of the inverses of their G.
 
@@ -33,6 +44,7 @@ class Ridge(NamedTuple):
     stale: Bools
     q: Floats
     low: Floats
+    widened: Widened
 
 
 class Correction(NamedTuple):
@@ -52,6 +64,7 @@ def empty_ridge(tally: ContextTally) -> Ridge:
         np.ones(groups, np.bool_),
         np.zeros(len(tally.total)),
         np.zeros(len(tally.total)),
+        Widened(np.zeros(tally.precision.shape), np.zeros(tally.precision.shape), np.ones(groups, np.bool_)),
     )
 
 
@@ -120,6 +133,7 @@ def refresh(memory: Ridge, tally: ContextTally, more: Correction, ridge: float) 
     waiting = 0
     for g in range(groups):
         if memory.stale[g]:
+            memory.widened.outdated[g] = True
             work.group[waiting] = g
             waiting += 1
             if waiting == LANES:
@@ -185,15 +199,22 @@ def _refresh_lanes(memory: Ridge, tally: ContextTally, more: Correction, ridge: 
 
 
 @kernel
-def widened(memory: Ridge, tally: ContextTally, more: Correction, pending: Floats, ridge: float) -> Floats:
-    """The inverse of each G with the precision of pending decisions; that of the memory itself where there are none."""
-    if pending.size == 0 or not pending.any():
+def widen(memory: Ridge, tally: ContextTally, more: Correction, pending: Floats, ridge: float) -> Floats:
+    """The inverse of each G with the precision of pending decisions; that of the memory itself where there are none.
+
+    Computed are those of which the estimate or the pending precision has changed since the last call.
+    """
+    if pending.size == 0:
         return memory.inverse
-    d = memory.theta.shape[1]
-    inverse = memory.inverse.copy()
+    wide, d = memory.widened, memory.theta.shape[1]
     factor, inverse_factor = np.zeros(pending.shape[1]), np.zeros(pending.shape[1])
-    for g in range(len(inverse)):
-        if pending[g].any():
+    for g in range(len(wide.inverse)):
+        if wide.outdated[g] or not _is_same(pending[g], wide.pending[g]):
+            wide.outdated[g] = False
+            wide.pending[g] = pending[g]
+            if not pending[g].any():
+                wide.inverse[g] = memory.inverse[g]
+                continue
             factor[:] = tally.precision[g]
             if len(more.precision) > 0:
                 factor += more.precision[g]
@@ -201,8 +222,17 @@ def widened(memory: Ridge, tally: ContextTally, more: Correction, pending: Float
             _add_ridge(factor, d, ridge)
             factorise(factor, d)
             invert_factor(factor, d, inverse_factor)
-            square_factor(inverse_factor, d, inverse[g])
-    return inverse
+            square_factor(inverse_factor, d, wide.inverse[g])
+    return wide.inverse
+
+
+@lean
+def _is_same(one: Floats, other: Floats) -> bool:
+    """Whether two rows are equal; without a way out of the loop, so that it becomes vector instructions."""
+    differ = 0
+    for n in range(len(one)):
+        differ += one[n] != other[n]
+    return differ == 0
 
 
 @lean

@@ -1,22 +1,37 @@
 """The contexts of a problem's decisions: encoded, stored in the log, read from it, and counted."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Bools, Floats, Ints
 from superarm.context import EncodedContext, Frame
 from superarm.errors import InvalidArgument
 from superarm.learner import Learner
+from superarm.learner.context_batch import choose_in_contexts
 from superarm.learner.contexts import Contexts, DecisionContext
 from superarm.policies.contextual import Refit
 from superarm.service.domain.events import Asked, Framed, Refitted, StoredContext
 from superarm.streams import Stream
 from superarm.tally import Feedback, Tally
 
+STEPS_OF_INDEX = 30
+"""What the index of an entry takes, in multiplications."""
+
+MAX_CALL_STEPS, MAX_CALL_WEIGHTS = 2_000_000, 1_000_000
+"""The most multiplications, and numbers in its answer, of one call that chooses several slates: a few milliseconds."""
+
 Decided = tuple[Ints, DecisionContext]
 """The arms of a decision, and its context."""
+
+
+class ChosenInContexts(NamedTuple):
+    """Slates that were chosen together; ``pending`` is the precision of pending decisions with theirs."""
+
+    slates: list[tuple[int, ...]]
+    stored: list[StoredContext]
+    pending: Floats
 
 
 class DecisionContexts:
@@ -66,6 +81,56 @@ class DecisionContexts:
             given if self._stored == "given" else None,
         )
 
+    def choose_each(
+        self, t: int, keys: Any, encoded: Sequence[EncodedContext], givens: Sequence[Any]
+    ) -> ChosenInContexts:
+        """Slates for round ``t`` and those after it, each pending for the next, with what is stored of each context.
+
+        They are those of choices one by one; ``givens`` are the contexts as they were given.
+        """
+        queue, found = choose_in_contexts(self._learner, t, ~self._learner.retired, keys, encoded)
+        frame = self._contexts.frames.frame.version
+        slates = [tuple([j for j in row if j >= 0]) for row in found.arms.tolist()]
+        rows = zip(
+            *(part.tolist() for part in (queue.t, queue.segment, queue.x, found.weights, found.shifts, found.sizes)),
+            self._pairs_of(queue.pairs, slates),
+            givens if self._stored == "given" else [None] * len(slates),
+            strict=True,
+        )
+        stored = [
+            StoredContext(number, segment, frame, tuple(x), tuple(weights[:n]), tuple(shifts[:n]), pairs, given)
+            for number, segment, x, weights, shifts, n, pairs, given in rows
+        ]
+        return ChosenInContexts(slates, stored, found.pending)
+
+    def choose_one(self, t: int, eligible: Bools, key: Any, encoded: EncodedContext) -> list[int]:
+        """The slate for round ``t`` out of the eligible arms; ``store`` gives what is stored of its context."""
+        _, found = choose_in_contexts(self._learner, t, eligible, key, [encoded])
+        return [j for j in found.arms[0].tolist() if j >= 0]
+
+    def _pairs_of(self, pairs: Floats, slates: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
+        """The features of the pairs of each slate, out of those of all arms."""
+        if not pairs.size:
+            return [()] * len(slates)
+        tables = pairs.reshape(len(slates), self._learner.problem.n_arms, -1)
+        return [tuple(table[[*arms]].reshape(-1).tolist()) for table, arms in zip(tables, slates, strict=True)]
+
+    @property
+    def n_together(self) -> int:
+        """How many decisions are chosen by one call, so that it takes a few milliseconds."""
+        problem, contexts = self._learner.problem, self._contexts
+        d, n_groups = contexts.context.dimension(problem.n_items), len(contexts.pending)
+        n_entries = problem.k * problem.n_items  # of a slate, at most
+        n_changed = n_entries if n_groups > problem.n_arms else problem.k if n_groups > 1 else n_groups
+        n_steps = n_changed * d**3 + problem.n_entries * max(d, STEPS_OF_INDEX) + contexts.pending.size
+        return max(1, min(MAX_CALL_STEPS // n_steps, MAX_CALL_WEIGHTS // n_entries))
+
+    @property
+    def n_estimate_steps(self) -> int:
+        """How many multiplications it takes to estimate all parameter vectors anew."""
+        d = self._contexts.context.dimension(self._learner.problem.n_items)
+        return len(self._contexts.pending) * d**3
+
     def restore(self, asked: Asked) -> Decided:
         """The arms and the context of a decision in the log."""
         stored = asked.context
@@ -93,13 +158,24 @@ class DecisionContexts:
             self._names = self._contexts.context.segment_names
         return self._names
 
-    def reserve(self, asked: Asked) -> None:
-        """A decision is on its way to the log: until it is there, further ones see it as pending."""
-        decided = self.restore(asked)
-        segment, t = decided[1].encoded.segment, decided[1].t
+    def reserve(self, asked: Asked, *, counted: bool) -> None:
+        """A decision is on its way to the log: until it is there, further ones see it as pending.
+
+        ``counted`` says that its precision is part of the pending one already.
+        """
+        stored = asked.context
+        assert stored is not None
         self.reserved[asked.t] = asked
-        self.claim(segment, max(int(self._contexts.claimed[segment]), t))
-        self._contexts.take_back(self._learner, decided, decided[0], -1.0)
+        self.claim(stored.segment, max(int(self._contexts.claimed[stored.segment]), stored.t))
+        if counted:
+            self._learner.unpend(self._contexts.cells(self._learner, asked.action, stored.segment), -1.0)
+        else:
+            decided = self.restore(asked)
+            self._contexts.take_back(self._learner, decided, decided[0], -1.0)
+
+    def take_pending(self, pending: Floats) -> None:
+        """Take on the precision of pending decisions."""
+        self._contexts.pending = pending
 
     def claim(self, segment: int, t: int) -> None:
         """Decision ``t`` of a segment is the last one that was made."""
@@ -107,13 +183,20 @@ class DecisionContexts:
 
     def release(self, t: int) -> None:
         """The decision is in the log, or will never be."""
-        decided = self.restore(self.reserved.pop(t))
-        self._contexts.take_back(self._learner, decided, decided[0], 1.0)
+        asked = self.reserved.pop(t, None)
+        if asked is not None:
+            decided = self.restore(asked)
+            self._contexts.take_back(self._learner, decided, decided[0], 1.0)
 
     def pend(self, asked: Asked) -> None:
-        """A decision is in the log."""
-        arms, made = self.restore(asked)
-        self._contexts.pend(self._learner, arms, asked.t, made)
+        """A decision is in the log. If it was reserved, it counts as pending already, and is reserved no longer."""
+        if self.reserved.get(asked.t) is asked:
+            assert asked.context is not None
+            del self.reserved[asked.t]
+            self._contexts.pass_time(self._learner, asked.t, asked.context.segment, asked.context.t)
+        else:
+            arms, made = self.restore(asked)
+            self._contexts.pend(self._learner, arms, asked.t, made)
         if asked.context is not None and asked.context.given is not None:
             self._contexts.frames.count(asked.context.given)
 

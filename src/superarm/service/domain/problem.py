@@ -133,7 +133,7 @@ class ProblemState:
     @property
     def flushed(self) -> library.Learner:
         """The library's learner, with everything counted that is due."""
-        self._flush()
+        self.flush()
         return self.learner
 
     @property
@@ -161,26 +161,28 @@ class ProblemState:
 
     def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
         """The policy's slates for decisions made one after the other, each in the order of picking."""
-        self._flush()
+        self.flush()
         keys = np.array([self.word("mind", id) for id in ids], np.uint64)
         return self.learner.choose_each(self.t, eligible, keys, self.reserved_arms())
 
     def choose_around(self, id: str, eligible: Bools, actions: Any, context: EncodedContext | None = None) -> list[int]:
         """The policy's slate for a decision with an action set of its own (None: the problem's), or with a context."""
-        self._flush()
+        self.flush()
         stream = self.stream("mind", id)
+        if self.contexts is not None and context is not None and actions is None:
+            return self.contexts.choose_one(self.t, eligible, stream.key, context)
         return [int(j) for j in self.learner.choose(self.t, eligible, stream, actions, self.reserved_arms(), context)]
 
     def reserved_arms(self) -> list[int]:
         """The arms of decisions that are on their way to the log."""
         return [j for action in self.reserved.values() for j in action]
 
-    def reserve(self, asked: Asked) -> None:
-        """A decision is on its way to the log: until it is there, its pulls are seen by further ones."""
+    def reserve(self, asked: Asked, *, counted: bool = False) -> None:
+        """A decision is on its way to the log: further ones see it as pending (``counted``: they see its precision)."""
         self.claimed = max(self.claimed, asked.t)
         self.reserved[asked.t] = asked.action
         if self.contexts is not None:
-            self.contexts.reserve(asked)
+            self.contexts.reserve(asked, counted=counted)
 
     def release(self, t: int) -> None:
         """Stop counting a reserved decision: it is in the log, or will never be. A second call changes nothing."""
@@ -198,7 +200,7 @@ class ProblemState:
 
     def apply(self, event: Any) -> None:
         """Apply one event of the problem's stream."""
-        self._flush()
+        self.flush()
         self.step += 1
         if isinstance(event, Changed):
             self._change(event)
@@ -275,11 +277,12 @@ class ProblemState:
             # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
             t = learner.counted_rounds.round_of(learner, asked.t, version) if learner.forgets else 0
             if self._uncounted.add(sign, t, wide, self.problem.n_items):
-                self._flush()
+                self.flush()
         else:
             learner.apply(join_rows(asked.t, wide), self.stream("coin", asked.id), sign, version)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Count everything that is due."""
         if self._uncounted.n:
             for sign, rows in self._uncounted.take(self.problem.n_items):
                 self.learner.apply(rows, self.stream("coin", ""), sign)

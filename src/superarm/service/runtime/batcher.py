@@ -14,6 +14,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import plain_slate
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
+from superarm.service.runtime.context_planning import ContextRequest, plan_in_contexts
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import SLICE_SECONDS, chooses_slowly, is_heavy_ask
 from superarm.service.runtime.planning import plan_alike, plan_decision
@@ -49,14 +50,17 @@ class QueuedAsk:
     @property
     def plain(self) -> bool:
         """Whether the policy alone decides the slate, so that asks like this one can be chosen together."""
-        body, settings = self.body, self.learner.settings
-        if body is PLAIN_ASK and self.learner.contexts is None and settings.control == 0.0:
-            return settings.explore == 0.0 and settings.mode == "online"
+        body, settings, in_context = self.body, self.learner.settings, self.learner.contexts is not None
+        if settings.explore != 0.0 or settings.mode != "online":
+            return False
+        if body is PLAIN_ASK and not in_context and settings.control == 0.0:
+            return True
         asks_nothing = body.eligible is None and body.k is None and body.slots is None
         asks_nothing = asks_nothing and not body.excluded and not body.pinned
-        asks_nothing = asks_nothing and self.learner.contexts is None and body.context is None and body.pairs is None
+        if in_context:
+            return asks_nothing and body.items is None and settings.control == 0.0 and settings.propensity_draws == 0
         complete = settings.control == 0.0 or settings.control_slate != "baseline" or body.baseline is not None
-        return asks_nothing and complete and settings.explore == 0.0 and settings.mode == "online"
+        return asks_nothing and complete and body.context is None and body.pairs is None
 
 
 class Batcher:
@@ -172,7 +176,11 @@ class Batcher:
         learner = asks[0].learner
         allowed = self._n_allowed(asks[0])
         planned: list[tuple[QueuedAsk, Asked | Exception]] = []
-        eligible = ~learner.retired
+        if plain and allowed and learner.contexts is not None:
+            events = _plan_in_contexts(asks[:allowed])
+            if events is not None:
+                return events + [(ask, _too_many_pending(ask)) for ask in asks[allowed:]]
+        eligible, plain = ~learner.retired, plain and learner.contexts is None
         slates = (
             learner.choose([ask.id for ask in asks[:allowed]], eligible) if plain and allowed and eligible.any() else []
         )
@@ -212,13 +220,25 @@ def _plan_alike(asks: list[QueuedAsk], slates: list[list[int]]) -> list[tuple[Qu
     return list(zip(asks, events, strict=True))
 
 
+def _plan_in_contexts(asks: list[QueuedAsk]) -> list[tuple[QueuedAsk, Asked | Exception]] | None:
+    """The events of plain asks with contexts, or why they are refused; None if they have to be planned one by one."""
+    requests = [ContextRequest(ask.id, ask.body, ask.digest) for ask in asks]
+    events = plan_in_contexts(asks[0].learner, asks[0].name, requests, now_ms())
+    return None if events is None else list(zip(asks, events, strict=True))
+
+
 def _split(asks: list[QueuedAsk], plain: bool) -> list[list[QueuedAsk]]:
     """Asks of one problem in parts that can be chosen together.
 
-    Each part ends with the first ask that may show the control slate: what comes after it sees that as pending.
+    Each part ends with the first ask that may show the control slate: what comes after it sees that as pending. Parts
+    with contexts are so small that choosing takes a few milliseconds.
     """
     if not plain:
         return [[ask] for ask in asks]
+    contexts = asks[0].learner.contexts
+    if contexts is not None:
+        size = contexts.n_together
+        return [asks[n : n + size] for n in range(0, len(asks), size)]
     ends = shows_control(asks[0].learner, ((ask.id, ask.body.unit) for ask in asks))
     cuts = [0, *(n + 1 for n, end in enumerate(ends[:-1]) if end), len(asks)]
     return [asks[a:b] for a, b in pairwise(cuts)]

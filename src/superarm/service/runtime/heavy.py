@@ -23,6 +23,12 @@ HEAVY_VALUES = 10_000
 HEAVY_PRODUCTS = 1_000_000
 """A decision whose features take so many multiplications to be added to a regression is heavy."""
 
+HEAVY_ESTIMATE = 10_000_000
+"""A problem whose parameter vectors take so many multiplications to be estimated anew is heavy to choose from."""
+
+FEW_TOGETHER = 4
+"""If one call chooses fewer slates in some milliseconds, a slate takes so long that it is chosen in a thread."""
+
 HEAVY_CHOICE = 100_000
 """A slate of so many arms times arms to choose from is heavy: each place may look at all of them."""
 
@@ -110,7 +116,10 @@ def is_heavy_problem(learner: ProblemState) -> bool:
 
 def chooses_slowly(learner: ProblemState) -> bool:
     """Whether decisions are planned in a thread: large problems and slates, and slates drawn to count chances."""
-    if is_heavy_problem(learner) or learner.settings.propensity_draws > 0:
+    if learner.settings.propensity_draws > 0 or learner.problem.n_entries >= HEAVY_ENTRIES:
+        return True
+    contexts = learner.contexts
+    if contexts is not None and (contexts.n_together < FEW_TOGETHER or contexts.n_estimate_steps >= HEAVY_ESTIMATE):
         return True
     return learner.k * learner.problem.n_arms >= HEAVY_CHOICE
 

@@ -34,12 +34,12 @@ def plan_decision(
     allowed, request = UNRESTRICTED, None
     if slate is None:
         allowed = restrict(learner, body)
-        request = to_request(allowed, learner.problem.n_arms, names)._replace(context=_encode(learner, body))
+        request = to_request(allowed, learner.problem.n_arms, names)._replace(context=encode_context(learner, body))
         slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
     group = assign_group(learner, id, body.unit, slate, request, baseline)
     shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
-    table = _slots(learner, request, is_baseline=shown.action == baseline)
+    table = find_slots(learner, request, is_baseline=shown.action == baseline)
     return Asked(
         at=now,
         problem=name,
@@ -49,14 +49,14 @@ def plan_decision(
         action=shown.action,
         n_items=learner.problem.n_items,
         version=len(learner.versions),
-        window_ms=_window(learner),
+        window_ms=find_window(learner),
         deferred=body.deferred,
         learns=settings.mode != "logging_only",
         propensities=shown.propensities,
         policy_action=None if shown is slate else slate.action,
         slots=assign_slots(names, table, shown.action),
         widths=learner.widths(shown.action),
-        items=_items(learner, body),
+        items=find_items(learner, body),
         allowed=allowed,
         seen=dict(learner.seen),
         inclusion=shown.inclusion,
@@ -79,8 +79,8 @@ def plan_alike(
     """
     first, names, seen = learner.t, learner.slot_names, dict(learner.seen)
     n_items, version, born = learner.problem.n_items, len(learner.versions), learner.born
-    window = _window(learner)
-    table = _slots(learner, None, is_baseline=False)
+    window = find_window(learner)
+    table = find_slots(learner, None, is_baseline=False)
     sparse = isinstance(learner.problem.support, Sparse)
     return [
         Asked(
@@ -104,20 +104,20 @@ def plan_alike(
     ]
 
 
-def _window(learner: ProblemState) -> int | None:
+def find_window(learner: ProblemState) -> int | None:
     """How long feedback is awaited, in milliseconds."""
     seconds = learner.settings.window_s
     return None if seconds is None else int(seconds * 1000)
 
 
-def _slots(learner: ProblemState, request: SlateRequest | None, *, is_baseline: bool) -> Bools | None:
+def find_slots(learner: ProblemState, request: SlateRequest | None, *, is_baseline: bool) -> Bools | None:
     """Which arms each slot may hold; None if the arms of the slate are in the order of the slots."""
     if isinstance(learner.problem.actions, Slots):
         return learner.problem.actions.allowed
     return None if is_baseline or request is None else request.slots
 
 
-def _encode(learner: ProblemState, body: AskBody) -> EncodedContext | None:
+def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | None:
     """The context of a request as the policy takes it; None if the problem has none."""
     require_context(learner.problem, body.context, body.pairs)
     return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
@@ -132,7 +132,7 @@ def _context(
     return learner.contexts.store(action, request.context, body.context)
 
 
-def _items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
+def find_items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     """The items that a decision is about, as the request or its context says; None for all."""
     if body.items is None:
         return _items_of_context(learner, body.context)
