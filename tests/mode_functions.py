@@ -21,6 +21,7 @@ from superarm.environments import draw, expected_reward, means
 from superarm.experiments.analysis.summary import item_values
 from superarm.indices import KL, UCB1, KLMoss, bound_by_tangents, bound_entries, unknown
 from superarm.indices.kl import divergence, upper_confidence
+from superarm.learner.context_batch import choose_in_contexts
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
 from superarm.policies import Ascent
@@ -213,8 +214,40 @@ def kept_observations() -> list[Any]:
     ]
 
 
+def contexts_together() -> list[Any]:
+    """Batches for several contexts by one call, of segments and of regressions with and without shifts."""
+    features = sa.Features(categorical={"country": ["NO", "other"]}, numeric={"age": (0, 100)})
+    found = list[Any]()
+    for model, policy in (
+        (sa.models.Segments(), sa.kl_ucb()),
+        (sa.models.Linear(shared="arms"), sa.vac2_ucb()),
+        (sa.models.Logistic(shared=True), sa.logistic_kl_ucb()),
+    ):
+        context = sa.Context(
+            features, model=model, arms=[[0.5], [0.0], [-1.0], [0.25]] if policy == sa.logistic_kl_ucb() else None
+        )
+        agent = sa.Agent(sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2), context=context), policy, seed=1)
+        for n in range(3):
+            agent.tell(agent.ask(context={"age": 30 * n, "country": "NO"}), [[1.0, 0.0], [n % 2, 0.5]])
+        agent.ask(context={"age": 50})
+        learner, keys = agent.learner, np.arange(5, dtype=np.uint64)
+        encoded = [learner.contexts.encode(learner.problem, {"age": 20 * n}, None) for n in range(5)]
+        found += [part for parts in choose_in_contexts(learner, 5, np.ones(4, bool), keys, encoded) for part in parts]
+    return found
+
+
 def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
-    for function in (numbers, bounds, theory, agents, defaults, ascent, linear_sieve, kept_observations):
+    for function in (
+        numbers,
+        bounds,
+        theory,
+        agents,
+        defaults,
+        ascent,
+        linear_sieve,
+        kept_observations,
+        contexts_together,
+    ):
         yield function.__name__.replace("_", " "), function
     for name in CONTEXTUAL:
         yield f"contexts, {name}", functools.partial(digest, name)

@@ -49,6 +49,7 @@ async def play(spec, policy, sparse):
     declared = spec | ({"arms": dict(zip(ARMS, spec["arms"], strict=True))} if "arms" in spec else {})
     touched = {arm: [ITEMS[i] for i in range(3) if row[i]] for arm, row in zip(ARMS, SUPPORT, strict=True)}
     body = {"arms": ARMS, "items": ITEMS, "k": 2, "seed": 5, "context": declared, "settings": {"policy": policy}}
+    body |= {"reward": {"name": "linear"}}  # which all policies take
     app = application(store)
     async with serving(app) as http:
         made = await http.put("/v1/problems/p", json=body | ({"support": touched} if sparse else {}))
