@@ -15,6 +15,7 @@ MISTAKES = {
     "prints": ("print(", "print cannot be compiled", "remove it"),
     "untyped_list": ("terms = []", "a Python list cannot be compiled", "NumPy array"),
     "unsupported": ("np.einsum", "np.einsum is not available", "write a loop"),
+    "unsupported_module": ("np.ma.sqrt", "np.ma.sqrt is not available", "write a loop"),
     "undecorated": ("plain_function(pulls)", "plain_function is a plain Python function", "@superarm.kernel"),
     "wrong_shape": ("terms[0, 0]", "an array of 1 dimension is indexed with 2 indices", "superarm.support.span"),
     "unknown_field": ("self.rho", "has no field or compiled method 'rho'", "add the field"),
@@ -88,6 +89,8 @@ def test_the_checks_name_what_is_missing_above_or_inside_the_parentheses():
         sa.testing.check(uncompilable.index("WrongPlain", uncompilable.wrong_signature)())
     with pytest.raises(ContractViolation, match=r"level returns \(\d"):
         sa.testing.check_index(uncompilable.index("NoNumber", uncompilable.no_number)())
+    with pytest.raises(ContractViolation, match="level returns None, but it is one number"):
+        sa.testing.check_index(uncompilable.index("NothingAtFirst", uncompilable.nothing_at_first)())
     with pytest.raises(
         ContractViolation, match=r"PairState.start returns \(0.0, 0.0\), but the state of an item is one"
     ):
@@ -108,3 +111,7 @@ def _with_smoothness():
 def test_missing_methods_are_named():
     with pytest.raises(ContractViolation, match="PairState lacks the method capacity of Actions"):
         check_declaration(uncompilable.PairState(), sa.actions.Actions)
+
+
+def test_a_broken_contract_is_shown_under_its_public_name():
+    assert f"{ContractViolation.__module__}.{ContractViolation.__qualname__}" == "superarm.testing.ContractViolation"

@@ -23,7 +23,8 @@ def _blocks(page):
     return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
 
 
-RUNNABLE = [page for page in PAGES[1:] if _blocks(page)]  # the README has a test of its own
+TESTED_ELSEWHERE = ("README.md", "quickstart-experiment.md")  # too long for plain Python
+RUNNABLE = [page for page in PAGES if _blocks(page) and page.name not in TESTED_ELSEWHERE]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
 WITHOUT_FORMULAS = (
@@ -83,6 +84,15 @@ def test_the_examples_of_the_readme_run_compiled(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     _compare_output(page, done.stdout)
+
+
+def test_the_comparison_of_the_quick_start_is_that_of_the_readme():
+    """So the test above runs it, and compares what it prints."""
+    quick_start, readme = ((ROOT / name).read_text() for name in ("docs/start/quickstart-experiment.md", "README.md"))
+    (example,) = re.findall(r"```python\nimport superarm as sa\n\n(.*?)```", quick_start, re.S)
+    (shown,) = re.findall(r"```text\n(.*?)```", quick_start, re.S)
+    assert [line for line in example.splitlines() if line not in readme.splitlines()] == ['results.plot("regret.png")']
+    assert shown in readme
 
 
 @pytest.mark.parametrize("page", PROMPTED, ids=lambda page: page.name)

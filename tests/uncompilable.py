@@ -46,6 +46,10 @@ def unsupported(self, pulls, t, share):
     return np.einsum("i,i->", np.ones(2), np.ones(2)) / pulls
 
 
+def unsupported_module(self, pulls, t, share):
+    return np.ma.sqrt(pulls)
+
+
 def undecorated(self, pulls, t, share):
     return plain_function(pulls)
 
@@ -72,6 +76,12 @@ def wrong_signature(self, pulls, t):
 
 def no_number(self, pulls, t, share):
     return (pulls, t)
+
+
+def nothing_at_first(self, pulls, t, share):
+    if t > 3:
+        return 1.0 / pulls
+    return None
 
 
 class Undeclared(NamedTuple):

@@ -18,8 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 AGENT = ROOT / "docs/start/quickstart-agent.md"
 EXPERIMENT = ROOT / "docs/start/quickstart-experiment.md"
-COMPLETE = {"horizon=100, replications=2": "horizon=10_000, replications=10"}
-"""What the page says to change in its example for the table that it shows."""
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -30,8 +28,6 @@ def blocks(page: Path, kind: str) -> list[str]:
 def check_page(python: Path, page: Path, directory: Path) -> None:
     """Run the Python examples of a page one after the other; they have to print the tables that the page shows."""
     script = "\n".join(blocks(page, "python"))
-    for short, complete in COMPLETE.items():
-        script = script.replace(short, complete)
     file = directory / f"{page.stem}.py"
     file.write_text(script, encoding="utf-8")
     done = subprocess.run([python, file], cwd=directory, env=outside(), capture_output=True, text=True, check=False)

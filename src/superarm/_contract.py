@@ -13,6 +13,8 @@ from superarm.errors import SuperarmError
 class ContractViolation(SuperarmError, AssertionError):
     """A component breaks the contract of its family; the message contains a counterexample."""
 
+    __module__ = "superarm.testing"  # where users find it, and what tracebacks show
+
 
 def require(holds: Any, promise: str, **example: Any) -> None:
     """Raise ``ContractViolation`` with the ``example`` unless ``promise`` ``holds``."""
