@@ -43,7 +43,7 @@ def run_set(name: str, interpreter: str) -> bool:
     python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
     print(f"versions: {name} with {interpreter}, in {place.name}", flush=True)
     subprocess.run([interpreter, "-m", "venv", place], check=True)
-    extras = ".[lab,frames,cluster,data,service]"
+    extras = ".[lab,frames,cluster,data,service,postgres]"
     tools = ["pytest>=8", "pytest-xdist", "hypothesis", "mpmath", "httpx", "pyyaml", *NOTEBOOKS]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", extras, *tools], cwd=ROOT, check=True)
     subprocess.run([python, "-m", "pip", "install", "--quiet", *SETS[name]], cwd=ROOT, check=True)

@@ -82,7 +82,7 @@ def check_index(index: Index) -> None:
     for _ in range(_TRIALS):
         mean = float(rng.choice([0.0, 1.0, rng.random()]))
         deviation = float(np.sqrt(mean * (1.0 - mean)) * rng.random())
-        t = int(rng.choice([1, 2, 3, rng.integers(1, 10**6)]))  # the first rounds often have a case of their own
+        t = int(rng.choice([1, 2, 3, int(rng.integers(1, 10**6))]))  # the first rounds often have a case of their own
         pulls, share = float(rng.integers(1, 10_000)), float(rng.random())
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
         require_number(index, "level", x)
