@@ -113,7 +113,7 @@ async def attack(server: Server, book: Acknowledged, rng: random.Random, databas
 
 async def _progress(book: Acknowledged, loading: asyncio.Task, server: Server) -> None:
     """Wait until the feedback of a few further decisions was acknowledged: on a busy machine that may take a while."""
-    enough, limit = len(book.told) + LEAST_TOLD, time.monotonic() + 60.0
+    enough, limit = len(book.told) + LEAST_TOLD, time.monotonic() + 300.0
     while len(book.told) < enough and not loading.done():
         assert time.monotonic() < limit, server.log.read_text()[-4000:]
         await asyncio.sleep(0.02)

@@ -60,7 +60,7 @@ class Server:
         if wait:
             self.ready()
 
-    def ready(self, seconds: float = 60.0, **options: Any) -> None:
+    def ready(self, seconds: float = 180.0, **options: Any) -> None:
         """Wait until it answers that it is ready; ``options`` are httpx's."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
