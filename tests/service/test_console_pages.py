@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import itertools
 import re
 import time
 from datetime import UTC, datetime
@@ -11,10 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from superarm.service.application import application
-from superarm.service.console import routes
+from superarm.service.console import routes, svg
 from superarm.service.console.feedback import find_faults
 from superarm.service.console.times import DAY_MS, TimeRange
-from superarm.service.domain.history import MAX_KEPT_VERSIONS, History
+from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch
+from superarm.service.domain.moments import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
@@ -185,6 +187,43 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
         look(path, "/problems", "/problems", **open_to_all)
 
 
+def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
+    (unknown,) = look(told, "/?problem=nowhere", status=404)
+    assert "Problem &#x27;nowhere&#x27; does not exist." in unknown
+    assert '<a href="problems">All problems</a>' in unknown
+    first, all_problems = look(tmp_path / "empty.db", "/", "/problems")
+    assert first == all_problems
+    assert '<meta http-equiv="refresh" content="5">' in first
+    for page in look(tmp_path / "empty.db", "/versions", "/decisions", "/evaluation", status=404):
+        assert "There is no problem yet." in page
+
+
+def test_stretches_are_joined_until_most_of_them_have_seen_every_item():
+    stretches = []
+    for n in range(96):
+        stretches.append(Stretch(at=n))
+        stretches[-1].policy.add_items({n // 3 % 2: 1.0})
+    apart, k = svg.merge_stretches(stretches)
+    assert (len(apart), k) == (48, 2)
+    joined, k = svg.merge_stretches(stretches, frozenset((0, 1)))
+    assert (len(joined), k) == (24, 4)
+    assert all(mean_interval(stretch.policy, frozenset((0, 1))) for stretch in joined)
+    never, _ = svg.merge_stretches(stretches, frozenset((0, 1, 2)))
+    assert len(never) == 6
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 48])
+def test_dates_on_an_axis_do_not_overlap(n):
+    stretches = [Stretch(at=1_772_323_200_000 + 60_000 * m) for m in range(n)]
+    for stretch in stretches:
+        stretch.policy.add(1.0)
+    labels = re.findall(r'x="([0-9.]+)" y="214" class="tick (start|middle|end)"', svg.rewards(stretches, 1))
+    assert len(labels) >= min(n, 2)
+    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    left = [float(x) - svg.LABEL_WIDTH * shift[anchor] for x, anchor in labels]
+    assert all(b - a >= svg.LABEL_WIDTH for a, b in itertools.pairwise(left))
+
+
 def state(**counts) -> ProblemState:
     settings = SimpleNamespace(window_s=counts.pop("window_s", 60.0), max_pending=100)
     return SimpleNamespace(asked=counts.pop("asked", 100), settings=settings, history=History(**counts))
@@ -195,7 +234,7 @@ def state(**counts) -> ProblemState:
     [
         ({"complete": 100}, 0, []),
         ({"complete": 5, "expired": 5}, 0, []),
-        ({"complete": 40, "expired": 60, "late": 50}, 0, ["later than the window of 60 s"]),
+        ({"complete": 40, "expired": 60, "late": 50}, 0, ["later than the window of 1 minute"]),
         ({"complete": 40, "expired": 60}, 0, ["Feedback is not sent"]),
         ({}, 50, ["None of 100 decisions has finished"]),
         ({"complete": 100, "conflicting": 1}, 0, ["amend: true"]),

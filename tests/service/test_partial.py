@@ -147,7 +147,7 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         assert (errors < 4.0 * np.sqrt(0.25 / np.maximum(seen, 1.0))).all()
         assert learner.history.complete == 1200
         verdict = judge_learning(learner.history, weighty_items(learner))
-        assert verdict.word in ("Yes", "Level")
+        assert verdict.word in ("Yes", "Unclear")
         page = (await http.get("/")).text
         assert "Too early" not in page
         assert (await http.get("/v1/problems/p")).json()["warnings"] == []

@@ -14,6 +14,8 @@ from superarm.service.domain.problem import ProblemState
 from superarm.tally import Tally
 
 HEAT_ITEMS = 40
+NARROW_ITEMS = 14
+"""A picture of more items does not fit beside the table of arms."""
 
 
 def table(view: View, learner: ProblemState, arms: Overview) -> Html:
@@ -104,6 +106,7 @@ def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
     names = [learner.arms.all[int(j)] for j in shown]
     note = "Estimated means of the arms of this page of the table; an empty box where nothing is known."
     note += f" {len(items)} of {n_items:,} items, by weight." if last else ""
+    broad = len(items) > NARROW_ITEMS
     picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)
     return section(
         "heat",
@@ -111,4 +114,5 @@ def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
         scrollable("Heat map", picture),
         pages("Pages of items", here, last, lambda n: view.address(items=n, to="#heat")),
         note=note,
+        broad=broad,
     )

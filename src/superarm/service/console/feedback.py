@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from superarm.service.console.markup import Html, tag
+from superarm.service.console.markup import Html, tag, with_code
+from superarm.service.console.times import duration
 from superarm.service.console.view import scrollable, section
 from superarm.service.domain.problem import ProblemState
 
@@ -43,7 +44,7 @@ def _missing(learner: ProblemState, pending: int) -> list[Finding]:
     if finished >= FEW and history.expired > NOTED_SHARE * finished:
         seen = f"{history.expired / finished:.0%} of decisions ended with their window, without all their feedback."
         if history.late > 0.5 * history.expired:
-            reason = f"Feedback comes, but later than the window of {window or 0:g} s."
+            reason = f"Feedback comes, but later than the window of {duration(window or 0.0)}."
             remedy = "Lengthen window_s, or set late to learn, so that it counts when it comes."
         else:
             reason = "Feedback is not sent for some decisions, or only for some of their entries."
@@ -120,7 +121,7 @@ def _findings(found: list[Finding], finished: int) -> Html:
             "tr",
             tag("th", one.seen, scope="row", class_="bad" if one.harms else None),
             tag("td", one.reason),
-            tag("td", one.remedy),
+            tag("td", with_code(one.remedy)),
         )
         for one in found
     ]

@@ -40,5 +40,14 @@ def join(*parts: Any) -> Html:
     return Html("".join(out))
 
 
+def with_code(text: str) -> list[Any]:
+    """A sentence whose words in backticks are code.
+
+    >>> join(with_code("name the `items`"))
+    'name the <code>items</code>'
+    """
+    return [tag("code", part) if n % 2 else part for n, part in enumerate(text.split("`"))]
+
+
 def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -29,6 +29,15 @@ class Verdict(NamedTuple):
     kind: str  # "good", "bad" or "open"
 
 
+def digits(value: float) -> str:
+    """A value in four digits; one that is nearly 0 is 0.
+
+    >>> digits(7.07112), digits(1.4e-9)
+    ('7.071', '0')
+    """
+    return "0" if abs(value) < 5e-5 else f"{value:.4g}"
+
+
 def weighty_items(learner: ProblemState) -> frozenset[int]:
     """The items that count: the reward is known if each of them was seen."""
     return frozenset(np.flatnonzero(learner.problem.weights > 0.0).tolist())
@@ -47,7 +56,7 @@ def judge_learning(history: History, needed: frozenset[int] = frozenset()) -> Ve
         )
     gained = difference(join_moments(parts[-quarter:]), join_moments(parts[:quarter]), needed)
     meaning = "Reward per decision, last quarter minus first quarter; its 95 % interval is for one look, not for many."
-    return _judge(gained, meaning, ("Yes", "Level", "Falling"))
+    return _judge(gained, meaning, ("Yes", "Unclear", "Falling"))
 
 
 def compare_with_baseline(history: History, mode: str, needed: frozenset[int] = frozenset()) -> Verdict:
@@ -62,7 +71,7 @@ def compare_with_baseline(history: History, mode: str, needed: frozenset[int] = 
     counts = f"{policy.count} of the policy minus {baseline.count} of the baseline"
     meaning = f"Reward per decision, {counts}, at different times; the 95 % interval is for one look. A control share "
     meaning += "compares at the same time."
-    return _judge(difference(policy, baseline, needed), meaning, ("Better", "Level", "Worse"))
+    return _judge(difference(policy, baseline, needed), meaning, ("Better", "Unclear", "Worse"))
 
 
 def judge_lift(learner: ProblemState) -> Verdict:

@@ -8,7 +8,7 @@ import numpy as np
 
 from superarm.service.console import arms, numbers, slates, svg
 from superarm.service.console.feedback import feedback
-from superarm.service.console.markup import Html, tag
+from superarm.service.console.markup import Html, tag, with_code
 from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, export_link, range_form, section
 from superarm.service.domain.moments import mean_interval
@@ -33,13 +33,14 @@ class Access(NamedTuple):
     public: bool = False
 
 
-def document(title: str, *body: Any, live: str | None = None) -> bytes:
-    """A whole page around ``body``."""
+def document(title: str, *body: Any, live: str | None = None, again: int | None = None) -> bytes:
+    """A whole page around ``body``; with ``again``, the browser loads it anew after so many seconds."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="refresh", content=again) if again else None,
         tag("title", title),
         tag("link", rel="stylesheet", href="console.css"),
         tag("link", rel="icon", href="data:,"),
@@ -48,42 +49,6 @@ def document(title: str, *body: Any, live: str | None = None) -> bytes:
     skip = tag("a", "Skip to the content", href="#content", class_="skip")
     page = tag("html", head, tag("body", skip, *body, data_stream=live), lang="en")
     return b"<!doctype html>" + page.encode()
-
-
-def login(message: str = "") -> bytes:
-    """Ask for a key."""
-    form = tag(
-        "form",
-        tag("h1", "superarm"),
-        tag("p", "This service has keys. Give one with the scope ", tag("code", "read"), "."),
-        tag(
-            "label",
-            "Key ",
-            tag("input", type="password", name="key", required=True, autofocus=True, autocomplete="current-password"),
-        ),
-        tag("p", message, class_="bad", role="alert") if message else None,
-        tag("button", "Look"),
-        method="post",
-        action="login",
-        class_="login card",
-    )
-    return document("superarm: key", tag("main", form, id="content"))
-
-
-def nothing_yet(access: Access) -> bytes:
-    """A service without problems."""
-    said = tag(
-        "section",
-        tag("h1", "No problem yet"),
-        tag("p", "Create one; this page follows."),
-        tag(
-            "pre",
-            'curl -X PUT --json \'{"arms": ["ad-1", "ad-2", "ad-3"], "items": ["sport", "news"], "k": 2}\' '
-            "localhost:8000/v1/problems/ads",
-        ),
-        class_="card",
-    )
-    return document("superarm", header([], "", access), tag("main", said, id="content"))
 
 
 class PageData(NamedTuple):
@@ -166,7 +131,7 @@ def _links(chosen: str, access: Access) -> Html:
 
 
 def _warnings(learner: ProblemState) -> Html:
-    found = [tag("li", warning) for warning in list_warnings(learner)]
+    found = [tag("li", with_code(warning)) for warning in list_warnings(learner)]
     return tag(
         "section",
         tag("ul", found, class_="bad") if found else None,
@@ -190,16 +155,16 @@ def _tiles(learner: ProblemState, health: Health, certificate: Any) -> Html:
     needed = numbers.weighty_items(learner)
     earned = mean_interval(numbers.recent(history), needed)
     verdicts = [
+        ("Is it healthy?", _health(learner, health)),
         ("Is it learning?", numbers.judge_learning(history, needed)),
         ("Better than the baseline?", _compare(learner, needed)),
         *([("Guardrail", guard)] if (guard := numbers.judge_guard(learner)) is not None else []),
         ("Converged?", numbers.judge_convergence(learner, certificate)),
-        ("Is it healthy?", _health(learner, health)),
         (
             "Exploration",
             Verdict(
                 drawn,
-                f"of slots drawn at random; asked for {settings.explore:.3g}",
+                f"of slots drawn at random; asked for {settings.explore:.1%}",
                 "The policy itself explores besides, where it knows little.",
                 "open",
             ),
@@ -253,7 +218,8 @@ def _health(learner: ProblemState, health: Health) -> Verdict:
 def _rewards(view: View, learner: ProblemState) -> Html:
     history, times = learner.history, view.times
     chosen = [stretch for stretch in history.stretches if times.holds(stretch.at) or not any(times)]
-    wide, k = svg.merge_stretches(chosen)
+    needed = numbers.weighty_items(learner)
+    wide, k = svg.merge_stretches(chosen, needed)
     kept = {"problem": view.problem, "sort": view.ordering.sort, "find": view.ordering.find}
     keys = tag(
         "p",
@@ -267,7 +233,7 @@ def _rewards(view: View, learner: ProblemState) -> Html:
         if history.unvalued
         else None,
     )
-    curve = svg.rewards(wide, k * history.length, numbers.weighty_items(learner))
+    curve = svg.rewards(wide, k * history.length, needed)
     if not chosen and history.stretches:
         curve = tag("p", "No decision was made between these dates.", class_="empty")
     return section(

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 from urllib.parse import parse_qsl
 
-from superarm.service.console import page
+from superarm.service.console import notices, page
 from superarm.service.console.arm import arm_page, history
 from superarm.service.console.decisions import DECISIONS_PER_PAGE, FIELDS, decisions
 from superarm.service.console.problems import PROBLEMS_PER_PAGE, ShownProblem, problems
@@ -41,6 +41,8 @@ class ProblemPages:
             await coordinator.ownership.names(who.tenant),
             dict(parse_qsl(query.decode("latin-1"))).get("page", "0"),
         )
+        if not names:
+            return notices.nothing_yet(access)
         here = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else 0
         shown, slices = [], Slices()
         for name in names[here * PROBLEMS_PER_PAGE : (here + 1) * PROBLEMS_PER_PAGE]:
@@ -56,14 +58,14 @@ class ProblemPages:
 
     async def versions(self, who: Principal, query: bytes) -> bytes:
         """The versions of a problem's settings."""
-        names, name, learner, _ = await self._problem(who, query)
+        names, name, learner, _ = await self.open_problem(who, query)
         learner.history.flush(learner.problem)
         changes = await asyncio.to_thread(read_changes, self._service.store, who.tenant, name)
         return page.subpage(f"Versions of {name}", page.header(names, name, access_of(who)), versions(learner, changes))
 
     async def arm(self, who: Principal, query: bytes) -> bytes:
         """One arm, and its history."""
-        names, name, learner, asked = await self._problem(who, query)
+        names, name, learner, asked = await self.open_problem(who, query)
         number = learner.arms.number(asked.get("arm", ""))
         if number is None:
             raise unknown("arm", asked.get("arm", "")[:100])
@@ -74,11 +76,11 @@ class ProblemPages:
             history(name, asked["arm"], found.intervals, times),
             arm_page(name, learner, number, await self._service.coordinator.overall((who.tenant, name), learner)),
         )
-        return page.subpage(f"{asked['arm']} of {name}", page.header(names, name, access_of(who)), *sections)
+        return page.subpage(f"{asked['arm']} in {name}", page.header(names, name, access_of(who)), *sections)
 
     async def decisions(self, who: Principal, query: bytes) -> bytes:
         """The search for decisions."""
-        names, name, _, asked = await self._problem(who, query)
+        names, name, _, asked = await self.open_problem(who, query)
         found, cursor, wrong = list[Any](), None, ""
         try:
             reply = await self.search(who, name, asked, DECISIONS_PER_PAGE)
@@ -94,12 +96,15 @@ class ProblemPages:
         wanted = {**given, **span_of(asked), "limit": str(limit)}
         return await find_decisions(self._call(who, name, wanted))
 
-    async def _problem(self, who: Principal, query: bytes) -> tuple[list[str], str, ProblemState, dict[str, str]]:
+    async def open_problem(self, who: Principal, query: bytes) -> tuple[list[str], str, ProblemState, dict[str, str]]:
+        """The names of all problems, the one that the address asks for, and what else it asks for."""
         permit(who, "read")
         coordinator, asked = self._service.coordinator, dict(parse_qsl(query.decode("latin-1")))
         await coordinator.follower.refresh()
         names = await coordinator.ownership.names(who.tenant)
         name = asked.get("problem") or (names[0] if names else "")
+        if not name:
+            raise RequestError(404, "unknown", "there is no problem yet")
         if not coordinator.ownership.use((who.tenant, name)):
             await coordinator.ownership.enter((who.tenant, name), creates=False)
         return names, name, await coordinator.learner(who.tenant, name), asked

@@ -48,7 +48,7 @@ def _row(one: ShownProblem, public: bool) -> Html:
     if learner is None:
         return tag("tr", link, tag("td", "Another worker serves this problem.", colspan=7, class_="quiet"))
     needed = numbers.weighty_items(learner)
-    stretches, _ = svg.merge_stretches(learner.history.stretches)
+    stretches, _ = svg.merge_stretches(learner.history.stretches, needed)
     curve = [mean_interval(stretch.policy, needed) for stretch in stretches]
     now = mean_interval(numbers.recent(learner.history), needed)
     learning = numbers.judge_learning(learner.history, needed)

@@ -11,12 +11,11 @@ from urllib.parse import parse_qs
 from starlette.routing import Route
 
 from superarm.errors import InvalidArgument
-from superarm.service.console import evaluation, evaluation_page, page
+from superarm.service.console import evaluation, evaluation_page, notices, page
 from superarm.service.console.arms import read_arms
 from superarm.service.console.certificates import Certificates
 from superarm.service.console.downloads import Downloads
 from superarm.service.console.explained_slates import FEATURES_SHOWN
-from superarm.service.console.markup import tag
 from superarm.service.console.page import Health, PageData
 from superarm.service.console.problem_pages import ProblemPages, access_of
 from superarm.service.console.slates import FoundDecision
@@ -57,7 +56,7 @@ class Console:
         self._service = service
         self._certificates = Certificates(service.coordinator.certifier)
         self._public_rates = RateLimits(PUBLIC_PER_SECOND)
-        more = ProblemPages(service)
+        more = self._problem_pages = ProblemPages(service)
         self._downloads = Downloads(service, more)
         self._pages = {
             "problems": more.problems,
@@ -132,7 +131,7 @@ class Console:
         return None
 
     async def _ask_for_key(self, headers: dict[bytes, bytes], scope: Any, receive: Any, send: Any) -> None:
-        await _send(send, 200, page.login())
+        await _send(send, 200, notices.login())
 
     async def _show(
         self, headers: dict[bytes, bytes], scope: Any, send: Any, render: Callable[[Any, bytes], Awaitable[bytes]]
@@ -141,12 +140,13 @@ class Console:
             who = self._who(headers, scope)
             body = await render(who, scope["query_string"])
         except StoreUnavailable as error:
-            return await _send(send, 503, page.document("superarm", tag("p", str(error))))
+            return await _send(send, 503, notices.refused(str(error), passing=True))
         except RequestError as error:
             if error.status not in (401, 403):
-                return await _send(send, error.status, page.document("superarm", tag("p", error.message)))
+                passing = error.status == 503
+                return await _send(send, error.status, notices.refused(error.message, passing=passing))
             words = _refusal(error) if error.status == 403 or b"cookie" in headers else ""
-            return await _send(send, error.status, page.login(words))
+            return await _send(send, error.status, notices.login(words))
         return await _send(send, 200, body)
 
     async def _render(self, who: Any, query: bytes) -> bytes:
@@ -156,7 +156,7 @@ class Console:
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
         if not chosen:
-            return page.nothing_yet(access_of(who))
+            return notices.nothing_yet(access_of(who))
         if not coordinator.ownership.use((who.tenant, chosen)):
             await coordinator.ownership.enter((who.tenant, chosen), creates=False)
         learner = await coordinator.learner(who.tenant, chosen)
@@ -179,15 +179,10 @@ class Console:
         return rendered
 
     async def _evaluate(self, who: Any, query: bytes) -> bytes:
-        permit(who, "read")
-        coordinator = self._service.coordinator
-        await coordinator.follower.refresh()
+        names, name, learner, _ = await self._problem_pages.open_problem(who, query)
         asked = parse_qs(query.decode("latin-1"))
-        names = sorted(name for tenant, name in coordinator.ledger.problems if tenant == who.tenant)
-        name = asked.get("problem", names[:1] or [""])[0]
-        learner = await coordinator.learner(who.tenant, name)
         wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
-        position = dict(coordinator.position)
+        position = dict(self._service.coordinator.position)
         found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
         top = page.header(names, name, access_of(who))
         return page.subpage(f"Evaluation of {name}", top, *evaluation_page.sections(wanted, found))
@@ -244,7 +239,7 @@ class Console:
             key = parse_qs(body.decode("latin-1")).get("key", [""])[0].strip()
             permit(authenticate(self._service, headers, client_of(scope), key), "read")
         except RequestError as error:
-            return await _send(send, error.status, page.login(_refusal(error)))
+            return await _send(send, error.status, notices.login(_refusal(error)))
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return await _redirect(send, f"{COOKIE}={key}; {self._path}; HttpOnly; SameSite=Strict{secure}")

@@ -9,6 +9,8 @@ from superarm.agent.explanations import Explanation
 from superarm.service.console import svg
 from superarm.service.console.explained_slates import explained
 from superarm.service.console.markup import Html, join, tag
+from superarm.service.console.numbers import digits
+from superarm.service.console.times import duration
 from superarm.service.console.view import View, hidden_inputs, scrollable, section
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
 from superarm.service.domain.events import UNSEEN
@@ -46,7 +48,7 @@ def _worth(learner: ProblemState, arms: list[int]) -> Html:
     names = [learner.arms.all[j] for j in arms]
     low, value, high = (float(part[0]) for part in total)
     words = tag(
-        "p", "Worth ", tag("strong", f"{value:.4g}"), f", between {low:.4g} and {high:.4g} (95 %, at all times)."
+        "p", "Worth ", tag("strong", digits(value)), f", between {digits(low)} and {digits(high)} (95 %, at all times)."
     )
     return join(svg.waterfall(names, [float(g) for g in gains], value), words)
 
@@ -119,7 +121,7 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
     asked, names = record.asked, learner.arms.all
     facts = [("state", record.state), ("round", asked.t), ("settings", f"version {asked.version}")]
     if asked.window_ms is not None:
-        facts.append(("window", f"{asked.window_ms / 1000:g} s"))
+        facts.append(("window", duration(asked.window_ms / 1000)))
     if asked.items is not None:
         facts.append(("about", ", ".join(learner.items.all[i] for i in asked.items)))
     if asked.policy_action is not None:

@@ -10,6 +10,15 @@ from superarm.service.domain.history import Stretch
 from superarm.service.domain.moments import MeanInterval, join_moments, mean_interval
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
+ARM_LETTERS, ITEM_LETTERS = 18, 10
+"""How many letters of a name are shown."""
+
+LABEL_WIDTH = 100
+"""A date takes about so much of the width."""
+
+KNOWN_SHARE = 0.9
+FEWEST_STRETCHES = 8
+"""A curve has gaps at fewer than a tenth of its stretches, if that leaves so many of them."""
 
 
 def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = frozenset()) -> Html:
@@ -54,16 +63,24 @@ def rewards(stretches: Sequence[Stretch], length: int, needed: frozenset[int] = 
 
 
 def _dates(places: Sequence[tuple[float, int]], most: int = 5) -> list[Html]:
-    """Labels of some places of a time axis, and the lines to them."""
+    """Labels of some places of a time axis, as many as do not overlap."""
     if not places:
         return []
-    span, n_labels = places[-1][1] - places[0][1], min(most, len(places))
-    chosen = [places[round(n * (len(places) - 1) / max(1, n_labels - 1))] for n in range(n_labels)]
-    kinds = ["tick start", *["tick middle"] * max(0, n_labels - 2), "tick end"] if n_labels > 1 else ["tick start"]
-    return [
-        tag("text", date_label(at, span), x=f"{x:.1f}", y=HEIGHT - 6, class_=kind)
-        for (x, at), kind in zip(chosen, kinds, strict=True)
-    ]
+    first, last, n_labels = places[0], places[-1], min(most, len(places))
+    between = [places[round(n * (len(places) - 1) / (n_labels - 1))] for n in range(1, n_labels - 1)]
+    span = last[1] - first[1]
+    labels = [_date(first, span, "start")]
+    right = first[0] + LABEL_WIDTH
+    for place in between:
+        if right + LABEL_WIDTH / 2 <= place[0] <= last[0] - 1.5 * LABEL_WIDTH:
+            labels.append(_date(place, span, "middle"))
+            right = place[0] + LABEL_WIDTH / 2
+    return labels if last == first else [*labels, _date(last, span, "end")]
+
+
+def _date(place: tuple[float, int], span: int, anchor: str) -> Html:
+    x, at = place
+    return tag("text", date_label(at, span), x=f"{x:.1f}", y=HEIGHT - 6, class_=f"tick {anchor}")
 
 
 def time_curve(times: Sequence[int], values: Sequence[float | None], words: str) -> Html:
@@ -109,17 +126,33 @@ def spark(values: Sequence[float | None]) -> Html:
     return tag("svg", _curve(points, "curve"), viewBox="0 0 120 26", class_="spark", aria_hidden="true")
 
 
-def merge_stretches(stretches: list[Stretch], most: int = 48) -> tuple[list[Stretch], int]:
-    """At most ``most`` stretches, neighbours joined; how many went into one."""
+def merge_stretches(
+    stretches: list[Stretch], needed: frozenset[int] = frozenset(), most: int = 48
+) -> tuple[list[Stretch], int]:
+    """At most ``most`` stretches, neighbours joined; how many went into one.
+
+    Where decisions are about some items only, a reward is known if each of the ``needed`` ones was seen: as many
+    are joined as make the reward of most stretches known.
+    """
     k = max(1, -(-len(stretches) // most))
+    while True:
+        wide = _join_neighbours(stretches, k)
+        tried = [stretch.policy for stretch in wide if stretch.policy.count]
+        known = sum(mean_interval(policy, needed) is not None for policy in tried)
+        if known >= KNOWN_SHARE * len(tried) or len(wide) <= FEWEST_STRETCHES:
+            return wide, k
+        k *= 2
+
+
+def _join_neighbours(stretches: list[Stretch], k: int) -> list[Stretch]:
+    """Stretches, each made of ``k``."""
     parts = [stretches[n : n + k] for n in range(0, len(stretches), k)]
-    wide = [
+    return [
         Stretch(
             join_moments([s.policy for s in part]), join_moments([s.baseline for s in part]), max(s.at for s in part)
         )
         for part in parts
     ]
-    return wide, k
 
 
 def _runs(means: Sequence[MeanInterval | None]) -> list[list[tuple[int, MeanInterval]]]:
@@ -161,11 +194,11 @@ def waterfall(names: Sequence[str], gains: Sequence[float], high: float) -> Html
     most = max(high, sum(gains), 1e-12)
     row, left, width = 26, 140, 520
     scale = (width - left - 70) / most
-    rows, at = [], 0.0
+    rows, at, labels = [], 0.0, _shorten(names, ARM_LETTERS)
     for n, (name, gain) in enumerate(zip(names, gains, strict=True)):
         y, start = n * row + 4, left + at * scale
         rows += [
-            tag("text", _short(name), tag("title", name), x=left - 8, y=y + 13, class_="label end"),
+            tag("text", labels[n], tag("title", name), x=left - 8, y=y + 13, class_="label end"),
             tag("rect", x=f"{start:.1f}", y=y, width=f"{max(gain * scale, 1.0):.1f}", height=18, class_="gain"),
             tag("text", f"+{gain:.3g}", x=f"{start + gain * scale + 5:.1f}", y=y + 13, class_="tick"),
         ]
@@ -207,10 +240,10 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
     """Arms by items: the darker, the likelier; an empty box where nothing is known."""
     size, left, top = (18 if len(items) > 12 else 28), 150, 70
     top_value = max((v for row in means for v in row if v is not None), default=0.0) or 1.0
-    cells = []
+    cells, labels = [], _shorten(arms, ARM_LETTERS)
     for j, (arm, row) in enumerate(zip(arms, means, strict=True)):
         y = top + j * size
-        cells.append(tag("text", _short(arm), tag("title", arm), x=left - 8, y=y + size / 2 + 4, class_="label end"))
+        cells.append(tag("text", labels[j], tag("title", arm), x=left - 8, y=y + size / 2 + 4, class_="label end"))
         for i, value in enumerate(row):
             x = left + i * size
             word = tag("title", f"{arm} · {items[i]}: {'unknown' if value is None else format(value, '.3g')}")
@@ -221,7 +254,8 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
                 cells.append(
                     tag("rect", word, x=x, y=y, width=size - 1, height=size - 1, class_="cell", fill_opacity=depth)
                 )
-    cells += [_rotated_label(item, left + i * size + size // 2 + 4, top - 6) for i, item in enumerate(items)]
+    heads = zip(items, _shorten(items, ITEM_LETTERS), strict=True)
+    cells += [_rotated_label(*head, left + i * size + size // 2 + 4, top - 6) for i, head in enumerate(heads)]
     width, height = left + len(items) * size + 40, top + len(arms) * size + 4
     words = f"Estimated means of {len(arms)} arms for {len(items)} items; the largest is {top_value:.3g}"
     return tag(
@@ -237,10 +271,18 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
     )
 
 
-def _rotated_label(name: str, x: int, y: int) -> Html:
-    text = _short(name, 10)
+def _rotated_label(name: str, text: str, x: int, y: int) -> Html:
     return tag("text", text, tag("title", name), x=x, y=y, transform=f"rotate(-60 {x} {y})", class_="label")
 
 
-def _short(name: str, most: int = 18) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+def _shorten(names: Sequence[str], most: int) -> list[str]:
+    """Names of at most so many letters: their beginnings, or beginnings and ends where beginnings are alike.
+
+    >>> _shorten(["reader group 1", "reader group 2"], 10), _shorten(["a rather long name"], 10)
+    (['read…oup 1', 'read…oup 2'], ['a rather …'])
+    """
+    cut = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
+    if len(set(cut)) == len(set(names)):
+        return cut
+    end = most // 2
+    return [name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}" for name in names]

@@ -58,6 +58,19 @@ def date_label(at: int, span: int) -> str:
     return f"{time.day} {time:%b} {clock}" if span < 4 * DAY_MS else f"{time.day} {time:%b %Y}"
 
 
+def duration(seconds: float) -> str:
+    """A time span in the largest unit of which it is a whole number.
+
+    >>> duration(86_400.0), duration(5_400.0), duration(0.5)
+    ('1 day', '90 minutes', '0.5 s')
+    """
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        n = seconds / size
+        if n >= 1.0 and n == int(n):
+            return f"{n:g} {unit}{'' if n == 1.0 else 's'}"
+    return f"{seconds:g} s"
+
+
 def moment(at: int) -> str:
     """A time in a table, to the second."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"

@@ -62,9 +62,11 @@ def view_of(query: bytes) -> View:
     return View(last.get("problem", ""), ordering, tried, last.get("decision", "")[:256], times, items_page)
 
 
-def section(id: str, title: str, *body: Any, note: str = "") -> Html:
+def section(id: str, title: str, *body: Any, note: str = "", broad: bool = False) -> Html:
+    """A card of the page; a ``broad`` one takes a whole row of it."""
     said = tag("p", note, class_="note") if note else None
-    return tag("section", tag("h2", title), said, *body, id=id, class_="card", data_live=True)
+    kind = "card broad" if broad else "card"
+    return tag("section", tag("h2", title), said, *body, id=id, class_=kind, data_live=True)
 
 
 def hidden_inputs(view: View, *left_out: str) -> list[Html]:
