@@ -16,8 +16,8 @@ import tempfile
 import time
 from collections.abc import Awaitable
 from pathlib import Path
+from typing import Any
 
-import httpx
 import numpy as np
 
 from benchmarks.certificate import longest_gap
@@ -25,10 +25,12 @@ from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import ALL, Asked, Created, Told
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
+from superarm.service.interpreter import collect_regularly, tune_interpreter
 from superarm.service.runtime.compacting import compact_served
 from superarm.service.storage.base import LogLine
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 from superarm.service.storage.sqlite import Sqlite
+from superarm.service.storage.tables import import_arrow
 
 ASK = "/v1/problems/p/decisions"
 LATER = 10**15
@@ -69,21 +71,37 @@ def write(path: Path, n: int, n_pending: int) -> None:
     store.close()
 
 
-async def ask_until(http: httpx.AsyncClient, stop: asyncio.Event) -> list[float]:
+async def ask(app: Any) -> None:
+    """Ask for a decision, by the interface between server and application: a client would leave garbage here."""
+    sent = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    place = {"type": "http", "method": "POST", "path": ASK, "query_string": b"", "scheme": "http"}
+    await app({**place, "headers": headers, "client": ("127.0.0.1", 1), "root_path": ""}, receive, send)
+    assert sent[0]["status"] == 201, sent
+
+
+async def ask_until(app: Any, stop: asyncio.Event) -> list[float]:
     """The times of decisions, in milliseconds."""
     times = []
     while not stop.is_set():
         began = time.perf_counter()
-        (await http.post(ASK, json={})).raise_for_status()
+        await ask(app)
         times.append(1000.0 * (time.perf_counter() - began))
         await asyncio.sleep(0.002)
     return times
 
 
-async def observe(http: httpx.AsyncClient, work: Awaitable[object], what: str) -> None:
+async def observe(app: Any, work: Awaitable[object], what: str) -> None:
     """Print what requests and the event loop met while a coroutine ran."""
     stop = asyncio.Event()
-    client, watch = asyncio.create_task(ask_until(http, stop)), asyncio.create_task(longest_gap(stop))
+    client, watch = asyncio.create_task(ask_until(app, stop)), asyncio.create_task(longest_gap(stop))
     began = time.perf_counter()
     await work
     took = time.perf_counter() - began
@@ -106,13 +124,11 @@ async def serve(path: Path) -> None:
     coordinator = app.service.coordinator
     await coordinator.start()
     await asyncio.to_thread(app.service.keyring.read)
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=600.0
-    ) as http:
-        for _ in range(100):
-            (await http.post(ASK, json={})).raise_for_status()
-        await observe(http, asyncio.sleep(QUIET_SECONDS), "before")
-        await observe(http, compact_served(coordinator, path.parent / "archive", LATER), "while compacting")
+    collect_regularly()  # as the service does
+    for _ in range(100):
+        await ask(app)
+    await observe(app, asyncio.sleep(QUIET_SECONDS), "before")
+    await observe(app, compact_served(coordinator, path.parent / "archive", LATER), "while compacting")
     await coordinator.stop()
 
 
@@ -122,7 +138,8 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=50_000)
     parser.add_argument("--pending", type=int, default=1_000)
     given = parser.parse_args()
-    sys.setswitchinterval(0.001)  # as the service does
+    tune_interpreter()
+    import_arrow()
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "log.db"
         write(path, given.decisions, given.pending)

@@ -45,7 +45,7 @@ def echo() -> Any:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from superarm.service.server import tune_interpreter
+    from superarm.service.interpreter import tune_interpreter
 
     async def answer(request: Request) -> Response:
         body = msgspec.json.decode(await request.body())
@@ -59,14 +59,19 @@ def service() -> Any:
     """The service on a file; ``SYNCHRONOUS=OFF`` takes durability away, to see what it costs."""
     from superarm.service.application import application
     from superarm.service.http.service import ServiceLimits
+    from superarm.service.interpreter import collect_regularly, tune_interpreter
     from superarm.service.runtime.coordinator import SNAPSHOT_EVERY
-    from superarm.service.server import tune_interpreter
     from superarm.service.storage.sqlite import Sqlite
 
     store = Sqlite(Path(os.environ["BENCH_DB"]))
     store._writer.execute(f"PRAGMA synchronous = {os.environ.get('SYNCHRONOUS', 'FULL')}")
     limits = ServiceLimits(snapshot_every=int(os.environ.get("SNAPSHOT_EVERY", SNAPSHOT_EVERY)))
-    return application(store, limits, tune_interpreter)
+
+    def begin() -> None:
+        tune_interpreter()
+        collect_regularly()
+
+    return application(store, limits, begin)
 
 
 def made(path: Path, names: list[str], **settings: Any) -> None:

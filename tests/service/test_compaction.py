@@ -133,7 +133,7 @@ def test_an_interruption_leaves_a_log_that_can_be_read(reopen, tmp_path, monkeyp
             patch.setattr(*STEPS[step], interrupt)
         else:  # what the transaction inserts last is nothing that a database takes
             patch.setattr(compaction, "make_bases", lambda *_: {"": SavedSnapshot("", object())})
-        with pytest.raises(Interrupted if step in STEPS else (sqlite3.Error, psycopg.Error)):
+        with pytest.raises(Interrupted if step in STEPS else (sqlite3.Error, psycopg.Error, TypeError)):
             compact(store, tmp_path / "archive", LATER)
     store.close()
     store = reopen(reading=True)
@@ -200,3 +200,23 @@ def test_the_command_compacts_what_is_old_and_no_log_in_use(tmp_path):
     (file,) = (tmp_path / "a").iterdir()
     assert f"decisions archived to {file}, 0 removed" in done.output
     assert "sound" in invoke("verify", "--db", db).output
+
+
+def test_an_archive_is_the_same_however_many_rows_are_converted_at_once(tmp_path, monkeypatch):
+    app = application(Sqlite(tmp_path / "log.db"))
+
+    async def live() -> set:
+        async with serving(app) as http:
+            await use(http, SETTINGS["plain"], 20)
+            return set(app.service.coordinator.ledger.closed)
+
+    decisions = asyncio.run(live())
+    store = Sqlite(tmp_path / "log.db")
+    whole = archive.write_archive(store, tmp_path / "whole", decisions)
+    monkeypatch.setattr(archive, "CONVERTED_ROWS", 3)
+    monkeypatch.setattr(archive, "BATCH_ROWS", 7)
+    parts = archive.write_archive(store, tmp_path / "parts", decisions)
+    store.close()
+    assert parts.name == whole.name
+    assert list(read_archive(parts)) == list(read_archive(whole))
+    assert len(list(read_archive(parts))) > 14

@@ -1,6 +1,7 @@
 """A log is compacted while it is served: requests are answered meanwhile, and an interruption does no harm."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -170,6 +171,12 @@ def test_a_service_compacts_its_log_by_itself(tmp_path, monkeypatch):
 
     asyncio.run(live())
     assert list(directory.glob("superarm-*.parquet"))
+
+
+def test_a_service_that_could_not_write_its_archive_does_not_start(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    words = ["serve", "--db", str(tmp_path / "log.db"), "--retain-days", "30", "--archive", str(tmp_path / "archive")]
+    assert "pip install 'superarm[lab]'" in invoke(*words).output
 
 
 def test_settings_that_leave_open_what_becomes_of_decisions_are_refused(tmp_path):

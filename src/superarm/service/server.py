@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import importlib
 import json
 import logging
@@ -19,6 +18,7 @@ from superarm.service.application import application
 from superarm.service.http.auth import Keyring, read_key
 from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
+from superarm.service.interpreter import collect_regularly, tune_interpreter
 from superarm.service.storage.base import Store
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.sqlite import Sqlite
@@ -31,9 +31,6 @@ SETTINGS = "SUPERARM_WORKER_SETTINGS"
 
 LAST_ANSWERS_SECONDS = 0.5
 """How long a process that has failed goes on, so that requests are still answered, with 503."""
-
-MAX_NEW_OBJECTS = 50_000
-"""So many objects without a pass of the garbage collector come from numba, which keeps what it makes."""
 
 UVICORN_DID_NOT_START = 3
 """Uvicorn's exit code when an application failed at its start."""
@@ -104,31 +101,12 @@ def _begin(served: Path | None) -> None:
     if served is not None:
         served.touch()
     tune_interpreter()
+    collect_regularly()
 
 
 def _leave() -> None:
     """End this process: its state is no longer what the log says. Everything that was acknowledged is in the log."""
     asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)
-
-
-def tune_interpreter() -> None:
-    """Collect garbage in short passes, and not among what is old; let the event loop wait little for threads.
-
-    Requests create hardly any reference cycles. A pass looks at 5,000 objects, or at 100,000; all of those that came
-    since the last such pass are looked at only after ten million, and are then left alone for good. So is what came
-    while a kernel was compiled, without any pass. A thread that works on a large request gives the interpreter to the
-    event loop after a millisecond, not five.
-    """
-    gc.freeze()
-    gc.set_threshold(5_000, 20, 100)
-    gc.callbacks.append(_leave_old_objects_alone)
-    sys.setswitchinterval(0.001)
-
-
-def _leave_old_objects_alone(phase: str, info: dict[str, int]) -> None:
-    """Before a pass over very many new objects, or after one over all, do not look at any of them again."""
-    if (phase == "start" and gc.get_count()[0] > MAX_NEW_OBJECTS) or (phase == "stop" and info["generation"] == 2):
-        gc.freeze()
 
 
 def _on_stop(leave: Callable[[], None]) -> None:

@@ -12,6 +12,7 @@ from superarm.service.http.metrics import Metrics
 from superarm.service.http.signing import Signer
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
+from superarm.service.storage.tables import import_arrow
 
 
 class ServiceLimits(NamedTuple):
@@ -113,6 +114,8 @@ def check_retention(limits: ServiceLimits, discard: bool, db: str) -> None:
             )
     elif bool(limits.archive) == discard:
         raise SuperarmError("--retain-days: give --archive DIRECTORY, or --discard to keep no archive")
+    elif limits.archive:
+        import_arrow()  # now: requests would wait for it at the first compaction, or it may be missing
 
 
 class Service:

@@ -20,15 +20,20 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError
 from superarm.service.runtime.clock import now_ms
 from superarm.service.runtime.coordinator import Coordinator, StepTaken
-from superarm.service.runtime.heavy import Slices, run_to_end
+from superarm.service.runtime.heavy import run_to_end
 from superarm.service.storage.base import Compactor, StoreUnavailable
 from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
+from superarm.service.storage.packing import empty_tables
 from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
 
 log = logging.getLogger("superarm.compacting")
 
 MAX_REMOVED_AT_ONCE = 100
 """How many decisions are removed by one transaction of the writer, which others' events wait for."""
+
+MAX_LEFT_AT_ONCE = 100
+PAUSE_SECONDS = 0.001
+"""After so many decisions were marked on the event loop, requests have a turn."""
 
 FIRST_SECONDS = 60.0
 EVERY_SECONDS = 3_600.0
@@ -59,22 +64,23 @@ async def compact_served(coordinator: Coordinator, directory: Path | None, befor
         plan = await run_to_end(plan_compaction, reader, copied, before)
         try:
             await _leave(coordinator, plan.old)
-            changed = await run_to_end(changed_since, reader, plan.position)
-            old = {key: one for key, one in plan.old.items() if key not in changed}
-            if not old:
+            for key in await run_to_end(changed_since, reader, plan.position):
+                plan.old.pop(key, None)
+            if not plan.old:
                 return CompactionReport(0, 0, None)
-            archive = await run_to_end(archive_old, reader, directory, old)
-            await _remove(coordinator, compactor, plan._replace(old=old), archive)
+            archive = await run_to_end(archive_old, reader, directory, plan.old)
+            await _remove(coordinator, compactor, plan, archive)
+            return report(plan.old, archive)
         finally:
             coordinator.leaving.clear()
-    return report(old, archive)
+            await run_to_end(empty_tables, plan.old)
 
 
 async def _leave(coordinator: Coordinator, old: dict[Key, OldDecision]) -> None:
     """See that no more events of decisions are planned; those that are planned already are written first."""
-    slices = Slices()
-    for key in old:
-        await slices.pause_if_due()
+    for n, key in enumerate(old):
+        if n % MAX_LEFT_AT_ONCE == 0:
+            await asyncio.sleep(PAUSE_SECONDS)
         async with coordinator.lock("decision", key):
             coordinator.leaving.add(key)
             coordinator.ledger.closed.pop(key, None)

@@ -1,6 +1,7 @@
 """Archives: decisions that left the log, event by event, in Parquet files."""
 
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ from superarm.service.storage.base import LogLine, LogReader, ReadEntry, decode_
 from superarm.service.storage.tables import import_arrow
 
 BATCH_ROWS = 50_000
+"""How many rows are written, or read, at once."""
+
+CONVERTED_ROWS = 500
+"""How many rows are turned into columns by one call: a service waits for it that compacts its own log."""
 
 TEXTS = ("log", "tenant", "problem", "unit", "stream", "body")
 NUMBERS = ("step", "seq", "at")
@@ -46,14 +51,16 @@ def _write_rows(directory: Path, rows: Iterable[dict[str, Any]]) -> Path:
     beside, digest = directory / f".superarm-{os.getpid()}.parquet", hashlib.sha256()
     try:
         with parquet.ParquetWriter(beside, schema) as writer:
-            batch = []
-            for row in rows:
-                digest.update(row["body"].encode())
-                batch.append(row)
-                if len(batch) == BATCH_ROWS:
-                    writer.write_table(arrow.Table.from_pylist(batch, schema))
-                    batch = []
-            writer.write_table(arrow.Table.from_pylist(batch, schema))
+            converted = []
+            for some in _divide(rows, CONVERTED_ROWS):
+                for row in some:
+                    digest.update(row["body"].encode())
+                converted.append(arrow.Table.from_pylist(some, schema))
+                if len(converted) * CONVERTED_ROWS >= BATCH_ROWS:
+                    writer.write_table(arrow.concat_tables(converted))
+                    converted = []
+            if converted:
+                writer.write_table(arrow.concat_tables(converted))
         force(beside)
         target = directory / f"superarm-{digest.hexdigest()[:16]}.parquet"
         os.replace(beside, target)
@@ -61,6 +68,13 @@ def _write_rows(directory: Path, rows: Iterable[dict[str, Any]]) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return target
+
+
+def _divide(rows: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    """The rows in lists of ``size``; the last one may be shorter."""
+    rest = iter(rows)
+    while some := list(itertools.islice(rest, size)):
+        yield some
 
 
 def _rows(store: LogReader, decisions: set[Key]) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,7 @@ from superarm.service.domain.events import Asked, Compacted, Erased
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.archive import write_archive
 from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store
+from superarm.service.storage.packing import empty_tables
 from superarm.service.storage.problem_log import problem_of
 from superarm.service.storage.snapshot import copy_problem, encode_state, restore_ledger, take_snapshot
 from superarm.service.storage.verify import verify
@@ -107,6 +108,7 @@ def choose_old(store: LogReader, ledger: Ledger, until: Position, before: int) -
         gone = key in erased or not served
         if key not in changed and (gone or (last[key] < before and key not in ledger.pending)):
             old[key] = OldDecision(problem, logs[key], not gone)
+    empty_tables(problems, last, logs)
     return old
 
 

@@ -1,4 +1,4 @@
-"""MessagePack of large states, made piece by piece.
+"""MessagePack of large states, made piece by piece, and large tables, freed entry by entry.
 
 One call of an encoder for some hundred megabytes would keep the interpreter for a tenth of a second, in whichever
 thread it is made. Here arrays are copied a megabyte at a time, and the bytes are those that the encoder would give.
@@ -59,3 +59,10 @@ def join_pieces(pieces: Iterable[Piece]) -> bytearray:
             whole[place : place + len(part)] = part
             place += len(part)
     return joined
+
+
+def empty_tables(*tables: dict[Any, Any]) -> None:
+    """Empty tables entry by entry: other threads would wait while a large one is freed at once."""
+    for table in tables:
+        while table:
+            table.popitem()

@@ -6,6 +6,7 @@ from superarm.errors import SuperarmError
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot
 from superarm.service.storage.compaction import OldDecision, choose_old
+from superarm.service.storage.packing import empty_tables
 from superarm.service.storage.snapshot import StateCopy, decode_snapshot, encode_state
 from superarm.service.storage.verify import compare_snapshot, fold_log
 
@@ -26,7 +27,9 @@ def plan_compaction(store: LogReader, copied: StateCopy, before: int) -> Planned
     assert snapshot is not None
     if faults := compare_snapshot(past, snapshot, "the state in use"):
         raise SuperarmError(f"the log is not compacted: {faults[0]}; see superarm verify")
-    return PlannedCompaction(base, copied.position, choose_old(store, past, copied.position, before))
+    old = choose_old(store, past, copied.position, before)
+    empty_tables(past.pending, past.closed)
+    return PlannedCompaction(base, copied.position, old)
 
 
 def changed_since(store: LogReader, position: Position) -> set[Key]:

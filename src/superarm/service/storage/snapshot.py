@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Struct, msgpack
+from msgspec import DecodeError, Raw, Struct, msgpack
 
 from superarm.arrays import Floats
 from superarm.context.observations import ContextTally
@@ -57,6 +57,27 @@ class Snapshot(Struct, frozen=True):
     open: list[tuple[str, DecisionRecord]]
     histories: list[History] = []
     format: int = 1
+
+
+class SnapshotParts(Struct, frozen=True):
+    """A ``Snapshot`` whose parts are not decoded yet."""
+
+    position: Position
+    counters: list[Raw]
+    open: list[Raw]
+    histories: list[Raw] = []
+    format: int = 1
+
+    def decode(self) -> Snapshot:
+        """Decode part by part: one call for 100,000 pending decisions would keep other threads waiting."""
+        counters, record, history = (msgpack.Decoder(kind) for kind in (Counters, tuple[str, DecisionRecord], History))
+        return Snapshot(
+            self.position,
+            [counters.decode(part) for part in self.counters],
+            [record.decode(part) for part in self.open],
+            [history.decode(part) for part in self.histories],
+            self.format,
+        )
 
 
 class CountersCopy(NamedTuple):
@@ -200,7 +221,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
         return None
     try:
-        return msgpack.decode(saved.body, type=Snapshot)
+        return msgpack.decode(saved.body, type=SnapshotParts).decode()
     except DecodeError:
         return None
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ from superarm.service.storage.sqlite_lock import lock_file
 from superarm.service.storage.sqlite_tables import FIND, migrate
 
 MAX_SNAPSHOTS = 2
+EVENTS_BETWEEN_RESTS, REST_SECONDS = 50, 0.002
+"""A thread that reads the log beside requests works about 4 ms, and rests 2."""
 
 _INSERT = """
 INSERT INTO events (tenant, kind, stream, step, crc, body)
@@ -50,12 +53,15 @@ class DamagedLog(SuperarmError):
 
 
 class Sqlite:
-    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it."""
+    """A store in the file ``path``; with ``lock``, the only process on its directory that serves it.
+
+    With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
+    """
 
     worker, shared, shards = "", False, None
 
-    def __init__(self, path: Path, *, lock: bool = True) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
+        self.path, self._rests = path, rests
         real = path.resolve()
         self._mark = HighWaterMark(real.with_name(f"{real.name}.mark"))
         existed = path.exists() and path.stat().st_size > 0
@@ -125,8 +131,11 @@ class Sqlite:
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         only = " AND kind = 'problem'" if problems else ""
-        for row in self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),)):
+        rows = self._reader.execute(f"{_SELECT} WHERE seq > ?{only} ORDER BY seq", (after.get("", 0),))
+        for n, row in enumerate(rows, 1):
             yield ReadEntry("", row[0], _entry(row))
+            if self._rests and n % EVENTS_BETWEEN_RESTS == 0:
+                time.sleep(REST_SECONDS)
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
@@ -175,7 +184,7 @@ class Sqlite:
         return self
 
     def reader(self) -> "Sqlite":
-        return Sqlite(self.path, lock=False)
+        return Sqlite(self.path, lock=False, rests=True)
 
     def begin_with(self, base: SavedSnapshot, position: int, archive: str) -> None:
         with _transaction(self._writer) as connection:

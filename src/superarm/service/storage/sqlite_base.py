@@ -42,7 +42,9 @@ def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: i
     before = read_base(connection)
     kept = before.kept + position - before.position
     connection.execute(COMPACTED)
-    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, ?)", (position, kept, *saved, archive))
+    insert = "INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, zeroblob(?), ?)"
+    connection.execute(insert, (position, kept, saved.digest, len(saved.body), archive))
+    _write_parts(connection, "base", 1, saved)
     connection.execute("DELETE FROM snapshots")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version % COMPACTED_VERSIONS + COMPACTED_VERSIONS}")
@@ -57,12 +59,14 @@ def remove_decisions(connection: sqlite3.Connection, decisions: list[Key], posit
 
 
 def insert_snapshot(connection: sqlite3.Connection, saved: SavedSnapshot) -> None:
-    """Insert a snapshot; a large one in parts, since SQLite's copy of a whole one would keep other threads waiting."""
-    insert, size = "INSERT INTO snapshots (digest, body) VALUES (?, ?)", len(saved.body)
-    if size <= CHUNK_BYTES:
-        connection.execute(insert, saved)
-        return
-    row = connection.execute(insert.replace("(?, ?)", "(?, zeroblob(?))"), (saved.digest, size)).lastrowid
-    with connection.blobopen("snapshots", "body", row or 0) as blob, memoryview(saved.body) as body:
-        for n in range(0, size, CHUNK_BYTES):
+    """Insert a snapshot."""
+    insert = "INSERT INTO snapshots (digest, body) VALUES (?, zeroblob(?))"
+    row = connection.execute(insert, (saved.digest, len(saved.body))).lastrowid
+    _write_parts(connection, "snapshots", row or 0, saved)
+
+
+def _write_parts(connection: sqlite3.Connection, table: str, row: int, saved: SavedSnapshot) -> None:
+    """Write a snapshot in parts, since SQLite's copy of a whole large one would keep other threads waiting."""
+    with connection.blobopen(table, "body", row) as blob, memoryview(saved.body) as body:
+        for n in range(0, len(body), CHUNK_BYTES):
             blob.write(body[n : n + CHUNK_BYTES])
