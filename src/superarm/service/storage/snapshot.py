@@ -70,7 +70,8 @@ class SnapshotParts(Struct, frozen=True):
 
     def decode(self) -> Snapshot:
         """Decode part by part: one call for 100,000 pending decisions would keep other threads waiting."""
-        counters, record, history = (msgpack.Decoder(kind) for kind in (Counters, tuple[str, DecisionRecord], History))
+        counters, history = msgpack.Decoder(Counters), msgpack.Decoder(History)
+        record = msgpack.Decoder(tuple[str, DecisionRecord])
         return Snapshot(
             self.position,
             [counters.decode(part) for part in self.counters],
