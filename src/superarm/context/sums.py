@@ -63,7 +63,7 @@ def empty_context_tally(context: Context | None, support: Support) -> Tally | Co
     if context is None:
         return tally
     if context.dimension(support.n_items) == 0:
-        return Tally(*(np.tile(values, context.n_segments) for values in tally))
+        return Tally(*(np.zeros(context.n_segments * len(values)) for values in tally))
     design = make_design(context, support.n_arms, support.n_items)
     groups, d = group_count(design, support), context.dimension(support.n_items)
     return ContextTally(*tally, np.zeros((groups, triangle(d))), np.zeros((groups, d)))

@@ -171,7 +171,7 @@ def _is_heavy_change(entry: LogEntry, ledger: Ledger) -> bool:
     event: Any = entry.event
     learner = ledger.problems.get((entry.tenant, entry.stream))
     if isinstance(event, Created):
-        return len(event.spec.arms) * len(event.spec.items) >= HEAVY_ENTRIES
+        return event.spec.context is not None or len(event.spec.arms) * len(event.spec.items) >= HEAVY_ENTRIES
     if isinstance(event, Deleted):
         return len(ledger.pending) + len(ledger.closed) >= HEAVY_VALUES
     if learner is not None and is_heavy_problem(learner):
