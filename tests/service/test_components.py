@@ -106,6 +106,23 @@ def module(tmp_path, monkeypatch):
         known.update(kept)
 
 
+@pytest.mark.parametrize("name", ["logistic", "conjunctive"])
+@pytest.mark.parametrize("policy", ["kl_ucb", "cts"])
+def test_a_reward_whose_batches_are_listed_can_have_more_arms_than_a_slate_and_one(name, policy):
+    """What is compiled ahead on a smaller problem lists the batches of that one."""
+    spec = {**SPEC, "arms": list("abcdef"), "reward": {"name": name}, "settings": {"policy": {"name": policy}}}
+
+    async def trial(http) -> None:
+        created = await http.put("/v1/problems/p", json=spec)
+        assert created.status_code == 201, created.text
+        seen = set()
+        for n in range(3):
+            seen.update((await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()["arms"])
+        assert seen == set("abcdef")
+
+    during(trial)
+
+
 def test_an_operators_own_components(module):
     import_components([module])
     store = MemoryStore()

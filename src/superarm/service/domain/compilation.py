@@ -33,8 +33,10 @@ def compile_kernels(created: Created) -> None:
     trial = ProblemState(replace(created, spec=small))
     learner = trial.learner
     if spec.context is None:
-        learner.fitted = learner.policy.fit(to_problem(spec))  # a large problem may have one of its own
-        learner.memory = prepare(learner.fitted, learner.problem, learner.tally)
+        fitted = learner.policy.fit(to_problem(spec))
+        if _types(fitted) != _types(learner.fitted):  # a large problem may have one of its own
+            learner.fitted = fitted
+            learner.memory = prepare(learner.fitted, learner.problem, learner.tally)
     for t in (1, 2, 3):  # unsampled arms first, then by the index
         asked = ask_once(trial, t)
         action = asked.action
@@ -42,6 +44,14 @@ def compile_kernels(created: Created) -> None:
         trial.move(open_record(asked), advance_record(open_record(asked), Told(0, [(arm, ALL, 1.0) for arm in action])))
         trial.history.flush(trial.problem)
         learner.pending[:] += 1.0
+
+
+def _types(part: Any) -> Any:
+    """The type of a component with those of its parts, which decide what is compiled.
+
+    A policy of the same types is not taken from another problem: it may list the batches of that one.
+    """
+    return (type(part), *map(_types, part)) if isinstance(part, tuple) else type(part)
 
 
 def ask_once(trial: ProblemState, t: int) -> Asked:

@@ -8,6 +8,7 @@ from superarm.service.domain.spec import Late, Mode, PolicySpec, ProblemSpec, Se
 _CHOICES: dict[str, Any] = {"mode": Mode, "late": Late}
 _UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_NO_NAME = re.compile(r"Expected `str` matching regex .* - at `(?:key in )?\$\.?(.*)`", re.DOTALL)
 _NO_POLICY = re.compile(r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`")
 
 _PLACES = {
@@ -19,12 +20,14 @@ _PLACES = {
 
 
 def explain(message: str) -> str:
-    """The decoder's message; with the choices that there are, or the place where a field belongs.
+    """The decoder's message; with the choices that there are, the place where a field belongs, or what a name may hold.
 
     >>> explain("Invalid enum value 'soon' - at `$.settings.late`")
     "settings.late: unknown 'soon'; give one of ignore, learn"
     >>> explain("Object contains unknown field `policy`")
     'policy: unknown here; it belongs into settings: {"settings": {"policy": …}}'
+    >>> explain("Expected `str` matching regex '^[^/]*$' - at `$.arms[0]`")
+    'arms[0]: a name holds no slash and no control character'
     """
     found = _UNKNOWN_CHOICE.fullmatch(message)
     for field, choices in _CHOICES.items():
@@ -33,6 +36,9 @@ def explain(message: str) -> str:
     found = _UNKNOWN_FIELD.fullmatch(message)
     if found is not None and found[1] in _PLACES:
         return _explain_place(found[1], found[2] or "")
+    found = _NO_NAME.fullmatch(message)
+    if found is not None:
+        return f"{found[1] or 'the body'}: a name holds no slash and no control character"
     found = _NO_POLICY.fullmatch(message)
     return message if found is None else f'{found[1]}: give an object, as in {{"name": "kl_ucb"}}'
 
