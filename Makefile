@@ -66,8 +66,7 @@ $(LAB_READY): pyproject.toml
 
 $(READY): pyproject.toml
 	$(environment)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' $(PINS)
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]' $(PINS)
 	@touch $@ $(LAB_READY)
 
 system: $(READY)

@@ -19,6 +19,7 @@ COMPONENTS = Path(__file__).parents[1] / "docs" / "components.md"
 
 _EACH_IN_A_FRESH_PROCESS = """
 import json, os, sys
+import numba, scipy.optimize, scipy.sparse  # what takes longest to import, and is not looked at
 import superarm as sa
 failed = []
 for name in sys.argv[1:]:

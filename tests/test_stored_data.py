@@ -159,6 +159,7 @@ def test_cells_have_the_same_digests(results):
     assert sorted({cell.source.digest for cell in cells}) == expected["instances"]
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_run_finds_its_cells_done_and_reports(results):
     """Nothing is run again; report and comparison give the numbers of 0.1.0."""
     before = {path: path.stat().st_mtime_ns for path in (results / "cells").iterdir()}

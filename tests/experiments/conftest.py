@@ -1,8 +1,5 @@
 """One small experiment, run once: three policies on one instance at two batch sizes."""
 
-import io
-from pathlib import Path
-
 import pytest
 
 from superarm.experiments import Experiment, Threads, run
@@ -23,24 +20,6 @@ SPEC = {
         {"kind": "bound", "policy": "BC-UCB", "bound": "upper_bound"},
     ],
 }
-
-
-BLANK = '<svg width="1pt" viewBox="0 0 1 1"></svg>'
-
-
-@pytest.fixture
-def blank_figures(monkeypatch):
-    """Figures are composed, but written blank, for tests that do not look at them: most time goes into drawing."""
-
-    def write(_, file, **__):
-        if isinstance(file, io.StringIO):
-            file.write(BLANK)
-        elif isinstance(file, io.BytesIO):
-            file.write(BLANK.encode())
-        else:
-            Path(file).write_text(BLANK)
-
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", write)
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ def problems(rng, kind, reward):
 @pytest.mark.parametrize("reward", REWARDS)
 @pytest.mark.parametrize("kind", ALL)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_every_oracle_fills_its_batch(kind, reward, seed):
     rng = np.random.default_rng(seed)
     problem, p, candidates = problems(rng, kind, REWARDS[reward])

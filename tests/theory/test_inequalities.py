@@ -14,7 +14,7 @@ from superarm.indices.kl_bound import upper_confidence, upper_relaxation
 
 inside = st.floats(1e-9, 1.0 - 1e-9)
 level = st.floats(1e-7, 3.0)
-many = settings(max_examples=400, deadline=None)
+many = settings(max_examples=200, deadline=None)
 
 
 def g(z):

@@ -10,7 +10,7 @@ from superarm.theory import bounds_report
 def report(tmp_path_factory):
     room = tmp_path_factory.mktemp("bounds")
     instance = sa.instances.lower_bound(8, 4, n_items=2, epsilon=0.3)
-    return bounds_report(instance, {"BC-UCB": sa.bc_ucb()}, 1500, 3, out_dir=room, progress=False), room
+    return bounds_report(instance, {"BC-UCB": sa.bc_ucb()}, 600, 2, out_dir=room, progress=False), room
 
 
 def test_everything_is_named(report):
