@@ -51,16 +51,25 @@ def test_a_tag_that_changelog_or_citation_contradict_is_refused():
     assert "no version" in find_faults("1.2.3", changelog, citation)[0]
 
 
-def test_the_next_release_is_prepared_in_one_step():
-    """On the changelog and citation as they are; a second release comes above the first."""
-    changelog, citation = name_version(CHANGELOG, (ROOT / "CITATION.cff").read_text(), "9.0.0", "2031-02-03")
+def _with_entry(changelog):
+    """The changelog with an entry that is not released, which it lacks right after a release."""
+    return changelog.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A fault.\n", 1)
+
+
+@pytest.mark.parametrize("released", [False, True], ids=["as it is", "right after a release"])
+def test_the_next_release_is_prepared_in_one_step(released):
+    """On the changelog and citation of the repository; a second release comes above the first."""
+    before, citation = _with_entry(CHANGELOG), (ROOT / "CITATION.cff").read_text()
+    if released:
+        before, citation = name_version(before, citation, "8.0.0", "2030-02-03")
+        before = _with_entry(before)
+    changelog, citation = name_version(before, citation, "9.0.0", "2031-02-03")
     assert find_faults("v9.0.0", changelog, citation) == []
     assert yaml.safe_load(citation) == CITATION | {"version": "9.0.0", "date-released": date(2031, 2, 3)}
-    assert changelog.replace("## [9.0.0] - 2031-02-03\n\n", "", 1) == CHANGELOG
+    assert changelog.replace("## [9.0.0] - 2031-02-03\n\n", "", 1) == before
     with pytest.raises(ValueError, match="no entries"):
         name_version(changelog, citation, "9.0.1", "2031-02-04")
-    more = changelog.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A fault.\n", 1)
-    later, citation = name_version(more, citation, "9.0.1", "2031-02-04")
+    later, citation = name_version(_with_entry(changelog), citation, "9.0.1", "2031-02-04")
     assert find_faults("v9.0.1", later, citation) == []
     assert released_versions(later)[:2] == [("9.0.1", "2031-02-04"), ("9.0.0", "2031-02-03")]
 
