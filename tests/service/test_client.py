@@ -33,6 +33,12 @@ def test_ask_and_tell_are_the_agents(agent):
         agent.tell(decision, [[2.0, 0.0], [0.0, 0.0]])
 
 
+def test_a_connection_and_its_problems_are_shown_without_a_call_and_without_secrets():
+    service = sa.connect("https://user:secret@shop.example:8443/bandits", key="another secret")
+    assert repr(service) == "connect('https://shop.example:8443/bandits')"
+    assert repr(service.problem("ads")) == "connect('https://shop.example:8443/bandits').problem('ads')"
+
+
 def test_the_same_id_is_the_same_decision(agent):
     one, two = agent.ask(id="mine-1"), agent.ask(id="mine-1")
     assert (one.id, one.arms, one.t) == (two.id, two.arms, two.t)

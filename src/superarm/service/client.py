@@ -35,6 +35,9 @@ class Connection:
         self._transport = transport
         self._threads: ThreadPoolExecutor | None = None
 
+    def __repr__(self) -> str:
+        return f"connect({self._transport.address!r})"
+
     def create(self, name: str, arms: Sequence[str], items: Sequence[str], k: int = 1, **more: Any) -> "RemoteAgent":
         """Create a problem; nothing changes if the same one exists.
 

@@ -20,8 +20,12 @@ class RemoteAgent:
     """A problem of the service; the counterpart of ``Agent``."""
 
     def __init__(self, transport: Transport, name: str) -> None:
-        self._call, self.name = transport.call, name
+        self._transport, self._call, self.name = transport, transport.call, name
         self._path = f"/v1/problems/{quote(name, safe='')}"
+
+    def __repr__(self) -> str:
+        """The service and the name, without a call: an object is shown also where the service does not answer."""
+        return f"connect({self._transport.address!r}).problem({self.name!r})"
 
     @property
     def items(self) -> tuple[str, ...]:

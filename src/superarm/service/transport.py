@@ -39,6 +39,7 @@ class Transport:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument("url", f"{url!r}", "give http://host:port or https://host")
         self._parts, self._timeout, self._retries = parts, timeout, retries
+        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._headers = {"content-type": "application/json"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
