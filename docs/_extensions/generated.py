@@ -3,6 +3,7 @@
 import inspect
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -81,16 +82,37 @@ def write_operations() -> str:
 
     described = document(OPERATIONS)
     schemas = described["components"]["schemas"]
-    parts = []
-    for path, methods in described["paths"].items():
-        for method, operation in methods.items():
-            parts += [f"## `{method.upper()} {path}`\n", f"{operation['summary']} {operation.get('description', '')}\n"]
-            parts += _describe_body(operation, schemas)
-            answers = operation["responses"].items()
-            parts += [
-                "Answers: " + "; ".join(f"{status}: {answer['description']}" for status, answer in answers) + "\n"
-            ]
+    operations = [
+        (f"{method.upper()} {path}", operation)
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
+    counts = Counter(answer for _, operation in operations for answer in _answers(operation))
+    common = sorted(answer for answer, n in counts.items() if n > len(operations) / 2 and not answer[0].startswith("2"))
+    parts = ["## Errors\n", "| status | meaning |\n|---|---|"]
+    parts += [*(f"| {status} | {meaning} |" for status, meaning in common), ""]
+    for name, operation in operations:
+        parts += [f"## `{name}`\n", f"{operation['summary']} {operation.get('description', '')}\n"]
+        parts += [*_describe_body(operation, schemas), _describe_answers(operation, common)]
     return "\n".join(parts)
+
+
+Answer = tuple[str, str]
+"""The status of an answer, and what it means."""
+
+
+def _answers(operation: dict[str, Any]) -> list[Answer]:
+    return [(status, answer["description"]) for status, answer in operation["responses"].items()]
+
+
+def _describe_answers(operation: dict[str, Any], common: list[Answer]) -> str:
+    """The answers of an operation; those in ``common`` by their status alone."""
+    answers = _answers(operation)
+    own = "; ".join(
+        f"{status}: {meaning.rstrip('.')}" for status, meaning in answers if (status, meaning) not in common
+    )
+    shared = ", ".join(status for status, meaning in answers if (status, meaning) in common)
+    return f"Answers: {own}.{f' Errors: {shared}.' if shared else ''}\n"
 
 
 def _describe_body(operation: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
