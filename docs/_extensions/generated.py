@@ -76,7 +76,7 @@ def _help_text(command: click.Command, path: tuple[str, ...]) -> str:
 
 
 def write_operations() -> str:
-    """One section per operation: summary, scope, fields of the body, answers."""
+    """Errors that several operations share; then one section per operation: summary, scope, body, answers."""
     from superarm.service.http.openapi import document
     from superarm.service.http.operations import OPERATIONS
 
@@ -88,7 +88,7 @@ def write_operations() -> str:
         for method, operation in methods.items()
     ]
     counts = Counter(answer for _, operation in operations for answer in _answers(operation))
-    common = sorted(answer for answer, n in counts.items() if n > len(operations) / 2 and not answer[0].startswith("2"))
+    common = sorted(answer for answer, n in counts.items() if n > 2 and answer[0].startswith(("4", "5")))
     parts = ["## Errors\n", "| status | meaning |\n|---|---|"]
     parts += [*(f"| {status} | {meaning} |" for status, meaning in common), ""]
     for name, operation in operations:
