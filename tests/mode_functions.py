@@ -37,7 +37,7 @@ from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes
 from tests.compositions import ACTIONS, DIRECTIONAL_SIEVE, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
-from tests.policies import test_linear_sieve
+from tests.policies import test_linear_sieve, test_scores_of_eight_arms
 from tests.simulation.test_contextual import GAMES as CONTEXTUAL
 from tests.simulation.test_contextual import digest
 
@@ -186,8 +186,20 @@ def linear_sieve() -> list[Any]:
     agent = sa.Agent(problem, policy, seed=1)
     for t in range(4):
         decision = agent.ask(context=np.full(test_linear_sieve.D, 0.2 * t))
-        agent.tell(decision, np.full((len(decision.action), problem.n_items), 0.5))
+        if t != 1:  # this one stays pending
+            agent.tell(decision, np.full((len(decision.action), problem.n_items), 0.5))
     return [*run.tally, earned, *agent.learner.tally]
+
+
+def scores_of_eight_arms() -> list[Any]:
+    """Scores of entries, for eight arms at a time and for arms with different items."""
+    n, irregular = test_scores_of_eight_arms.N_ARMS, test_scores_of_eight_arms.IRREGULAR
+    found = [
+        test_scores_of_eight_arms.Scores(True, range(n)),
+        test_scores_of_eight_arms.Scores("arms", range(n)),
+        test_scores_of_eight_arms.Scores(True, range(n), support=irregular),
+    ]
+    return [part for scores in found for part in (scores.ridge.q, scores.ridge.low)]
 
 
 def kept_observations() -> list[Any]:
@@ -245,6 +257,7 @@ def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
         defaults,
         ascent,
         linear_sieve,
+        scores_of_eight_arms,
         kept_observations,
         contexts_together,
     ):

@@ -17,9 +17,9 @@ def digest_feedback(feedback: Feedback, problem: Problem, made: DecisionEntry) -
     out; the others take in one more of them each, as the digests of agents did that were saved by version 0.1.0.
     """
     values, mask = feedback.outcome, feedback.seen
-    own = np.array_equal(feedback.action, made.decision.action)
-    end = b"" if own else feedback.action.tobytes()
-    if not isinstance(problem.support, Dense):
+    own = feedback.action.tobytes()
+    end = b"" if own == made.decision.action.tobytes() else own
+    if not isinstance(problem.support, Dense) or made.n_items == problem.n_items:
         return [_hash(values.tobytes() + mask.tobytes() + end)]
     shape = (len(feedback.action), problem.n_items)
     table, seen = values.reshape(shape), mask.reshape(shape)

@@ -29,7 +29,7 @@ def check_outcome(problem: Problem, action: Ints, n_items: int, outcome: Any, se
         raise InvalidArgument(
             "outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action"
         )
-    values = floats(np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
+    values = floats(given if seen is None else np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
     late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
     if late:
         values, mask = np.pad(values, ((0, 0), (0, late))), np.pad(mask, ((0, 0), (0, late)))

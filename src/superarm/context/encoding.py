@@ -22,7 +22,11 @@ COORDINATE_GRID = 1024.0
 
 def to_grid(values: Any) -> Floats:
     """Numbers in [-1, 1], rounded to the grid."""
-    return np.asarray(np.floor(np.clip(values, -1.0, 1.0) * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
+    return _round_to_grid(np.clip(values, -1.0, 1.0))
+
+
+def _round_to_grid(values: Any) -> Floats:
+    return np.asarray(np.floor(values * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
 
 
 def encode(features: Features, frame: Frame, context: Any, name: str = "context") -> Floats:
@@ -123,14 +127,15 @@ def _encode_array(d: int, context: Any, name: str) -> Floats:
         raise InvalidArgument(name, f"{context!r} is not an array of numbers", f"give {d} numbers") from None
     if vector.shape != (d,):
         raise InvalidArgument(name, f"shape {vector.shape}", f"give {d} numbers, shape ({d},)")
-    vector = np.where(np.isnan(vector), 0.0, vector)
-    if (np.abs(vector) > 1.0).any():
-        raise InvalidArgument(
-            name,
-            f"values range over [{vector.min():g}, {vector.max():g}]",
-            "give values in [-1, 1], or declare numeric features, which are scaled",
-        )
-    return to_grid(vector)
+    if not (np.abs(vector) <= 1.0).all():
+        vector = np.where(np.isnan(vector), 0.0, vector)
+        if (np.abs(vector) > 1.0).any():
+            raise InvalidArgument(
+                name,
+                f"values range over [{vector.min():g}, {vector.max():g}]",
+                "give values in [-1, 1], or declare numeric features, which are scaled",
+            )
+    return _round_to_grid(vector)
 
 
 def _dense(context: Any, d: int, name: str) -> Any:

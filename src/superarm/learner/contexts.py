@@ -8,12 +8,13 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context import Context, EncodedContext, Frame
-from superarm.context.design import Design, group_count, make_design
+from superarm.context.design import Design, make_design
 from superarm.context.observations import ContextFeedback, ContextRound
-from superarm.context.sums import UNWEIGHTED, add_precision, record_sums
+from superarm.context.sums import UNWEIGHTED, record_sums
 from superarm.errors import InvalidArgument
 from superarm.learner.frames import FrameSums
 from superarm.learner.growth import grow_sums
+from superarm.learner.pending_precision import PendingPrecision
 from superarm.parameters import has_method
 from superarm.policies import PolicyState, plan_refit
 from superarm.policies.base import fill_decision_weights, linearises
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from superarm.arrays import Bools
     from superarm.learner.learner import Learner
     from superarm.problem import Problem
+
+_NOTHING = np.zeros((0, 0))
 
 
 class DecisionContext(NamedTuple):
@@ -48,8 +51,7 @@ class Contexts:
     """The contexts of a learner.
 
     ``clock`` (n_segments,) counts the decisions of each segment, ``claimed`` also those that are not handed out yet.
-    ``pending`` is the precision of decisions whose feedback has not come, in the shape of
-    ``ContextTally.precision``; empty for segments. ``frames`` holds what standardised features need.
+    ``frames`` holds what standardised features need.
     """
 
     def __init__(self, problem: "Problem", context: Context) -> None:
@@ -58,19 +60,27 @@ class Contexts:
         self.frames = FrameSums(context)
         d = context.dimension(problem.n_items)
         self.design: Design | None = make_design(context, problem.n_arms, problem.n_items) if d else None
-        n_groups = 0 if self.design is None else group_count(self.design, problem.support)
-        self.pending: Floats = np.zeros((n_groups, d * (d + 1) // 2))
+        self._pending = None if self.design is None else PendingPrecision(self.design, problem.support)
         self.claimed: Ints = np.zeros(context.n_segments, np.int64)
         self._choice: tuple[Any, Any] = (None, None)
+        self._linearises = False
 
     def grow(self, before: "Problem", after: "Problem") -> None:
         """Take on a problem with more arms or items."""
         assert after.context is not None
         self.context = self.frames.context = after.context
-        if self.design is not None:
+        if self._pending is not None:
             self.design = make_design(after.context, after.n_arms, after.n_items)
-            self.pending = grow_sums(self.pending, before, after)
+            self._pending.grow(self.design, after.support, lambda sums: grow_sums(sums, before, after))
             self.frames.change(lambda sums: grow_sums(sums, before, after))
+
+    @property
+    def pending(self) -> Floats:
+        """The precision of decisions whose feedback has not come, in the shape of ``ContextTally.precision``.
+
+        Empty for segments.
+        """
+        return _NOTHING if self._pending is None else self._pending.read()
 
     def encode(self, problem: "Problem", given: Any, pairs: Any) -> EncodedContext:
         """A context as users give it, in the present frame."""
@@ -85,7 +95,8 @@ class Contexts:
         counts = learner.tally.pulls[part] + learner.pending[part]
         tally: Any = learner.tally
         decision = self._next(segment) if t is None else t
-        return ContextRound(decision, tally, Candidates(counts, eligible), context, self.pending, round)
+        pending = _NOTHING if self._pending is None or self._pending.empty else self._pending.read()
+        return ContextRound(decision, tally, Candidates(counts, eligible), context, pending, round)
 
     def nothing(self, t: int) -> ContextFeedback:
         """Feedback of round ``t`` about no arm."""
@@ -95,6 +106,8 @@ class Contexts:
 
     def keep_choice(self, fitted: Any, memory: Any) -> None:
         """Keep what the policy computed when it chose, for the weights of ``decide``."""
+        if self._choice[0] is not fitted:
+            self._linearises = bool(linearises(fitted))
         self._choice = fitted, memory
 
     def decide(self, learner: "Learner", action: Ints, encoded: EncodedContext) -> DecisionContext:
@@ -102,7 +115,7 @@ class Contexts:
         fitted, memory = self._choice
         support = learner.problem.support
         n = 0 if self.design is None else length(support, action)
-        weights, shifts = np.zeros(n), np.zeros(n if linearises(fitted) else 0)
+        weights, shifts = np.zeros(n), np.zeros(n if self._linearises else 0)
         fill_decision_weights(fitted, memory, support, action, weights, shifts)
         return DecisionContext(encoded, weights, self.frames.frame.version, self._next(encoded.segment), shifts)
 
@@ -132,7 +145,8 @@ class Contexts:
     def begin_frame(self, learner: "Learner", frame: Frame) -> None:
         """Standardise by another frame from now on; decisions of earlier ones count no longer as pending precision."""
         self.frames.begin(frame)
-        self.pending[:] = 0.0
+        if self._pending is not None:
+            self._pending.clear()
         state = learner.state
         if state is not None and state.kept is not None and self.design is not None:
             state = state._replace(kept=self.frames.carry_kept(self.design, state.kept))
@@ -177,13 +191,11 @@ class Contexts:
     def count_pending(self, learner: "Learner", decided: tuple[Ints, DecisionContext], arms: Ints, sign: float) -> None:
         """Add the precision of some arms of a decision to ``pending``; one of an earlier frame counts no longer."""
         made = decided[1]
-        if self.design is not None and made.frame == self.frames.frame.version and len(arms):
-            support = learner.problem.support
+        if self._pending is not None and made.frame == self.frames.frame.version and len(arms) and made.weights.size:
             observed = np.asarray(arms, np.int64)
-            seen = np.ones(length(support, observed), bool)
             weights, shifts = self._fit_weights(learner, observed, decided, 0.0)
-            nothing = ContextFeedback(0, observed, np.zeros(len(seen)), seen, made.encoded, weights, shifts)
-            add_precision(self.pending, self.design, support, nothing, sign)
+            seen = np.ones(len(weights), bool)
+            self._pending.count(ContextFeedback(0, observed, weights, seen, made.encoded, weights, shifts), sign)
 
     def apply(
         self,
@@ -246,8 +258,10 @@ class Contexts:
 
 def _fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
     """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
-    same = np.array_equal(action, observed) and len(values) == length(support, observed)
-    if same or not values.size:
+    if not values.size:
+        return values
+    same = action is observed or np.array_equal(action, observed)
+    if same and len(values) == length(support, observed):
         return values
     dense = isinstance(support, Dense)
     sizes = [len(values) // len(action) if dense else length(support, np.array([j])) for j in action]

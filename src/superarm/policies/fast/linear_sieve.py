@@ -9,7 +9,7 @@ from superarm._jit import component, inlined, interpreted, kernel, lean
 from superarm._lanes import WIDTH, weighted_sums
 from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
-from superarm.context.design import PER_ENTRY, feature_size, fill_own_features
+from superarm.context.design import PER_ENTRY, fill_own_features
 from superarm.context.observations import ContextRound, ContextTally
 from superarm.oracles import Greedy, Guarantee, LazyGreedy
 from superarm.policies.base import choose, fill_weights, learn, position_share
@@ -53,7 +53,7 @@ class LinearSifted(NamedTuple):
 
     ``fresh`` (n_entries,) is a buffer for the numbers of entries. While a batch is built, ``reach`` (n_arms,) bounds
     the gain of each arm, and is -1 for arms that may not join; it is the gain itself where ``exact`` (n_arms,) says
-    that the scores of the arm are exact.
+    that the scores of the arm are exact. ``user`` (d,) and ``spread`` (1,) are what the last scores were computed from.
     """
 
     ridge: Ridge
@@ -61,6 +61,8 @@ class LinearSifted(NamedTuple):
     fresh: Ints
     reach: Floats
     exact: Bools
+    user: Floats
+    spread: Floats
 
 
 @component
@@ -69,8 +71,8 @@ class LinearSieve(NamedTuple):
 
     One pass in single precision bounds :math:`\langle\phi, \hat\theta\rangle` and :math:`\lVert\phi\rVert_{G^{-1}}` of
     every entry from above. Gains grow with the parameters, so an arm whose gain, computed exactly, is at least the
-    bounds of all others is the one that greedy takes. After [Minoux1978]_. Agents, which have pending decisions, leave
-    the choice to the plain policy.
+    bounds of all others is the one that greedy takes. After [Minoux1978]_. While decisions are pending, the plain
+    policy chooses.
     """
 
     policy: Any
@@ -93,13 +95,13 @@ class LinearSieve(NamedTuple):
             np.zeros(d, np.float32),
         )
         n_arms = problem.n_arms
-        return LinearSifted(
-            empty_ridge(tally), tiles, np.zeros(n, np.int64), np.zeros(n_arms), np.zeros(n_arms, np.bool_)
-        )
+        reach, exact = np.zeros(n_arms), np.zeros(n_arms, np.bool_)
+        return LinearSifted(empty_ridge(tally), tiles, np.zeros(n, np.int64), reach, exact, np.zeros(d), np.zeros(1))
 
     def choose(self, problem: Problem, current: Any, memory: LinearSifted, stream: Stream) -> Ints:
         _renew(memory, current.tally, self.policy.ridge)
         if current.pending.size > 0:
+            memory.exact[:] = True
             return choose(self.policy, problem, current, memory.ridge, stream)
         return _choose_lazily(self.policy, problem, current, memory)
 
@@ -117,6 +119,10 @@ class LinearSieve(NamedTuple):
     def fill_weights(
         self, memory: LinearSifted, support: Support, action: Ints, weights: Floats, shifts: Floats
     ) -> None:
+        for j in action:
+            if not memory.exact[j]:  # an arm that the sieve did not choose
+                _score_exactly(support, memory.ridge, j, memory.user, memory.spread[0])
+                memory.exact[j] = True
         fill_weights(self.policy, memory.ridge, support, action, weights, shifts)
 
     def position_share(self, position: int) -> float:
@@ -217,10 +223,10 @@ def _bound_entries(tiles: EntryTiles, u: Floats, spread: float, q: Floats) -> No
 @kernel
 def _choose_lazily(policy: Any, problem: Problem, current: ContextRound, memory: LinearSifted) -> Ints:
     """Greedy, where the scores of an arm are computed exactly only when the bound of its gain is the largest."""
-    reach, q = memory.reach, memory.ridge.q
-    u = np.zeros(feature_size(policy.design))
+    reach, q, u = memory.reach, memory.ridge.q, memory.user
     fill_own_features(policy.design, current.context, 0, u)
     spread = radius(policy.rule, len(u), 1, current.t)
+    memory.spread[0] = spread
     _bound_entries(memory.tiles, u, spread, q)
     states = initial_states(problem.reward, problem.terms)
     for j in range(problem.n_arms):
