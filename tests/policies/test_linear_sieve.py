@@ -111,3 +111,31 @@ def test_eight_systems_at_once_have_the_bits_of_one():
         assert np.array_equal(x[n::lanes], solution)
         assert np.array_equal(inverse[n::lanes], square)
         assert np.allclose(linear_algebra.unpack(square, d) @ matrices[n], np.eye(d), atol=1e-9)
+
+
+def test_an_agent_may_play_other_arms_than_the_sieve_chose():
+    problem = make()
+    plain = sa.vac2_ucb(0.01).plain(problem)
+    agents = [sa.Agent(problem, policy, seed=5) for policy in (plain, LinearSieve(plain))]
+    rng = np.random.default_rng(6)
+    for _ in range(8):
+        x, outcome = rng.uniform(-1, 1, D), (rng.random((K, N_ITEMS)) < 0.3).astype(float)
+        for agent in agents:
+            agent.tell(agent.ask(context=x), outcome)
+        weights = []
+        for agent in agents:
+            learner, contexts = agent.learner, agent.learner.contexts
+            encoded = contexts.encode(problem, x, None)
+            learner.choose(learner.t + 1, learner.playable(), agent._choosing, context=encoded)
+            weights.append(contexts.decide(learner, np.arange(N_ARMS), encoded).weights)
+        assert weights[0].tolist() == weights[1].tolist()
+    assert len(set(weights[0].tolist())) > 1
+
+
+def test_large_problems_take_the_lazy_oracle_where_it_decides_alike():
+    large, small = make(sa.models.Linear(shared="arms"), 700), make(sa.models.Linear(shared="arms"))
+    assert isinstance(sa.vac2_ucb().fit(large).oracle, sa.LazyGreedy)
+    assert isinstance(sa.vac2_ucb().fit(small).oracle, sa.Greedy)
+    assert isinstance(sa.vac2_ucb().plain(large).oracle, sa.Greedy)
+    other = make(sa.models.Linear(shared="arms"), 700, reward=sa.Logistic(2.0))
+    assert isinstance(sa.vac2_ucb().fit(other).oracle, sa.Greedy)  # gains may grow by rounding

@@ -136,7 +136,7 @@ class Context(_ContextFields):
         d = self.dimension(n_items)
         most = MAX_UNSHARED if sharing(self.model) != ALL else MAX_SHARED
         if d > most:
-            kind = "every entry or arm has its own" if most == MAX_UNSHARED else "all entries share"
+            kind = "is that of one entry or arm" if most == MAX_UNSHARED else "all entries share"
             raise InvalidArgument(
                 "features", f"{d} coordinates of a parameter vector that {kind}", f"use at most {most}", "Context"
             )
@@ -160,6 +160,8 @@ class Context(_ContextFields):
             if pairs is not None:
                 raise InvalidArgument("pairs", "none are declared", "declare them: Context(…, pairs=d)")
             return np.zeros(0)
+        if pairs is None:
+            raise InvalidArgument("pairs", "missing", f"give shape ({n_arms}, {self.pairs}), one row per arm")
         table = _table(pairs, "pairs")
         if table.shape != (n_arms, self.pairs):
             raise InvalidArgument("pairs", f"shape {table.shape}", f"give shape ({n_arms}, {self.pairs})")
