@@ -130,12 +130,3 @@ def test_an_agent_may_play_other_arms_than_the_sieve_chose():
             weights.append(contexts.decide(learner, np.arange(N_ARMS), encoded).weights)
         assert weights[0].tolist() == weights[1].tolist()
     assert len(set(weights[0].tolist())) > 1
-
-
-def test_large_problems_take_the_lazy_oracle_where_it_decides_alike():
-    large, small = make(sa.models.Linear(shared="arms"), 700), make(sa.models.Linear(shared="arms"))
-    assert isinstance(sa.vac2_ucb().fit(large).oracle, sa.LazyGreedy)
-    assert isinstance(sa.vac2_ucb().fit(small).oracle, sa.Greedy)
-    assert isinstance(sa.vac2_ucb().plain(large).oracle, sa.Greedy)
-    other = make(sa.models.Linear(shared="arms"), 700, reward=sa.Logistic(2.0))
-    assert isinstance(sa.vac2_ucb().fit(other).oracle, sa.Greedy)  # gains may grow by rounding

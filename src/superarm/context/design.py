@@ -142,13 +142,3 @@ def arm_to_own(design: Design, context: EncodedContext) -> Floats:
     for o in range(design.n_pair):
         matrix[at + o, n_arm + o] = 1.0
     return matrix
-
-
-@lean
-def fill_arm_numbers(design: Design, context: EncodedContext, arm: int, v: Floats) -> None:
-    """Write ``v_j``, the numbers of ``arm`` and the features of its pair with the user."""
-    n_arm = design.arms.shape[1]
-    for k in range(n_arm):
-        v[k] = design.arms[arm, k]
-    for o in range(design.n_pair):
-        v[n_arm + o] = context.pairs[arm * design.n_pair + o]

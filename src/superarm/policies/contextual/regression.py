@@ -23,7 +23,7 @@ from superarm.policies.contextual.ridge import (
 )
 from superarm.policies.contextual.rules import Rule, clip_scores, penalty, radius, sampled, weight
 from superarm.policies.contextual.scoring import score_entries
-from superarm.policies.fast.linear_sieve import LinearSieve, suits_linear_sieve, take_lazy_greedy
+from superarm.policies.fast.linear_sieve import LinearSieve, suits_linear_sieve
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import Support, span
@@ -114,10 +114,8 @@ class LinearPolicy(NamedTuple):
     @interpreted
     def fit(self, problem: Problem) -> Policy:
         plain = self.plain(problem)
-        if suits_linear_sieve(plain, problem):
-            sieve: Any = LinearSieve(plain)
-            return sieve  # type: ignore[no-any-return]
-        return plain._replace(oracle=take_lazy_greedy(plain.oracle, problem))
+        fitted: Any = LinearSieve(plain) if suits_linear_sieve(plain, problem) else plain
+        return fitted  # type: ignore[no-any-return]
 
     @interpreted
     def plain(self, problem: Problem) -> "LinearPolicy":

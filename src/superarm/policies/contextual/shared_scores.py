@@ -1,8 +1,8 @@
-r"""Estimates and widths of all entries under a shared model, eight arms at a time.
+r"""Estimates and widths of all entries under a shared model, many arms at a time.
 
 The features of an arm are a linear function of its own few numbers ``v`` (``Design``), so the shared parameters are
 reduced once per context to functions of ``v``. A number is computed by the same operations in the same order, whether
-its arm is one of eight or alone. [LiuEtAl2023]_ (Algorithms 1 and 2).
+its arm is one of many or alone. [LiuEtAl2023]_ (Algorithms 1 and 2).
 """
 
 import math
@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import inlined, kernel, lean
-from superarm.arrays import Bools, Floats
-from superarm.context.design import Design, arm_to_own, feature_size, fill_arm_numbers, own_size
+from superarm.arrays import Bools, Floats, Ints
+from superarm.context.design import Design, arm_to_own, feature_size, own_size
 from superarm.context.observations import ContextRound
-from superarm.policies.contextual.lane_algebra import LANES
 from superarm.policies.contextual.linear_algebra import unpack
 from superarm.policies.contextual.ridge import Ridge
 from superarm.support import Support, item, span
+
+ARMS_AT_ONCE = 256
+"""How many arms are scored at once: loops over them become vector instructions, and their sums stay in the cache."""
 
 
 class Reduced(NamedTuple):
@@ -30,45 +32,42 @@ class Reduced(NamedTuple):
     item_square: Floats  # (n_item,)
 
 
-class ArmLanes(NamedTuple):
-    """Buffers for eight arms side by side.
+class ArmBlock(NamedTuple):
+    """Buffers for neighbouring arms side by side.
 
-    ``v`` (m, LANES) are their numbers, ``mean`` and ``own`` (LANES,) what of estimates and squared widths does not
-    depend on the item, ``total`` (LANES,) a sum, and ``high`` and ``low`` (n_items, LANES) the bounds.
+    ``v`` (m, ARMS_AT_ONCE) are their numbers. Of each arm, ``entry`` is its first entry, ``mean`` and ``own`` what of
+    its estimates and squared widths does not depend on the item, and ``total`` a sum.
     """
 
     v: Floats
+    entry: Ints
     mean: Floats
     own: Floats
     total: Floats
-    high: Floats
-    low: Floats
 
 
 @kernel
 def score_shared(design: Design, support: Support, current: ContextRound, memory: Ridge, spread: float) -> None:
     """Write estimate + and - ``spread`` times width of every eligible arm's entries to ``q`` and ``low``."""
     reduced = _reduce(design, current, memory.theta[0], memory.inverse[0])
-    m, n_arms, n_items = len(reduced.mean), support.n_arms, support.n_items
-    work = ArmLanes(
-        np.zeros((m, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
-        np.zeros((n_items, LANES)), np.zeros((n_items, LANES)),
-    )  # fmt: skip
-    v = np.zeros(m)
-    for first in range(0, n_arms, LANES):
-        count = min(LANES, n_arms - first)
-        for n in range(count):
-            fill_arm_numbers(design, current.context, first + n, v)
-            for k in range(m):
-                work.v[k, n] = v[k]
-        _score_arms(reduced, work)
-        if count == LANES and _have_same_items(support, first):
-            _score_items(design, support, reduced, first, work, spread)
-            _write(support, current.candidates.eligible, first, work, memory)
+    m, eligible, room = len(reduced.mean), current.candidates.eligible, min(ARMS_AT_ONCE, support.n_arms)
+    whole = ArmBlock(np.zeros((m, room)), np.zeros(room, np.int64), np.zeros(room), np.zeros(room), np.zeros(room))
+    for first in range(0, support.n_arms, ARMS_AT_ONCE):
+        n = min(ARMS_AT_ONCE, support.n_arms - first)
+        block = ArmBlock(whole.v, whole.entry[:n], whole.mean[:n], whole.own[:n], whole.total[:n])
+        _fill_block(design, support, current, first, block)
+        _score_arms(reduced, block)
+        if _have_same_items(support, first, n):
+            start, end = span(support, first)
+            for o in range(end - start):
+                i = item(support, start, o)
+                _score_item(design, reduced, i, block, spread)
+                more = reduced.item_mean[i] if design.n_item > 0 else 0.0
+                _write(eligible[first : first + n], o, more, block, memory)
         else:
-            for n in range(count):
-                if current.candidates.eligible[first + n]:
-                    _score_arm(design, support, reduced, first + n, work, memory, spread)
+            for arm in range(first, first + n):
+                if eligible[arm]:
+                    _score_arm(design, support, reduced, arm, block, memory, spread)
 
 
 @kernel
@@ -98,89 +97,95 @@ def _reduce(design: Design, current: ContextRound, theta: Floats, triangle: Floa
     return Reduced(mean, square, theta[own:], cross, item_square)
 
 
+@lean
+def _fill_block(design: Design, support: Support, current: ContextRound, first: int, block: ArmBlock) -> None:
+    """Write the numbers and the first entries of the arms of a block, the first of them ``first``."""
+    n_arm = design.arms.shape[1]
+    for k in range(len(block.v)):
+        v = block.v[k]
+        for n in range(len(block.entry)):
+            arm = first + n
+            v[n] = design.arms[arm, k] if k < n_arm else current.context.pairs[arm * design.n_pair + k - n_arm]
+    for n in range(len(block.entry)):
+        block.entry[n] = span(support, first + n)[0]
+
+
 @inlined
-def _have_same_items(support: Support, arm: int) -> bool:
-    """Whether eight arms from ``arm`` on have the same items in the same order; always so in a dense support."""
+def _have_same_items(support: Support, arm: int, n: int) -> bool:
+    """Whether ``n`` arms from ``arm`` on have the same items in the same order; always so in a dense support."""
     first, last = span(support, arm)
-    for n in range(1, LANES):
-        other, end = span(support, arm + n)
-        if end - other != last - first:
+    for other in range(arm + 1, arm + n):
+        start, end = span(support, other)
+        if end - start != last - first:
             return False
         for o in range(last - first):
-            if item(support, other, o) != item(support, first, o):
+            if item(support, start, o) != item(support, first, o):
                 return False
     return True
 
 
 @lean
-def _score_arms(reduced: Reduced, work: ArmLanes) -> None:
-    """Compute ``mean`` and ``own`` of eight arms."""
-    mean, own, total = work.mean, work.own, work.total
-    for n in range(LANES):
+def _score_arms(reduced: Reduced, block: ArmBlock) -> None:
+    """Compute ``mean`` and ``own`` of the arms of a block."""
+    mean, own, total = block.mean, block.own, block.total
+    for n in range(len(total)):
         mean[n], own[n] = 0.0, 0.0
-    for h in range(len(work.v)):
-        here, slope = work.v[h], reduced.mean[h]
-        for n in range(LANES):
+    for h in range(len(block.v)):
+        here, slope = block.v[h], reduced.mean[h]
+        for n in range(len(total)):
             total[n] = 0.0
-        for k in range(len(work.v)):
-            other, scale = work.v[k], reduced.square[h, k]
-            for n in range(LANES):
+        for k in range(len(block.v)):
+            other, scale = block.v[k], reduced.square[h, k]
+            for n in range(len(total)):
                 total[n] += scale * other[n]
-        for n in range(LANES):
+        for n in range(len(total)):
             own[n] += here[n] * total[n]
             mean[n] += here[n] * slope
 
 
 @lean
-def _score_items(design: Design, support: Support, reduced: Reduced, arm: int, work: ArmLanes, spread: float) -> None:
-    """Compute the bounds of the entries of eight arms that have the same items, the first of them ``arm``."""
-    total, (first, last) = work.total, span(support, arm)
-    for o in range(last - first):
-        high, low, estimate = work.high[o], work.low[o], 0.0
-        for n in range(LANES):
-            total[n] = work.own[n]
-        if design.n_item > 0:
-            i = item(support, first, o)
-            estimate = reduced.item_mean[i]
-            for n in range(LANES):
-                total[n] += reduced.item_square[i]
-            for k in range(len(work.v)):
-                numbers, cross = work.v[k], reduced.cross[k, i]
-                for n in range(LANES):
-                    total[n] += cross * numbers[n]
-        for n in range(LANES):
-            bonus = spread * math.sqrt(max(0.0, total[n]))
-            high[n] = (work.mean[n] + estimate) + bonus
-            low[n] = (work.mean[n] + estimate) - bonus
+def _score_item(design: Design, reduced: Reduced, i: int, block: ArmBlock, spread: float) -> None:
+    """Compute ``spread`` times the widths of an item's entries, in ``total``."""
+    own, total = block.own, block.total
+    for n in range(len(total)):
+        total[n] = own[n]
+    if design.n_item > 0:
+        square = reduced.item_square[i]
+        for n in range(len(total)):
+            total[n] += square
+        for k in range(len(block.v)):
+            v, cross = block.v[k], reduced.cross[k, i]
+            for n in range(len(total)):
+                total[n] += cross * v[n]
+    for n in range(len(total)):
+        total[n] = spread * math.sqrt(max(0.0, total[n]))
 
 
 @lean
-def _write(support: Support, eligible: Bools, arm: int, work: ArmLanes, memory: Ridge) -> None:
-    """Write the bounds of the eligible ones of eight arms, the first of them ``arm``."""
-    for n in range(LANES):
-        if eligible[arm + n]:
-            first, last = span(support, arm + n)
-            q, low = memory.q[first:last], memory.low[first:last]
-            for o in range(len(q)):
-                q[o] = work.high[o, n]
-                low[o] = work.low[o, n]
+def _write(eligible: Bools, offset: int, more: float, block: ArmBlock, memory: Ridge) -> None:
+    """Write the bounds of the entries of one item: those at ``offset`` from the first entries of eligible arms."""
+    for n in range(len(eligible)):
+        if eligible[n]:
+            e, estimate, bonus = block.entry[n] + offset, block.mean[n] + more, block.total[n]
+            memory.q[e] = estimate + bonus
+            memory.low[e] = estimate - bonus
 
 
 @lean
 def _score_arm(
-    design: Design, support: Support, reduced: Reduced, arm: int, work: ArmLanes, memory: Ridge, spread: float
+    design: Design, support: Support, reduced: Reduced, arm: int, block: ArmBlock, memory: Ridge, spread: float
 ) -> None:
-    """Compute and write the bounds of the entries of one arm out of eight."""
-    n = arm % LANES
+    """Compute and write the bounds of the entries of one arm of a block."""
+    n = arm % ARMS_AT_ONCE
     first, last = span(support, arm)
     for o in range(last - first):
-        estimate, total = work.mean[n], work.own[n]
+        estimate, total = block.mean[n], block.own[n]
         if design.n_item > 0:
             i = item(support, first, o)
             estimate += reduced.item_mean[i]
             total += reduced.item_square[i]
-            for k in range(len(work.v)):
-                total += reduced.cross[k, i] * work.v[k, n]
+            for k in range(len(block.v)):
+                total += reduced.cross[k, i] * block.v[k, n]
         bonus = spread * math.sqrt(max(0.0, total))
         memory.q[first + o] = estimate + bonus
         memory.low[first + o] = estimate - bonus

@@ -11,14 +11,14 @@ from superarm.actions import Subsets, capacity
 from superarm.arrays import Bools, Floats, Ints
 from superarm.context.design import PER_ENTRY, fill_own_features
 from superarm.context.observations import ContextRound, ContextTally
-from superarm.oracles import Greedy, Guarantee, LazyGreedy, Oracle
+from superarm.oracles import Greedy, Guarantee, LazyGreedy
 from superarm.policies.base import choose, fill_weights, learn, position_share
 from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction, refresh
 from superarm.policies.contextual.rules import clip_scores, radius
 from superarm.policies.contextual.scoring import score_entry
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
-from superarm.rewards.traits import gains_shrink, linear_gain
+from superarm.rewards.traits import linear_gain
 from superarm.streams import Stream
 from superarm.support import Support, span
 
@@ -163,12 +163,6 @@ def suits_linear_sieve(policy: Any, problem: Problem) -> bool:
     greedy = isinstance(policy.oracle, Greedy | LazyGreedy) and isinstance(problem.actions, Subsets)
     alone = policy.design.sharing == PER_ENTRY and not policy.design.n_pair and not policy.rule.sampled()
     return bool(greedy and alone and linear_gain(problem.reward) and problem.n_entries >= _MIN_ENTRIES)
-
-
-def take_lazy_greedy(oracle: Oracle, problem: Problem) -> Oracle:
-    """``LazyGreedy`` in place of ``Greedy`` where it finds the same batches and is faster; otherwise ``oracle``."""
-    same = isinstance(oracle, Greedy) and problem.reward.submodular and gains_shrink(problem.reward)
-    return LazyGreedy().fit(problem) if same and problem.n_entries >= _MIN_ENTRIES else oracle
 
 
 @kernel
