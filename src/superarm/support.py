@@ -128,3 +128,22 @@ def rows(support: Support, values: Floats, action: Ints) -> Floats:
     array([4., 5., 0., 1.])
     """
     return np.concatenate([values[slice(*span(support, int(j)))] for j in action])
+
+
+def fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
+    """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
+    if not values.size:
+        return values
+    same = action is observed or np.array_equal(action, observed)
+    if same and len(values) == length(support, observed):
+        return values
+    dense = isinstance(support, Dense)
+    sizes = [len(values) // len(action) if dense else length(support, np.array([j])) for j in action]
+    own = dict(zip(np.asarray(action).tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
+    parts = [np.zeros(0)]
+    for j in np.asarray(observed).tolist():
+        row = np.full(length(support, np.array([j])), otherwise)
+        if j in own:
+            row[: len(own[j])] = own[j]
+        parts.append(row)
+    return np.concatenate(parts)

@@ -21,7 +21,7 @@ from superarm.policies.base import fill_decision_weights, linearises
 from superarm.policies.contextual.logistic import Logits
 from superarm.policies.contextual.maximum_likelihood import Refit
 from superarm.streams import Stream
-from superarm.support import Dense, Support, length
+from superarm.support import fit_rows, length
 from superarm.tally import Feedback
 
 if TYPE_CHECKING:
@@ -81,6 +81,11 @@ class Contexts:
         Empty for segments.
         """
         return _NOTHING if self._pending is None else self._pending.read()
+
+    def take_pending(self, pending: Floats) -> None:
+        """Take on another precision of pending decisions, to which some were added elsewhere."""
+        if self._pending is not None:
+            self._pending.take(pending)
 
     def encode(self, problem: "Problem", given: Any, pairs: Any) -> EncodedContext:
         """A context as users give it, in the present frame."""
@@ -252,27 +257,8 @@ class Contexts:
         """
         action, made = decided
         support = learner.problem.support
-        weights = _fit_rows(support, made.weights, action, observed, otherwise)
-        return weights, _fit_rows(support, made.shifts, action, observed, 0.0)
-
-
-def _fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
-    """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
-    if not values.size:
-        return values
-    same = action is observed or np.array_equal(action, observed)
-    if same and len(values) == length(support, observed):
-        return values
-    dense = isinstance(support, Dense)
-    sizes = [len(values) // len(action) if dense else length(support, np.array([j])) for j in action]
-    own = dict(zip(np.asarray(action).tolist(), np.split(values, np.cumsum(sizes)[:-1]), strict=True))
-    parts = [np.zeros(0)]
-    for j in np.asarray(observed).tolist():
-        row = np.full(length(support, np.array([j])), otherwise)
-        if j in own:
-            row[: len(own[j])] = own[j]
-        parts.append(row)
-    return np.concatenate(parts)
+        weights = fit_rows(support, made.weights, action, observed, otherwise)
+        return weights, fit_rows(support, made.shifts, action, observed, 0.0)
 
 
 def require_context(problem: "Problem", given: Any, pairs: Any) -> None:

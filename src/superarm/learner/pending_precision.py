@@ -33,7 +33,7 @@ class PendingPrecision:
         self._design, self._support = design, support
         self._sum: Floats = np.zeros((group_count(design, support), triangle(feature_size(design))))
         self._waiting: dict[bytes, _Waiting] = {}
-        self._arms = 0
+        self._arms: int | None = 0  # how many are pending; None if that is not known
 
     def count(self, feedback: ContextFeedback, sign: float) -> None:
         """The arms of ``feedback``, of which nothing was observed yet, are pending (``sign=-1.0``: no longer)."""
@@ -43,7 +43,8 @@ class PendingPrecision:
         times = sign + (before.times if before is not None else 0.0)
         if times:
             self._waiting[key] = _Waiting(feedback, times)
-        self._arms += int(sign) * len(feedback.action)
+        if self._arms is not None:
+            self._arms += int(sign) * len(feedback.action)
         if len(self._waiting) > _MAX_WAITING:
             self.read()
 
@@ -59,6 +60,10 @@ class PendingPrecision:
         self._sum = change(self.read())
         self._design, self._support = design, support
 
+    def take(self, total: Floats) -> None:
+        """Take on another sum, to which decisions were added elsewhere since it was read."""
+        self._sum, self._arms = total, None
+
     def clear(self) -> None:
         """Nothing counts as pending any longer."""
         self._waiting, self._arms = {}, 0
@@ -66,5 +71,5 @@ class PendingPrecision:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is pending."""
+        """Whether it is known that nothing is pending."""
         return self._arms == 0

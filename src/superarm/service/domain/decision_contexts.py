@@ -175,7 +175,7 @@ class DecisionContexts:
 
     def take_pending(self, pending: Floats) -> None:
         """Take on the precision of pending decisions."""
-        self._contexts.pending = pending
+        self._contexts.take_pending(pending)
 
     def claim(self, segment: int, t: int) -> None:
         """Decision ``t`` of a segment is the last one that was made."""
