@@ -3,8 +3,8 @@
 ``learner`` holds :class:`Learner`; ``rounds`` says which round feedback counts for where the policy forgets; ``batch``
 and ``context_batch`` choose several batches by one compiled call; ``growth`` adds arms and items to problems and
 tallies; ``names`` maps the names of arms and items to their numbers; ``state`` turns learners and tallies into plain
-data and back; ``contexts`` and ``frames`` keep what contexts need; ``explanations`` tells estimates and effects of
-features; ``other_policies`` says what another policy would choose.
+data and back; ``contexts``, ``frames`` and ``pending_precision`` keep what contexts need; ``explanations`` tells
+estimates and effects of features; ``other_policies`` says what another policy would choose.
 """
 
 from superarm.learner.learner import Learner
