@@ -13,6 +13,7 @@
 # make docs-test         build the site and check its links, search and looks in Chromium
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
 # make pristine           run make demo and make test in a minimal Debian made for it (as root)
+# make manifests          check the manifests for Kubernetes and compose.yaml
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
 PYTHON ?= python3
@@ -157,10 +158,11 @@ $(DOCS_READY): $(READY)
 	@touch $@
 
 MANIFESTS := .venv-manifests
-# The manifests for Kubernetes against its schemas; unknown fields are errors.
+# The manifests for Kubernetes against its schemas, where unknown fields are errors; compose.yaml as podman-compose reads it.
 manifests:
 	test -d $(MANIFESTS) || $(PYTHON) -m venv $(MANIFESTS)
-	$(MANIFESTS)/bin/pip install --quiet kubernetes-validate==1.37.0
+	$(MANIFESTS)/bin/pip install --quiet kubernetes-validate==1.37.0 podman-compose==1.6.0
+	POSTGRES_PASSWORD=- SUPERARM_ADMIN_KEY=- $(MANIFESTS)/bin/podman-compose config > $(MANIFESTS)/compose.yaml
 	$(MANIFESTS)/bin/kubernetes-validate --strict deploy/kubernetes/sqlite.yaml deploy/kubernetes/postgres.yaml
 
 image: $(READY)
