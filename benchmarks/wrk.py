@@ -13,13 +13,14 @@ import argparse
 import contextlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -57,13 +58,13 @@ class Wrk:
     def __init__(self, home: Path, connections: int, seconds: float) -> None:
         if shutil.which("wrk") is None:
             raise SystemExit("wrk is not installed: apt-get install wrk")
-        self._home, self._connections, self._seconds = home, connections, seconds
+        self._home, self._connections, self.seconds = home, connections, seconds
 
     def rate(self, port: int, path: str, script: str = POST, **environment: str) -> float:
         """Requests per second, all answered by 200 or 201."""
         file = self._home / "script.lua"
         file.write_text(script)
-        words = ["wrk", "-t1", f"-c{self._connections}", f"-d{self._seconds}s", "-s", str(file)]
+        words = ["wrk", "-t1", f"-c{self._connections}", f"-d{self.seconds}s", "-s", str(file)]
         url = f"http://127.0.0.1:{port}{path}"
         given = {**os.environ, **environment}
         done = subprocess.run([*words, url], check=False, capture_output=True, text=True, env=given)
@@ -131,6 +132,36 @@ def running(home: Path) -> Iterator[None]:
         yield
 
 
+class Spent(NamedTuple):
+    """Seconds of processor time of what this benchmark has started: wrk, PostgreSQL, and all services."""
+
+    client: float
+    database: float
+    service: float
+
+    @staticmethod
+    def so_far() -> "Spent":
+        """What they have had until now; wrk has ended."""
+        parents, names, times = dict[int, int](), dict[int, str](), dict[int, float]()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                name, _, rest = (process / "stat").read_text().partition("(")[2].rpartition(")")
+                fields, pid = rest.split(), int(process.name)
+                parents[pid], names[pid] = int(fields[1]), name
+                times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        wrk, found = resource.getrusage(resource.RUSAGE_CHILDREN), {True: 0.0, False: 0.0}
+        for pid, seconds in times.items():
+            above = parents[pid]
+            while above not in (0, os.getpid()):
+                above = parents.get(above, 0)
+            if above:
+                found[names[pid] == "postgres"] += seconds
+        return Spent(wrk.ru_utime + wrk.ru_stime, found[True], found[False])
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(*(mine - yours for mine, yours in zip(self, other, strict=True)))
+
+
 def compare_stores(home: Path, wrk: Wrk, rounds: int) -> None:
     """SQLite, PostgreSQL with one worker, and with two."""
     from tests.service.database import Database, fresh
@@ -148,11 +179,18 @@ def compare_stores(home: Path, wrk: Wrk, rounds: int) -> None:
             call(port, "PUT", "/v1/problems/new", msgspec.json.encode(spec))
         for turn in range(rounds + 1):
             for name, port in ports.items():
+                before = Spent.so_far()
                 rate = wrk.rate(port, "/v1/problems/new/decisions")
                 if turn:
                     seen.add(name, rate)
+                    for part, seconds in (Spent.so_far() - before)._asdict().items():
+                        seen.add(f"{name} {part}", 1e6 * seconds / (rate * wrk.seconds))
     for name in ports:
         print(f"{name:24} {seen.middle(name):8.0f} decisions per second with the default policy")
+        each = {part: seen.middle(f"{name} {part}") for part in Spent._fields}
+        said = ", ".join(f"{part} {used:.0f}" for part, used in each.items())
+        most = 1e6 * (os.cpu_count() or 1) / sum(each.values())
+        print(f"{'':24} µs of processor time per decision: {said}; all cores busy with it: {most:.0f} per second")
     print(f"PostgreSQL / SQLite {seen.ratio('PostgreSQL', 'SQLite')}")
     print(
         f"two workers / one {seen.ratio('two workers', 'PostgreSQL')}: client, database and workers on the same cores"

@@ -181,7 +181,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
         return Armed(now_ms(), add, retire, by, body.actions, support, features)
 
-    heavy = len(body.add) + len(body.retire) >= HEAVY_NAMES
+    heavy = body.features is not None or len(body.add) + len(body.retire) >= HEAVY_NAMES
     return await coordinator.change(tenant, name, plan, heavy=heavy)
 
 

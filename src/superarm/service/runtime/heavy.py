@@ -178,4 +178,6 @@ def _is_heavy_change(entry: LogEntry, ledger: Ledger) -> bool:
         return True
     if isinstance(event, Warmed):
         return sum(map(len, event.rows)) >= HEAVY_VALUES
-    return isinstance(event, Armed) and len(event.add) + len(event.retire) >= HEAVY_VALUES
+    if isinstance(event, Armed):
+        return event.features is not None or len(event.add) + len(event.retire) >= HEAVY_VALUES
+    return False
