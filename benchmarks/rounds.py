@@ -106,17 +106,19 @@ def contestants(state: State, restart: bool = False) -> dict[str, Timer]:
     return timers | {"NumPy": literal_timer(state)}
 
 
-def dense(kind: str) -> None:
-    """BC-UCB on coverage at three sizes, and in the clipped phase."""
+def dense(kind: str, only: str = "") -> None:
+    """BC-UCB on coverage at three sizes, and in the clipped phase; rows whose label contains ``only``."""
     for label, (n_arms, n_items, k, t) in SIZES.items():
         problem = sa.Problem(n_arms, n_items, sa.Coverage(), sa.Subsets(k))
         p = parameters(kind, n_arms, n_items)
-        print(row(f"{label} {kind}", compare(contestants(played(problem, p, t)))), flush=True)
-    print(row(f"{CLIPPED} {kind}", compare(contestants(played(problem, p, 1_500), True), most=500)), flush=True)
+        if only in label:
+            print(row(f"{label} {kind}", compare(contestants(played(problem, p, t)))), flush=True)
+    if only in CLIPPED:
+        print(row(f"{CLIPPED} {kind}", compare(contestants(played(problem, p, 1_500), True), most=500)), flush=True)
 
 
-def others() -> None:
-    """Other indices and rewards, each against a C++ loop of its own."""
+def others(only: str = "") -> None:
+    """Other indices and rewards, each against a C++ loop of its own; rows whose label contains ``only``."""
     n_arms, n_items, k = 100, 50, 10
     p = parameters("iid", n_arms, n_items)
     cases = [
@@ -128,6 +130,8 @@ def others() -> None:
         ("bernstein", "linear", sa.bc_ucb(), sa.Linear(), 3.0),
     ]
     for index, reward, policy, worth, rho in cases:
+        if only not in f"{index} {reward}":
+            continue
         problem = sa.Problem(n_arms, n_items, worth, sa.Subsets(k))
         state = jumped(problem, p, 20_000, 2_000)
         ours = superarm_timer(state, policy.fit(problem))
@@ -172,13 +176,14 @@ def main() -> None:
     parser.add_argument("--kind", default="iid", choices=["iid", "clustered", "strong"])
     parser.add_argument("--others", action="store_true", help="other indices and rewards instead")
     parser.add_argument("--recommended", action="store_true", help="KL-UCB, KL-MOSS and the directional policy instead")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only rows whose label contains this text")
     arguments = parser.parse_args()
     if arguments.recommended:
         recommended()
     elif arguments.others:
-        others()
+        others(arguments.only)
     else:
-        dense(arguments.kind)
+        dense(arguments.kind, arguments.only)
 
 
 if __name__ == "__main__":

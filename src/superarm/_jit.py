@@ -23,7 +23,7 @@ from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
 from superarm._lazy_kernel import LazyKernel
-from superarm._numba_private import LEAN, VECTORISED, keep_on_disk, note_changed_sources
+from superarm._numba_private import COUNTED, LEAN, VECTORISED, keep_on_disk, note_changed_sources
 from superarm._renamed import find_old_fields_in_kernels, old_hooks
 from superarm.errors import InvalidArgument
 
@@ -52,6 +52,14 @@ def lean(fn: F) -> F:
     longer than their work.
     """
     return _compile(fn, **LEAN)
+
+
+def allocating(fn: F) -> F:
+    """Compile ``fn``, which makes arrays, so that ``lean`` kernels can call it: it counts references all the same.
+
+    numba compiles a function that a lean kernel calls like that kernel, unless told otherwise.
+    """
+    return _compile(fn, **COUNTED)
 
 
 def inlined(fn: F) -> F:
@@ -83,8 +91,8 @@ def for_kernels(fn: F) -> F:
 
 
 def wrapping(fn: F) -> F:
-    """Compile ``fn``, whose uint64 arithmetic wraps around; as plain Python it gives no warning of that either."""
-    return np.errstate(over="ignore")(fn) if _config.DISABLE_JIT else _compile(fn)
+    """Compile ``fn`` as ``inlined`` does; its uint64 arithmetic wraps around, without a warning as plain Python."""
+    return np.errstate(over="ignore")(fn) if _config.DISABLE_JIT else inlined(fn)
 
 
 def _compile(fn: F, **options: Any) -> F:
@@ -120,7 +128,7 @@ def _dispatcher(fn: F, kind: Any = None, **options: Any) -> F:
     else:
         compiled = numba.njit(fn, **VECTORISED, **options)
     _compiled.append(compiled)
-    if LEAN.keys() & options.keys():
+    if LEAN and LEAN.items() <= options.items():
         _lean.add(compiled)
     if has_source(fn):
         keep_on_disk(compiled, fn)

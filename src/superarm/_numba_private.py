@@ -58,6 +58,9 @@ def has_interfaces(module: str, *names: str) -> bool:
 LEAN: Any = {"_nrt": False} if WANTED and has_interfaces("numba.core.cpu", "CPUTargetOptions._nrt") else {}
 """Options of a kernel that neither makes nor returns arrays, so that it need not count references to its arguments."""
 
+COUNTED: Any = dict.fromkeys(LEAN, True)
+"""Options of a kernel that counts references even if the kernel that calls it does not."""
+
 
 # ---- the SLP vectoriser, for our own kernels only
 

@@ -91,7 +91,7 @@ def moments_with_arms(moments: Moments, after: Support, n_before: int) -> Moment
 @inlined
 def round_to_grid(x: float) -> float:
     """The nearest multiple of 1 / GRID."""
-    return math.floor(x * GRID + 0.5) / GRID
+    return np.floor(x * GRID + 0.5) / GRID  # type: ignore[no-any-return] # math.floor returns an int: no vectors
 
 
 @lean

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel, wrapping
+from superarm._jit import inlined, kernel, wrapping
 from superarm._renamed import old_fields
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -22,6 +22,9 @@ _INDEX_STEP = np.uint64(0xAF251AF3B0F025B5)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _ALMOST_1 = 1.0 - 2.0**-53
+CENTRAL = 0.425
+"""How far from 1/2 the formula for the centre of the normal distribution is used."""
+
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 
@@ -91,8 +94,20 @@ def round_key(t: int) -> Any:
 @wrapping
 def uniform(stream: Stream) -> float:
     """A uniform number in [0, 1), a multiple of 2**-53."""
-    state = stream.state[0] + _STEP
+    state = later_state(stream.state[0], 1)
     stream.state[0] = state
+    return number_at(state)
+
+
+@wrapping
+def later_state(state: Any, n: int) -> Any:
+    """The state of a stream after ``n`` more uniform numbers: what one loop draws can be drawn in any order."""
+    return state + np.uint64(n) * _STEP
+
+
+@wrapping
+def number_at(state: Any) -> float:
+    """The uniform number by which a stream comes to ``state``."""
     return float(mix(state) >> _11) * 1.1102230246251565e-16
 
 
@@ -105,29 +120,41 @@ def integer(stream: Stream, n: int) -> int:
 @kernel
 def normal(stream: Stream) -> float:
     """A standard normal number, by inversion of one uniform number: every call uses exactly one."""
-    return quantile(min(uniform(stream) + 5.551115123125783e-17, _ALMOST_1))
+    return quantile(move_inside(uniform(stream)))
+
+
+@inlined
+def move_inside(u: float) -> float:
+    """A number in (0, 1) for a uniform number in [0, 1)."""
+    return min(u + 5.551115123125783e-17, _ALMOST_1)
 
 
 @kernel
 def quantile(u: float) -> float:
     """The quantile function of the standard normal on (0, 1), to about 1e-16: algorithm AS 241, [Wichura1988]_."""
     d = u - 0.5
-    if abs(d) <= 0.425:
-        r = 0.180625 - d * d
-        return d * _centre_numerator(r) / _centre_denominator(r)
+    if abs(d) <= CENTRAL:
+        return central_quantile(d)
     r = math.sqrt(-math.log(u if d < 0.0 else 1.0 - u))
     z = _tail(r - 1.6) if r <= 5.0 else _far_tail(r - 5.0)
     return -z if d < 0.0 else z
 
 
-@kernel
+@inlined
+def central_quantile(d: float) -> float:
+    """The quantile at 1/2 + ``d``, for numbers ``d`` up to ``CENTRAL``."""
+    r = 0.180625 - d * d
+    return d * _centre_numerator(r) / _centre_denominator(r)
+
+
+@inlined
 def _centre_numerator(r: float) -> float:
     a = (2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853
     a = ((a * r + 45921.953931549871457) * r + 13731.693765509461125) * r + 1971.5909503065514427
     return (a * r + 133.14166789178437745) * r + 3.387132872796366608
 
 
-@kernel
+@inlined
 def _centre_denominator(r: float) -> float:
     b = (5226.495278852545925 * r + 28729.085735721942674) * r + 39307.89580009271061
     b = ((b * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083

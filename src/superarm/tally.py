@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm import arrays
-from superarm._jit import kernel, lean
+from superarm._jit import inlined, kernel, lean
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake, take
@@ -87,28 +87,18 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
     A tally without ``missed`` takes everything as seen; see ``allow_missing``. An arm of which nothing was seen was
     played, but not observed: no pull is counted for it.
     """
-    pulls, total, square, missed, joint, reference, moments, products = (
-        tally  # local names: a store through the tuple would count references
-    )
+    # local names: a store through the tuple would count references
+    pulls, _, _, missed, joint, reference, moments, products = tally
     partial = missed.size > 0
     at = 0
     for j in feedback.action:
         seek(stream, feedback.t, j)
         pulls[j] += sign
         first, last = span(support, j)
-        entry, place = np.uint64(first), np.uint64(at)
-        complete, arm_total = True, 0.0
-        for o in range(np.uint64(last - first)):
-            x = round_to_grid(take(intake, feedback.outcome[place + o], stream))
-            if partial and not feedback.seen[place + o]:
-                missed[entry + o] += sign
-                complete = False
-            else:
-                total[entry + o] += sign * x
-                square[entry + o] += sign * round_to_grid(x * x)
-                arm_total += x
+        complete = _add_seen(tally, feedback, intake, stream, sign, (first, at, last - first))
         if complete and last > first and joint.size > 0:
-            average = round_to_grid(arm_total / (last - first))
+            seek(stream, feedback.t, j)
+            average = round_to_grid(_add_up(feedback, intake, stream, at, last - first) / (last - first))
             joint[3 * j] += sign
             joint[3 * j + 1] += sign * average
             joint[3 * j + 2] += sign * round_to_grid(average * average)
@@ -119,6 +109,43 @@ def record(tally: Tally, support: Support, feedback: Feedback, intake: Intake, s
             for e in range(first, last):
                 missed[e] -= sign
         at += last - first
+
+
+@inlined
+def _add_seen(
+    tally: Tally, feedback: Feedback, intake: Intake, stream: Stream, sign: float, row: tuple[int, int, int]
+) -> bool:
+    """Add what was seen of one arm; whether it was everything.
+
+    ``row`` holds the first entry of the arm, the place of its outcomes in the feedback, and how many there are.
+    """
+    total, square, missed, outcome, seen = tally.total, tally.square, tally.missed, feedback.outcome, feedback.seen
+    entry, place, n = np.uint64(row[0]), np.uint64(row[1]), np.uint64(row[2])
+    complete = True
+    if missed.size == 0:  # a loop without conditions and sums, so that it runs in vector registers
+        for o in range(n):
+            x = round_to_grid(take(intake, outcome[place + o], stream))
+            total[entry + o] += sign * x
+            square[entry + o] += sign * round_to_grid(x * x)
+        return complete
+    for o in range(n):
+        x = round_to_grid(take(intake, outcome[place + o], stream))
+        if seen[place + o]:
+            total[entry + o] += sign * x
+            square[entry + o] += sign * round_to_grid(x * x)
+        else:
+            missed[entry + o] += sign
+            complete = False
+    return complete
+
+
+@inlined
+def _add_up(feedback: Feedback, intake: Intake, stream: Stream, at: int, n: int) -> float:
+    """The sum of the ``n`` recorded outcomes from ``at`` on."""
+    outcome, place, arm_total = feedback.outcome, np.uint64(at), 0.0
+    for o in range(np.uint64(n)):
+        arm_total += round_to_grid(take(intake, outcome[place + o], stream))
+    return arm_total
 
 
 @lean

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from superarm.indices import AnglePosterior, BetaPosterior, GaussianSample
-from superarm.streams import new_stream, seek
+from superarm.indices import AnglePosterior, BetaPosterior, GaussianSample, score, score_entries
+from superarm.indices.beta_draws import _try
+from superarm.streams import gamma, later_state, move_inside, new_stream, quantile, seek, uniform
 
 N = 4000
 
@@ -52,3 +53,42 @@ def test_samples_shrink_to_the_mean(index):
     wide, narrow = (sampled(index, 0.4, pulls) for pulls in (10, 10_000))
     assert narrow.std() < wide.std() / 20
     assert narrow.mean() == pytest.approx(0.4, abs=0.001)
+
+
+@pytest.mark.parametrize("pulls", [1.0, 3.0, 60.0, 5_000.0, 2.0**40])
+@pytest.mark.parametrize("n", [1, 16, 37])
+def test_many_beta_numbers_are_those_drawn_one_by_one(pulls, n):
+    rng = np.random.default_rng(int(pulls) % 97 + n)
+    mean = np.floor(rng.random(n + 5) * (pulls + 1.0)) / pulls
+    mean[: n // 2] = np.round(mean[: n // 2])  # some of them 0 or 1, where Gamma numbers are refused most often
+    refused = 0
+    for t in range(30):
+        together, apart = (new_stream(np.random.SeedSequence(4)) for _ in range(2))
+        for stream in (together, apart):
+            seek(stream, t, 0)
+        before, q, each = together.state[0], np.full(n + 5, 7.0), np.full(n + 5, 7.0)
+        score_entries(BetaPosterior(), mean, mean, 3, n, pulls, together, q)
+        for e in range(3, n + 3):
+            each[e] = score(BetaPosterior(), mean[e], 0.0, pulls, apart)
+        assert np.array_equal(q, each)
+        assert together.state[0] == apart.state[0]
+        refused += together.state[0] != later_state(before, 4 * n)
+    assert refused > 0 or n == 1 or pulls > 3.0
+
+
+def test_a_try_that_is_called_certain_is_accepted():
+    stream, rng, certain, drawn = new_stream(np.random.SeedSequence(2)), np.random.default_rng(3), 0, 0
+    for t in range(3_000):
+        shape = 1.0 + float(rng.choice([0.0, 0.5, 1.0, 7.0, 300.0, 1e6, 1e11])) * rng.random()
+        seek(stream, t, 0)
+        after = later_state(stream.state[0], 2)
+        first, second = uniform(stream), uniform(stream)
+        value, sure = _try(shape, quantile(move_inside(first)), second)
+        seek(stream, t, 0)
+        accepted = gamma(stream, shape)
+        drawn += 1
+        if sure:
+            certain += 1
+            assert stream.state[0] == after
+            assert accepted == value
+    assert certain > 0.9 * drawn

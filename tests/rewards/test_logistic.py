@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import superarm as sa
+from superarm.rewards.base import item_gain, transform, transformed
 
 # gamma_g for k = 1, 2, 4, 16, 64, by c; computed for the table by multistart L-BFGS.
 TABLE = {
@@ -44,6 +45,13 @@ def test_lift_does_not_cancel(c, s, q):
     reward, state = sa.Logistic(c), c * math.exp(-s)
     exact = 1 / (1 + mpmath.mpf(state) * mpmath.exp(-mpmath.mpf(q))) - 1 / (1 + mpmath.mpf(state))
     assert reward.item_gain(1.0, state, q) == pytest.approx(float(exact), rel=3e-15)
+
+
+@given(st.floats(0.01, 100.0), st.floats(0.0, 8.0), st.floats(0.0, 1.0), st.floats(0.1, 5.0))
+def test_gains_from_transformed_parameters_are_the_same(c, s, q, weight):
+    reward, state = sa.Logistic(c), c * math.exp(-s)
+    (z,) = transform(reward, np.array([q]))
+    assert item_gain(transformed(reward), weight, state, z) == reward.item_gain(weight, state, q)
 
 
 def test_not_submodular_above_1_by_hand():

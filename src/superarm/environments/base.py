@@ -11,9 +11,11 @@ import numpy as np
 from superarm._jit import kernel, lean, verb
 from superarm._renamed import old_keywords
 from superarm.arrays import Bools, Floats, Ints
-from superarm.streams import Stream, seek, uniform
+from superarm.streams import Stream, later_state, number_at, seek
 from superarm.support import Support, span
 from superarm.tally import Feedback
+
+_1 = np.uint64(1)
 
 
 class Environment(Protocol):
@@ -110,10 +112,11 @@ def flip_arm(support: Support, p: Floats, arm: int, t: int, stream: Stream, outc
     """Write binary outcomes of ``arm`` from ``outcome[at]`` on, 1 with probabilities ``p``; return where they end."""
     seek(stream, t, arm)
     first, last = span(support, arm)
-    for e in range(first, last):
-        outcome[at] = 1.0 if uniform(stream) < p[e] else 0.0
-        at += 1
-    return at
+    state, entry, place = stream.state[0], np.uint64(first), np.uint64(at)
+    for o in range(np.uint64(last - first)):  # independent of one another, so that they are drawn in vector registers
+        outcome[place + o] = 1.0 if number_at(later_state(state, o + _1)) < p[entry + o] else 0.0
+    stream.state[0] = later_state(state, last - first)
+    return at + last - first
 
 
 @lean

@@ -1,7 +1,7 @@
 """Indices: rules that turn the statistics of one entry into an optimistic value.
 
-``base`` holds the family, ``traits`` its optional properties; ``kl_bound`` inverts the divergence for ``kl``;
-every other file holds one index or two.
+``base`` holds the family, ``traits`` its optional properties; ``kl_bound`` inverts the divergence for ``kl``, and
+``beta_draws`` draws for ``posterior``; every other file holds one index or two.
 """
 
 from superarm.indices.base import (

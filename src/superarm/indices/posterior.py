@@ -2,6 +2,8 @@ import math
 from typing import NamedTuple
 
 from superarm._jit import component
+from superarm.arrays import Floats
+from superarm.indices.beta_draws import draw_betas
 from superarm.parameters import positive
 from superarm.streams import Stream, beta, normal
 
@@ -25,6 +27,11 @@ class BetaPosterior(NamedTuple):
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         successes = mean * level
         return beta(stream, 1.0 + successes, 1.0 + (level - successes))
+
+    def score_entries(
+        self, mean: Floats, deviation: Floats, first: int, n: int, level: float, stream: Stream, q: Floats
+    ) -> None:
+        draw_betas(mean, level, first, n, stream, q)
 
 
 @component

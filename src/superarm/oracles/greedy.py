@@ -12,6 +12,7 @@ from superarm.oracles.base import GREEDY, Guarantee
 from superarm.oracles.gains import batch_states
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
+from superarm.rewards.base import transform, transformed
 from superarm.streams import Stream
 
 
@@ -45,6 +46,7 @@ class Greedy(NamedTuple):
 def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
     """Add arms to the first ``size`` of ``chosen``, the largest gain first, until none may join; the new size."""
     taken = ~candidates.eligible
+    reward, z = transformed(problem.reward), transform(problem.reward, q)
     states = batch_states(problem, q, chosen[:size])
     for j in chosen[:size]:
         taken[j] = True
@@ -53,7 +55,7 @@ def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size
         for j in range(problem.n_arms):
             if taken[j]:
                 continue
-            g = gain(problem.reward, problem.terms, states, q, j)
+            g = gain(reward, problem.terms, states, z, j)
             if g > most or (g == most and candidates.counts[j] < candidates.counts[best]):
                 if joins(problem.actions, candidates, chosen, size, j):
                     best, most = j, g

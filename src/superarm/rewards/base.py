@@ -78,6 +78,17 @@ class RewardHooks(Protocol):
         """``worth(weight, join(state, q)) - worth(weight, state)``, without cancellation; grows with ``q``."""
         ...
 
+    def transform(self, q: Floats) -> Floats:
+        """The numbers that gains are computed from, (n_entries,); ``q`` itself by default.
+
+        For gains that begin with a function of ``q`` alone: an oracle that computes many gains computes it once.
+        """
+        ...
+
+    def transformed(self) -> "Reward":
+        """The reward whose ``item_gain`` takes these numbers, with the same result; the reward itself by default."""
+        ...
+
     def bound_argument(self, q: float) -> float:
         """How ``q`` enters ``bound_slope``'s bound: not negative, growing with ``q``; ``q`` itself by default."""
         ...
@@ -104,10 +115,22 @@ def _identity(reward: Any, q: float) -> float:
     return q
 
 
+@kernel
+def _same_parameters(reward: Any, q: Floats) -> Floats:
+    return q
+
+
+@kernel
+def _same_reward(reward: Any) -> Any:
+    return reward
+
+
 start = verb(Reward.start)
 join = verb(Reward.join)
 worth = verb(Reward.worth)
 item_gain: verb[..., float] = verb(RewardHooks.item_gain, default=_gain_by_difference)
+transform: verb[..., Floats] = verb(RewardHooks.transform, default=_same_parameters)
+transformed: verb[..., Any] = verb(RewardHooks.transformed, default=_same_reward)
 bound_argument: verb[..., float] = verb(RewardHooks.bound_argument, default=_identity)
 bound_slope = verb(RewardHooks.bound_slope)
 derivative = verb(Reward.derivative)

@@ -5,7 +5,7 @@ import numpy as np
 
 from superarm._jit import component, inlined, interpreted
 from superarm.arrays import Floats
-from superarm.parameters import positive
+from superarm.parameters import NoParameters, positive
 from superarm.rewards.base import Smoothness
 
 # (1 - e^-q) / q on [0, 1], by interpolation at Chebyshev nodes (after [Trefethen2013]_, chapter 5).
@@ -20,6 +20,21 @@ def _one_minus_exp(q: float) -> float:
     r""":math:`1 - e^{-q}` for q in [0, 1], to a relative 3e-16; a call of ``exp`` would not be vectorised."""
     high = _C6 + q * (_C7 + q * (_C8 + q * (_C9 + q * (_C10 + q * _C11))))
     return q * (_C0 + q * (_C1 + q * (_C2 + q * (_C3 + q * (_C4 + q * (_C5 + q * high))))))
+
+
+@inlined
+def _gain_of_fall(weight: float, state: float, fall: float) -> float:
+    return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
+
+
+class _LogisticOfFalls(NoParameters):
+    """The gain of :class:`Logistic` as a function of :math:`1 - e^{-q}`."""
+
+    __slots__ = ()
+
+    @inlined
+    def item_gain(self, weight: float, state: float, q: float) -> float:
+        return _gain_of_fall(weight, state, q)
 
 
 @component
@@ -66,8 +81,16 @@ class Logistic(NamedTuple):
         return weight / (1.0 + state)
 
     def item_gain(self, weight: float, state: float, q: float) -> float:
-        fall = _one_minus_exp(q)
-        return weight * state * fall / ((1.0 + state * (1.0 - fall)) * (1.0 + state))
+        return _gain_of_fall(weight, state, _one_minus_exp(q))
+
+    def transform(self, q: Floats) -> Floats:
+        falls = np.empty(len(q))
+        for e in range(np.uint64(len(q))):
+            falls[e] = _one_minus_exp(q[e])
+        return falls
+
+    def transformed(self) -> "_LogisticOfFalls":
+        return _LogisticOfFalls()
 
     def derivative(self, weight: float, state: float, q: float) -> float:
         later = state * math.exp(-q)

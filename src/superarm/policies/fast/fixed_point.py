@@ -4,7 +4,6 @@ Numbers and weights are rounded up to multiples of a unit, products and sums are
 A pass over all arms reads half of what it would in single precision. Bounds only rule out arms, after [Minoux1978]_.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +80,7 @@ def write_numbers(table: FixedPoint, arm: int, numbers: Floats, first: int, n: i
 @inlined
 def _round_up(x: float) -> Any:
     """A whole number above x, or 0 if x is 0."""
-    return np.int16(min(float(_MAX_CODE), math.floor(x) + 1.0) if x > 0.0 else 0.0)
+    return np.int16(min(float(_MAX_CODE), np.floor(x) + 1.0) if x > 0.0 else 0.0)
 
 
 @lean
@@ -155,7 +154,7 @@ def _round_weights(table: FixedPoint, weights: Floats, most: float) -> None:
 
 @inlined
 def _round_weight(x: float) -> int:
-    return int(min(_MAX_WEIGHT, math.floor(x) + 1.0) if x > 0.0 else 0.0)
+    return int(min(_MAX_WEIGHT, np.floor(x) + 1.0) if x > 0.0 else 0.0)
 
 
 @lean
