@@ -20,6 +20,7 @@ from superarm.candidates import Candidates
 from superarm.environments import draw, expected_reward, means
 from superarm.experiments.analysis.summary import item_values
 from superarm.indices import KL, UCB1, KLMoss, bound_by_tangents, bound_entries, unknown
+from superarm.indices.beta_draws import draw_betas
 from superarm.indices.kl import divergence, upper_confidence
 from superarm.learner.context_batch import choose_in_contexts
 from superarm.offline.estimators import entries, paired, slates
@@ -52,6 +53,11 @@ def numbers() -> list[Any]:
     for t in range(40):
         seek(source, t, 2)
         drawn += [uniform(source), normal(source), beta(source, 0.3, 1.7), beta(source, 8.0, 3.0)]
+    q, mean = np.zeros(40), np.linspace(0.0, 1.0, 40)
+    for t in range(20):
+        seek(source, t, 3)
+        draw_betas(mean, 2.0**t, 0, 40, source, q)
+        drawn += [*q, uniform(source)]
     drawn += [quantile(u) for u in (1e-300, 1e-20, 0.01, 0.4, 0.9, 1.0 - 1e-16)]
     chances = (0.0, 1e-12, 0.1, 0.7, 1 - 1e-12)
     bounds = [upper_confidence(p, x) for p in chances for x in (1e-30, 1e-9, 0.1, 5.0)]

@@ -251,13 +251,15 @@ class verb(Generic[P, R]):
     """A method of a family of components, as a function that kernels can call.
 
     ``default`` is called for the components that do not define the method. Methods that are ``lean`` are called without
-    reference counting and inlined.
+    reference counting and inlined. A method that ``allocates`` may make arrays even if a lean kernel calls it.
 
     At run time a verb is a plain function: numba's ``overload`` is documented for functions only. This class gives it
     its type.
     """
 
-    def __new__(cls, method: Callable[P, R], default: Callable[..., R] | None = None) -> "verb[P, R]":
+    def __new__(
+        cls, method: Callable[P, R], default: Callable[..., R] | None = None, allocates: bool = False
+    ) -> "verb[P, R]":
         name = method.__name__
         declared.setdefault(name, []).append(method)
 
@@ -274,15 +276,17 @@ class verb(Generic[P, R]):
         functools.update_wrapper(call, method)
         if not _config.DISABLE_JIT:
             resolve = _numba_linking.resolve_verb if _numba_linking.LINKED else _overload
-            resolve(call, find)
+            resolve(call, find, allocates)
         return call  # type: ignore[return-value]
 
-    def __init__(self, method: Callable[P, R], default: Callable[..., R] | None = None) -> None: ...
+    def __init__(
+        self, method: Callable[P, R], default: Callable[..., R] | None = None, allocates: bool = False
+    ) -> None: ...
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[empty-body]
 
 
-def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
+def _overload(call: Callable[..., Any], find: Callable[[type], Any], allocates: bool) -> None:
     """Register with numba which kernel ``call`` resolves to, by the type of its first argument."""
 
     def resolve(component: Any, *args: Any) -> Callable[..., Any] | None:
@@ -293,9 +297,10 @@ def _overload(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
         method = find(component.instance_class)
         return _make_caller(method) if method in _lean else None
 
-    overload(call, strict=False)(resolve)
+    options: Any = COUNTED if allocates else {}
+    overload(call, jit_options=options, strict=False)(resolve)
     if LEAN:
-        options: Any = {**LEAN, "forceinline": True}
+        options = {**LEAN, "forceinline": True}
         overload(call, jit_options=options, strict=False)(resolve_lean)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from superarm._compile_errors import explaining, place_of
 from superarm._compiling import compiling, components
-from superarm._numba_private import WANTED, KernelCache, has_interfaces, is_tested, make_vectorising_compiler
+from superarm._numba_private import COUNTED, WANTED, KernelCache, has_interfaces, is_tested, make_vectorising_compiler
 from superarm.errors import CompileError
 
 _INTERFACES = {
@@ -186,6 +186,7 @@ if LINKED:
         def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
             super().__init__(py_func, locals or {}, targetoptions or {}, pipeline_class=_EntryCompiler)
             self._inner: Any = None
+            self._counting: Any = None
 
         def compile(self, sig: Any) -> Any:
             """The machine code for ``sig``: in memory, on disk, or compiled, by one process at a time."""
@@ -203,6 +204,16 @@ if LINKED:
             if self._inner is None:
                 self._inner = _Inner(self.py_func, self.locals, self.targetoptions, pipeline_class=self.compiler)
             return self._inner
+
+        @property
+        def counting(self) -> Any:
+            """The inner form that counts references, unless the kernel is lean, whatever kernel calls it."""
+            if COUNTED.keys() <= self.targetoptions.keys():
+                return self.inner
+            if self._counting is None:
+                options = {**self.targetoptions, **COUNTED}
+                self._counting = _Inner(self.py_func, self.locals, options, pipeline_class=self.compiler)
+            return self._counting
 
         @property
         def _numba_type_(self) -> Any:
@@ -228,14 +239,14 @@ if LINKED:
             wrong, remedy = "is called by compiled code", "remove @superarm.interpreted above it"
         return CompileError(place_of(owner), f"{owner.__name__}.{method}", wrong, remedy)
 
-    def resolve_verb(call: Callable[..., Any], find: Callable[[type], Any]) -> None:
+    def resolve_verb(call: Callable[..., Any], find: Callable[[type], Any], allocates: bool) -> None:
         """Let kernels that call ``call`` call the kernel ``find(owner)``, by the type of the first argument."""
 
         def find_inner(owner: type) -> Any:
             found = find(owner)
             if not hasattr(found, "inner"):
                 raise _undecorated(owner, call.__name__)
-            return found.inner
+            return found.counting if allocates else found.inner
 
         class VerbTemplate(_templates.AbstractTemplate):
             key = call

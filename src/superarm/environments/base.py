@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import kernel, lean, verb
+from superarm._jit import allocating, kernel, lean, verb
 from superarm._renamed import old_keywords
 from superarm.arrays import Bools, Floats, Ints
 from superarm.streams import Stream, later_state, number_at, seek
@@ -87,7 +87,7 @@ class EnvironmentHooks(Protocol):
         ...
 
 
-@kernel
+@allocating
 def _draw_batch(environment: Any, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
     draw(environment, support, action, t, stream, sheet.outcome, sheet.seen)
     return -1
@@ -129,11 +129,11 @@ def flip(support: Support, p: Floats, action: Ints, t: int, stream: Stream, outc
 
 draw = verb(Environment.draw)
 means = verb(Environment.means)
-answer: verb[..., int] = verb(EnvironmentHooks.answer, default=_draw_batch)
+answer: verb[..., int] = verb(EnvironmentHooks.answer, default=_draw_batch, allocates=True)
 max_answer_entries: verb[..., int] = verb(EnvironmentHooks.max_answer_entries, default=_max_batch_entries)
 pick_context: verb[..., int] = verb(EnvironmentHooks.pick_context)
 context: verb[..., Any] = verb(EnvironmentHooks.context)
-expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_default_reward)
+expected_reward: verb[..., float] = verb(EnvironmentHooks.expected_reward, default=_default_reward, allocates=True)
 
 
 @old_keywords(noise="stream")

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import verb
-from superarm.arrays import Floats, Ints
+from superarm._jit import allocating, verb
+from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.problem import Problem
 from superarm.streams import Stream, new_stream
@@ -43,8 +43,22 @@ class Oracle(Protocol):
         ...
 
 
+class BatchBuffer(NamedTuple):
+    """Buffers for a batch: ``chosen`` (k,), the ``states`` of the items (n_items,), and which arms are ``taken``."""
+
+    chosen: Ints
+    states: Floats
+    taken: Bools
+
+
 class OracleHooks(Protocol):
     """What an oracle may define beyond :class:`Oracle`; ``traits`` has the default."""
+
+    def maximize_into(
+        self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream, batch: BatchBuffer
+    ) -> int:
+        """As ``maximize``; writes the batch into ``batch.chosen`` and returns its size, so that no array is made."""
+        ...
 
     @property
     def ranking(self) -> bool:
@@ -53,6 +67,19 @@ class OracleHooks(Protocol):
 
 
 maximize = verb(Oracle.maximize)
+
+
+@allocating
+def _maximize_and_copy(
+    oracle: Any, problem: Problem, q: Floats, candidates: Candidates, stream: Stream, batch: BatchBuffer
+) -> int:
+    action, chosen = maximize(oracle, problem, q, candidates, stream), batch.chosen
+    for n in range(len(action)):
+        chosen[n] = action[n]
+    return len(action)
+
+
+maximize_into: verb[..., int] = verb(OracleHooks.maximize_into, default=_maximize_and_copy, allocates=True)
 
 
 def solve(problem: Problem, p: Any, oracle: Oracle, seed: int = 0) -> Ints:

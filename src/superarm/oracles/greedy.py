@@ -3,16 +3,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted, kernel
+from superarm._jit import allocating, component, interpreted, kernel
 from superarm.actions import capacity, joins, pins
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
-from superarm.oracles.base import GREEDY, Guarantee
-from superarm.oracles.gains import batch_states
+from superarm.oracles.base import GREEDY, BatchBuffer, Guarantee
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
-from superarm.rewards.base import transform, transformed
+from superarm.rewards.base import reset_states, transform, transformed
 from superarm.streams import Stream
 
 
@@ -33,6 +32,13 @@ class Greedy(NamedTuple):
         size = pins(problem.actions, candidates, chosen)
         return chosen[:0] if size < 0 else chosen[: grow(problem, q, candidates, chosen, size)]
 
+    @allocating
+    def maximize_into(
+        self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream, batch: BatchBuffer
+    ) -> int:
+        size = pins(problem.actions, candidates, batch.chosen)
+        return 0 if size < 0 else _grow_into(problem, q, candidates, batch, size)
+
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return greedy_guarantee(problem)
@@ -45,11 +51,20 @@ class Greedy(NamedTuple):
 @kernel
 def grow(problem: Problem, q: Floats, candidates: Candidates, chosen: Ints, size: int) -> int:
     """Add arms to the first ``size`` of ``chosen``, the largest gain first, until none may join; the new size."""
-    taken = ~candidates.eligible
+    batch = BatchBuffer(chosen, np.empty(problem.n_items), np.empty(problem.n_arms, np.bool_))
+    return _grow_into(problem, q, candidates, batch, size)
+
+
+@kernel
+def _grow_into(problem: Problem, q: Floats, candidates: Candidates, batch: BatchBuffer, size: int) -> int:
+    chosen, states, taken = batch
     reward, z = transformed(problem.reward), transform(problem.reward, q)
-    states = batch_states(problem, q, chosen[:size])
-    for j in chosen[:size]:
-        taken[j] = True
+    reset_states(problem.reward, problem.terms, states)
+    for j in range(problem.n_arms):
+        taken[j] = not candidates.eligible[j]
+    for n in range(size):
+        taken[chosen[n]] = True
+        join_arm(problem.reward, problem.terms, states, q, chosen[n])
     while size < len(chosen):
         best, most = -1, -np.inf
         for j in range(problem.n_arms):

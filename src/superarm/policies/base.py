@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import kernel, lean, verb
+from superarm._jit import allocating, kernel, lean, verb
 from superarm._renamed import old_fields
 from superarm.actions import Actions, cover
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context.sums import round_share
 from superarm.oracles import Guarantee
+from superarm.oracles.base import BatchBuffer
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import span
@@ -126,6 +127,10 @@ class PolicyHooks(Protocol):
         """The parameter vectors of a regression, (n_groups, d); plain Python, for explanations."""
         ...
 
+    def choose_into(self, problem: Problem, current: Any, memory: Any, stream: Stream, batch: BatchBuffer) -> int:
+        """As ``choose``; writes the batch into ``batch.chosen`` and returns its size, so that no array is made."""
+        ...
+
     def refit(self, problem: Problem, memory: Any, t: int) -> None:
         """Estimate anew what is due after the choice of round ``t``, in a simulation; nothing by default."""
         ...
@@ -187,7 +192,20 @@ fill_weights: verb[..., None] = verb(PolicyHooks.fill_weights, default=_without_
 linearises: verb[..., bool] = verb(PolicyHooks.linearises, default=_linear)
 prepare = verb(Policy.prepare)
 choose = verb(Policy.choose)
-learn = verb(Policy.learn)
+
+
+@allocating
+def _choose_and_copy(
+    policy: Any, problem: Problem, current: Any, memory: Any, stream: Stream, batch: BatchBuffer
+) -> int:
+    action, chosen = choose(policy, problem, current, memory, stream), batch.chosen
+    for n in range(len(action)):
+        chosen[n] = action[n]
+    return len(action)
+
+
+choose_into: verb[..., int] = verb(PolicyHooks.choose_into, default=_choose_and_copy)
+learn = verb(Policy.learn, allocates=True)
 
 
 @kernel
@@ -213,6 +231,15 @@ def any_unsampled(candidates: Candidates) -> bool:
         if candidates.counts[j] == 0.0 and candidates.eligible[j]:
             return True
     return False
+
+
+@allocating
+def write_first_batch(actions: Actions, candidates: Candidates, chosen: Ints) -> int:
+    """Write the first batch into ``chosen`` and return its size."""
+    action = first_batch(actions, candidates)
+    for n in range(len(action)):
+        chosen[n] = action[n]
+    return len(action)
 
 
 @kernel

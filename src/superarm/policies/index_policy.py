@@ -7,8 +7,9 @@ from superarm.indices import Index, unclipped
 from superarm.indices.traits import caveat
 from superarm.intake import Exact, Intake
 from superarm.oracles import Default, Exhaustive, Guarantee, Oracle, maximize
+from superarm.oracles.base import BatchBuffer, maximize_into
 from superarm.oracles.traits import ranking
-from superarm.policies.base import Policy, Round, first_batch
+from superarm.policies.base import Policy, Round, first_batch, write_first_batch
 from superarm.policies.fast.listed import Screened
 from superarm.policies.fast.sieve import Sieve, suits_sieve
 from superarm.policies.fast.sparse_sieve import SparseSieve, suits_sparse_sieve
@@ -53,6 +54,17 @@ class IndexPolicy(NamedTuple):
                 return action
         score_arms(self.confidence, problem, current, memory, stream)
         return maximize(self.oracle, problem, memory.q, current.candidates, stream)
+
+    @lean
+    def choose_into(
+        self, problem: Problem, current: Round, memory: Estimates, stream: Stream, batch: BatchBuffer
+    ) -> int:
+        if tries_first(self.start, current.candidates):
+            size = write_first_batch(problem.actions, current.candidates, batch.chosen)
+            if size > 0:
+                return size
+        score_arms(self.confidence, problem, current, memory, stream)
+        return maximize_into(self.oracle, problem, memory.q, current.candidates, stream, batch)
 
     @lean
     def learn(

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
+from superarm._jit import allocating, kernel, lean
 from superarm.actions import capacity
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.environments import (
     AnswerBuffer,
@@ -21,7 +21,9 @@ from superarm.environments import (
 )
 from superarm.environments.traits import free_samples, partial
 from superarm.intake import Exact
+from superarm.oracles.base import BatchBuffer
 from superarm.policies import Policy, Round, choose, learn, prepare
+from superarm.policies.base import choose_into
 from superarm.policies.traits import empty_tally
 from superarm.problem import Problem
 from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
@@ -77,6 +79,17 @@ def _give_free_samples(problem: Problem, environment: Environment, tally: Tally,
             record(tally, support, Feedback(t, arm, outcome, seen), Exact(), chance.rounding, 1.0)
 
 
+class RoundBuffers(NamedTuple):
+    """What rounds are played in: the ``batch``, the ``answer`` of the environment, which arms are ``eligible`` (all),
+    and the ``states`` of all items without any arm, (n_items,).
+    """
+
+    batch: BatchBuffer
+    answer: AnswerBuffer
+    eligible: Bools
+    states: Floats
+
+
 @kernel
 def advance(
     problem: Problem, environment: Environment, policy: Policy, run: RunState, rounds: Ints, earned: Floats
@@ -85,37 +98,54 @@ def advance(
 
     ``earned`` has the length of ``rounds[1:]``.
     """
-    eligible = np.ones(problem.n_arms, np.bool_)
-    room = max_answer_entries(
-        environment, problem.terms.support, problem.n_arms, capacity(problem.actions, problem.n_arms)
+    k = capacity(problem.actions, problem.n_arms)
+    room = max_answer_entries(environment, problem.terms.support, problem.n_arms, k)
+    states, chosen = initial_states(problem.reward, problem.terms), np.empty(k, np.int64)
+    buffers = RoundBuffers(
+        BatchBuffer(chosen, states.copy(), np.zeros(problem.n_arms, np.bool_)),
+        AnswerBuffer(np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)),
+        np.ones(problem.n_arms, np.bool_),
+        states,
     )
-    outcome, seen, observed = np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)
-    buffer = AnswerBuffer(outcome, seen, observed)
-    states = initial_states(problem.reward, problem.terms)
-    nothing = value_of_states(problem.reward, problem.terms, states)
-    # Bound to locals once: reading a field of a tuple counts references in every round.
-    tally, memory, earned_so_far, (environment_stream, policy_stream, rounding_stream) = (
-        run.tally,
-        run.memory,
-        run.earned,
-        run.streams,
-    )
-    terms, candidates = problem.terms, Candidates(tally.pulls, eligible)
-    support = terms.support
     for checkpoint in range(1, len(rounds)):
-        for t in range(rounds[checkpoint - 1] + 1, rounds[checkpoint] + 1):
-            seek(policy_stream, t, 0)
-            action = choose(policy, problem, Round(t, tally, candidates), memory, policy_stream)
-            seen[:] = True
-            n = answer(environment, support, action, t, environment_stream, buffer)
-            feedback = Feedback(t, action if n < 0 else observed[:n], outcome, seen)
-            learn(policy, problem, tally, memory, feedback, rounding_stream, 1.0)
-            default = nothing + join_batch(problem.reward, terms, states, means(environment, t).reshape(-1), action)
-            earned_so_far[0] += expected_reward(environment, terms.weights, support, action, t, default)
-            clear_batch(problem.reward, terms, states, action)
-        earned[checkpoint - 1] = earned_so_far[0]
+        size = _play_rounds(problem, environment, policy, run, buffers, (rounds[checkpoint - 1], rounds[checkpoint]))
+        earned[checkpoint - 1] = run.earned[0]
         for place in range(len(run.last)):
-            run.last[place] = action[place] if place < len(action) else -1
+            run.last[place] = chosen[place] if place < size else -1
+
+
+@lean
+def _play_rounds(
+    problem: Problem,
+    environment: Environment,
+    policy: Policy,
+    run: RunState,
+    buffers: RoundBuffers,
+    ends: tuple[int, int],
+) -> int:
+    """Play the rounds after ``ends[0]`` up to ``ends[1]``; return the size of the last batch."""
+    tally, memory, earned, streams = run.tally, run.memory, run.earned, run.streams
+    terms, candidates, states = problem.terms, Candidates(tally.pulls, buffers.eligible), buffers.states
+    outcome, seen, observed = buffers.answer
+    support, nothing, size = terms.support, value_of_states(problem.reward, terms, states), 0
+    for t in range(ends[0] + 1, ends[1] + 1):
+        seek(streams.policy, t, 0)
+        size = choose_into(policy, problem, Round(t, tally, candidates), memory, streams.policy, buffers.batch)
+        action = buffers.batch.chosen[:size]
+        seen[:] = True
+        shown = answer(environment, support, action, t, streams.environment, buffers.answer)
+        feedback = Feedback(t, action if shown < 0 else observed[:shown], outcome, seen)
+        learn(policy, problem, tally, memory, feedback, streams.rounding, 1.0)
+        default = nothing + _join_at_means(environment, problem, states, action, t)
+        earned[0] += expected_reward(environment, terms.weights, support, action, t, default)
+        clear_batch(problem.reward, terms, states, action)
+    return size
+
+
+@allocating
+def _join_at_means(environment: Environment, problem: Problem, states: Floats, action: Ints, t: int) -> float:
+    """The reward of ``action`` at the true means beyond that of no arm; updates the states of its items."""
+    return join_batch(problem.reward, problem.terms, states, means(environment, t).reshape(-1), action)
 
 
 def rounds(

@@ -9,6 +9,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.indices import Index, bound_by_tangents
 from superarm.intake import Intake
 from superarm.oracles import Guarantee, Oracle
+from superarm.oracles.base import BatchBuffer
 from superarm.policies.base import Round
 from superarm.policies.fast.picking import pick_arm
 from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden
@@ -108,6 +109,13 @@ class Sieve(NamedTuple):
 
     def choose(self, problem: Problem, current: Round, memory: Sifted, stream: Stream) -> Ints:
         return memory.chosen[: _choose_batch(self.confidence, problem, current, memory, stream)].copy()
+
+    @lean
+    def choose_into(self, problem: Problem, current: Round, memory: Sifted, stream: Stream, batch: BatchBuffer) -> int:
+        size, chosen = _choose_batch(self.confidence, problem, current, memory, stream), batch.chosen
+        for n in range(size):
+            chosen[n] = memory.chosen[n]
+        return size
 
     @lean
     def learn(
