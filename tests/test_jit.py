@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from superarm._jit import component, components, interpreted, kernel, lean, verb
+from superarm._jit import allocating, component, components, interpreted, kernel, lean, verb
 from superarm.errors import InvalidArgument
 from superarm.indices import KL, Bernstein
 from superarm.rewards import Coverage, Terms, value
@@ -72,8 +72,11 @@ def test_verbs_resolve_by_type_and_fall_back_on_their_default():
 class Walker:
     def walk(self, way: Any) -> None: ...
 
+    def roam(self, way: Any) -> None: ...
+
 
 walk = verb(Walker.walk)
+roam = verb(Walker.roam, allocates=True)
 
 
 @component
@@ -82,6 +85,10 @@ class Ant(NamedTuple):
 
     @lean
     def walk(self, way: Any) -> None:
+        way[0] += self.reach[0]
+
+    @lean
+    def roam(self, way: Any) -> None:
         way[0] += self.reach[0]
 
 
@@ -93,6 +100,9 @@ class Elephant(NamedTuple):
         steps = np.full(3, self.reach[0])  # makes an array, so it cannot be lean
         way[0] += steps.sum()
 
+    def roam(self, way: Any) -> None:
+        way[0] += np.full(3, self.reach[0]).sum()
+
 
 @kernel
 def _walk_often(walker, way):
@@ -100,11 +110,32 @@ def _walk_often(walker, way):
         walk(walker, way)
 
 
+@allocating
+def _rest(walker, way):
+    way[0] += np.full(2, walker.reach[0]).sum()
+
+
+@lean
+def _roam_often(walker, way):
+    for _ in range(1_000):
+        roam(walker, way)
+        _rest(walker, way)
+
+
 @pytest.mark.parametrize(("kind", "far"), [(Ant, 2_000.0), (Elephant, 6_000.0)])
 def test_methods_may_be_lean_or_make_arrays(kind, far):
     reach, way = np.array([2.0]), np.zeros(1)
     held = sys.getrefcount(reach), sys.getrefcount(way)
     _walk_often(kind(reach), way)
+    assert way[0] == far
+    assert (sys.getrefcount(reach), sys.getrefcount(way)) == held
+
+
+@pytest.mark.parametrize(("kind", "far"), [(Ant, 6_000.0), (Elephant, 10_000.0)])
+def test_lean_kernels_may_call_what_makes_arrays(kind, far):
+    reach, way = np.array([2.0]), np.zeros(1)
+    held = sys.getrefcount(reach), sys.getrefcount(way)
+    _roam_often(kind(reach), way)
     assert way[0] == far
     assert (sys.getrefcount(reach), sys.getrefcount(way)) == held
 

@@ -136,7 +136,7 @@ def quantile(u: float) -> float:
     if abs(d) <= CENTRAL:
         return central_quantile(d)
     r = math.sqrt(-math.log(u if d < 0.0 else 1.0 - u))
-    z = _tail(r - 1.6) if r <= 5.0 else _far_tail(r - 5.0)
+    z = tail_quantile(r - 1.6) if r <= 5.0 else _far_tail(r - 5.0)
     return -z if d < 0.0 else z
 
 
@@ -161,8 +161,9 @@ def _centre_denominator(r: float) -> float:
     return (b * r + 42.313330701600911252) * r + 1.0
 
 
-@kernel
-def _tail(r: float) -> float:
+@inlined
+def tail_quantile(r: float) -> float:
+    """The quantile from which the part p of the distribution lies outwards, for r + 1.6 = sqrt(-log p) up to 5."""
     a = (7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r + 0.24178072517745061177
     a = ((a * r + 1.27045825245236838258) * r + 3.64784832476320460504) * r + 5.7694972214606914055
     b = (1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r + 0.0151986665636164571966
