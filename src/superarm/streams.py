@@ -100,7 +100,7 @@ def uniform(stream: Stream) -> float:
 
 
 @wrapping
-def later_state(state: Any, n: int) -> Any:
+def later_state(state: Any, n: Any) -> Any:
     """The state of a stream after ``n`` more uniform numbers: what one loop draws can be drawn in any order."""
     return state + np.uint64(n) * _STEP
 

@@ -81,10 +81,10 @@ def _correct_tails(draws: Floats, n: int) -> None:
     for c in range(values, values + count):
         draws[c] = tail_quantile(draws[c] - 1.6)
     for c in range(count):
-        place = np.uint64(draws[places + c])
-        u, z = draws[place], draws[values + c]
+        at = np.uint64(draws[places + c])
+        u, z = draws[at], draws[values + c]
         far = min(u, 1.0 - u) < _FAR
-        draws[_4 * _N + place] = quantile(u) if far else -z if u < 0.5 else z
+        draws[_4 * _N + at] = quantile(u) if far else -z if u < 0.5 else z
 
 
 @lean
