@@ -34,7 +34,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durat
 # The examples in docstrings come last: small files, so that both processes end at the same time.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
+.PHONY: demo test system early-system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -42,7 +42,9 @@ demo: $(LAB_READY)
 	$(BIN)/superarm run quickstart --out out/quickstart
 
 # Style, types and layers beside the tests, which leave a core idle at times.
-test: optional-system
+test:
+	@$(MAKE) --no-print-directory -j2 $(READY) early-system
+	@$(MAKE) --no-print-directory optional-system
 	@$(MAKE) --no-print-directory -j2 passes checks
 
 checks: lint types layers
@@ -72,6 +74,10 @@ $(READY): pyproject.toml
 
 system: $(READY)
 	@$(BIN)/python -B -m tests.system_packages
+
+# Beside pip: what fails here is tried again, and told, by optional-system.
+early-system:
+	@$(PYTHON) -B -m tests.system_packages --early 2> /dev/null || true
 
 optional-system: $(READY)
 	@$(BIN)/python -B -m tests.system_packages --optional

@@ -2,6 +2,7 @@
 
     python -m tests.system_packages               install what is missing, or fail (``make system``)
     python -m tests.system_packages --optional    the same, but go on without it (``make test``)
+    python -m tests.system_packages --early       what apt can install without Playwright, while pip installs that
 
 Tests marked ``needs(name)`` are left out where the need is missing; ``make test`` lists them at its end. With
 SUPERARM_REQUIRE_ALL=1 (``.ci/run``) nothing is optional.
@@ -136,6 +137,16 @@ def install(names: list[str]) -> None:
             print(f"{' '.join(words)} failed:\n{done.stdout[-2000:]}")
 
 
+def install_early() -> int:
+    """Install what does not need Playwright, before it is there; what is missing afterwards is left to ``main``."""
+    missing_ones = [name for name, need in NEEDS.items() if name != "chromium" and not need.find()]
+    if "ubuntu" not in distribution() and not (shutil.which("chromium") or shutil.which("google-chrome")):
+        missing_ones.append("chromium")
+    if missing_ones and "debian" in distribution() and os.geteuid() == 0:
+        install(missing_ones)
+    return 0
+
+
 def main(optional: bool) -> int:
     names = missing()
     if names and "debian" in distribution() and os.geteuid() == 0:
@@ -150,4 +161,4 @@ def main(optional: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(optional="--optional" in sys.argv[1:]))
+    sys.exit(install_early() if "--early" in sys.argv[1:] else main(optional="--optional" in sys.argv[1:]))

@@ -161,6 +161,18 @@ def test_others_than_root_install_nothing(bare_debian, monkeypatch, capsys):
     assert capsys.readouterr().out.endswith("To install it: sudo make system\n")
 
 
+@pytest.mark.parametrize("systems", [["debian"], ["ubuntu", "debian"]], ids=" ".join)
+def test_before_playwright_is_there_apt_installs_all_else(bare_debian, monkeypatch, systems):
+    fake_apt(bare_debian, provides="curl")
+    monkeypatch.setattr(system_packages, "distribution", lambda: systems)
+    monkeypatch.setattr(system_packages, "driver_runs", lambda: pytest.fail("Playwright is not there yet"))
+    assert system_packages.install_early() == 0
+    browser = {"chromium", "libatomic1"} if systems == ["debian"] else set()
+    installed = {*(bare_debian / "calls").read_text().splitlines()[-1].split()[4:]}
+    others = {"curl", "gcc", "libc6-dev", "nginx-light", "node-typescript", "nodejs", "openssl"}
+    assert installed == browser | others
+
+
 def test_on_ubuntu_chromium_comes_from_playwright(bare_debian, monkeypatch):
     fake_apt(bare_debian)
     monkeypatch.setattr(system_packages, "distribution", lambda: ["ubuntu", "debian"])
