@@ -134,7 +134,7 @@ def fit_rows(support: Support, values: Floats, action: Ints, observed: Ints, oth
     """Values of the entries of ``action``, as values of those of ``observed``; empty if there are none."""
     if not values.size:
         return values
-    same = action is observed or np.array_equal(action, observed)
+    same = action is observed or action.tobytes() == observed.tobytes()  # of a few arms: quicker than array_equal
     if same and len(values) == length(support, observed):
         return values
     dense = isinstance(support, Dense)
