@@ -84,7 +84,10 @@ def _llvm(builder: Any, result: Any, parameters: Any, name: str) -> Any:
 
 
 def fixed_sums(width: int, group: int) -> Any:
-    """The function ``fixed_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once, ``group`` to a register."""
+    """The function ``fixed_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once, ``group`` to a register.
+
+    The numbers have 16 bits, or 8 without a sign, which are made 16 in the register.
+    """
     from llvmlite import ir
     from numba.core import cgutils, types
 
@@ -112,6 +115,7 @@ def fixed_sums(width: int, group: int) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         z, slope, start, sums = (context.make_array(signature.args[n])(context, builder, args[n]) for n in (0, 2, 6, 8))
+        stored = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), 2 * group)
         totals = [cgutils.alloca_once(builder, words) for _ in range(width // group)]
         for total in totals:
             builder.store(ir.Constant(words, [0] * group), total)
@@ -120,7 +124,8 @@ def fixed_sums(width: int, group: int) -> Any:
             weights = builder.bitcast(spread(builder, pair, words), codes)
             place = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, 2 * width)))
             for n, total in enumerate(totals):
-                row = builder.load(lanes(builder, z, place, 2 * group * n, codes), align=2)
+                row = builder.load(lanes(builder, z, place, 2 * group * n, stored), align=1)
+                row = row if stored == codes else builder.zext(row, codes)
                 builder.store(builder.add(builder.load(total), add_pairs(builder, row, weights)), total)
         unit, largest = spread(builder, args[5], numbers), ir.Constant(words, [-(2**31)] * group)
         for n, total in enumerate(totals):

@@ -11,7 +11,8 @@ from superarm.indices import KL, KLMoss
 from superarm.indices.two_moments import steepness, two_moment_bound, two_moment_roof
 from superarm.policies import Covariance, DirectionalPolicy, Round, Triangle
 from superarm.policies.directional_bounds import bound_arm, point
-from superarm.policies.fast.directional_sieve import DirectionalSieve, _level_arms, _raise_roof
+from superarm.policies.fast.directional_sieve import DirectionalSieve, _level_arms
+from superarm.policies.fast.roofs import raise_roofs
 from superarm.policies.traits import plain
 from superarm.simulation.engine import advance, begin
 from superarm.streams import new_stream
@@ -96,10 +97,13 @@ def test_no_bound_exceeds_the_number_by_which_the_sieve_skips_arms():
         current = Round(t, agent.tally, Candidates(agent.tally.pulls, np.ones(7, bool)))
         point(problem, problem.weights * rng.uniform(0.0, 1.0, 5), agent.tally, memory.direction)
         _level_arms(fitted, problem, current, memory)
-        _raise_roof(agent.tally, memory, float(np.mean(memory.sample.peak)))
+        raise_roofs(
+            memory.roofs, memory.tiles, memory.direction, agent.tally.reference, float(np.mean(memory.sample.peak))
+        )
+        roof = memory.roofs.reach[:7]
         bounds = np.array([bound_arm(fitted, problem, current, memory, memory.direction, STREAM, j) for j in range(7)])
-        assert np.all(bounds <= memory.roof)
-        below += int(np.sum(memory.roof < bounds.max()))
+        assert np.all(bounds <= roof)
+        below += int(np.sum(roof < bounds.max()))
     assert below > 50  # it does rule out arms
 
 

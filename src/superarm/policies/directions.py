@@ -10,17 +10,21 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from superarm._jit import component, kernel, lean, verb
-from superarm.arrays import Floats
+from superarm.arrays import Floats, Ints
 from superarm.moments import Sample
 from superarm.support import Support, item, span
 
 
 class Direction(NamedTuple):
-    """Weights ``c`` (n_items,), their ratios to the reference weights, and all ratios in ascending order, 0 first."""
+    """Weights ``c`` (n_items,), their ratios to the reference weights, and all ratios in ascending order, 0 first.
+
+    ``order`` (n_items,) are the items in that order.
+    """
 
     c: Floats
     ratio: Floats
     breaks: Floats
+    order: Ints
 
 
 class SampleVariance(Protocol):
@@ -34,6 +38,10 @@ class SampleVariance(Protocol):
     def variance(self, support: Support, sample: Sample, reference: Floats, direction: Direction, arm: int) -> float:
         """At least the empirical variance of the sum of c_i X_i over the pulls of ``arm`` in ``sample``."""
         ...
+
+
+_ROUNDING = 1e-15
+"""More than the rounding error of a sum of n numbers, in units of n times the sum of their absolute values."""
 
 
 @component
@@ -53,24 +61,55 @@ class Triangle(NamedTuple):
     @lean
     def variance(self, support: Support, sample: Sample, reference: Floats, direction: Direction, arm: int) -> float:
         first, last = span(support, arm)
-        low, high = 0, len(direction.breaks) - 1
-        while low < high:  # the first break at which the sum does not fall any more
-            middle = (low + high) // 2
-            slope = sample.spread[arm]
-            for o in range(last - first):
-                i = item(support, first, o)
-                s = reference[i] * sample.deviation[first + o]
-                slope += s if direction.ratio[i] <= direction.breaks[middle] else -s
-            if slope >= 0.0:
-                high = middle
-            else:
-                low = middle + 1
+        low = -1
+        if last - first == len(reference):
+            low = _least_spread(direction, reference, sample.deviation, first, sample.spread[arm])
+        if low < 0:
+            low = _search_least_spread(support, sample, reference, direction, arm)
         a = direction.breaks[low]
         s = a * sample.spread[arm]
         for o in range(last - first):
             i = item(support, first, o)
             s += abs(direction.c[i] - a * reference[i]) * sample.deviation[first + o]
         return s * s  # type: ignore[no-any-return]
+
+
+@lean
+def _search_least_spread(support: Support, sample: Sample, reference: Floats, direction: Direction, arm: int) -> int:
+    """The first break at which the sum of :class:`Triangle` does not fall any more, by bisection."""
+    first, last = span(support, arm)
+    low, high = 0, len(direction.breaks) - 1
+    while low < high:
+        middle = (low + high) // 2
+        slope = sample.spread[arm]
+        for o in range(last - first):
+            i = item(support, first, o)
+            s = reference[i] * sample.deviation[first + o]
+            slope += s if direction.ratio[i] <= direction.breaks[middle] else -s
+        if slope >= 0.0:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@lean
+def _least_spread(direction: Direction, reference: Floats, deviation: Floats, first: int, spread: float) -> int:
+    """The same for an arm with an entry for every item, in one pass; -1 if rounding could have decided it."""
+    order, total = direction.order, 0.0
+    for i in range(len(order)):
+        total += reference[i] * deviation[first + i]
+    if total == 0.0:
+        return 0
+    slope, unsure = spread - total, (spread + total) * (len(order) + 8) * _ROUNDING
+    for n in range(len(order)):
+        if abs(slope) <= unsure:
+            return -1
+        if slope > 0.0:
+            return n
+        i = order[n]
+        slope += 2.0 * (reference[i] * deviation[first + i])
+    return len(order)
 
 
 @component
@@ -106,24 +145,25 @@ variance = verb(SampleVariance.variance)
 @kernel
 def new_direction(n_items: int) -> Direction:
     """A direction with room for its weights."""
-    return Direction(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items + 1))
+    return Direction(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items + 1), np.arange(n_items))
 
 
 @lean
 def turn(direction: Direction, reference: Floats) -> None:
     """Bring ratios and breaks up to date with the weights ``c``; an item of reference weight 0 has the ratio 0."""
-    n = len(reference)
+    n, ratio, breaks, order = len(reference), direction.ratio, direction.breaks, direction.order
     for i in range(n):
-        direction.ratio[i] = direction.c[i] / reference[i] if reference[i] > 0.0 else 0.0
-        direction.breaks[i + 1] = direction.ratio[i]
+        ratio[i] = direction.c[i] / reference[i] if reference[i] > 0.0 else 0.0
+    for place in range(n):  # in the order of the last direction, which is near
+        breaks[place + 1] = ratio[order[place]]
     gap = n // 2  # Shell's sort: numba's own takes longer to compile than the rest of a choice
     while gap > 0:
         for i in range(gap + 1, n + 1):
-            value, place = direction.breaks[i], i
-            while place > gap and direction.breaks[place - gap] > value:
-                direction.breaks[place] = direction.breaks[place - gap]
+            value, which, place = breaks[i], order[i - 1], i
+            while place > gap and breaks[place - gap] > value:
+                breaks[place], order[place - 1] = breaks[place - gap], order[place - gap - 1]
                 place -= gap
-            direction.breaks[place] = value
+            breaks[place], order[place - 1] = value, which
         gap = 1 if gap == 2 else int(gap / 2.2)
 
 
@@ -135,6 +175,23 @@ def largest(support: Support, sample: Sample, reference: Floats, direction: Dire
 
     with :math:`H_j` the largest value of :math:`\sum_i u_i X_{ij}` and :math:`x_{ij}` that of :math:`X_{ij}`.
     """
+    first, last = span(support, arm)
+    low = -1
+    if last - first == len(reference):
+        low = _least_peak(direction, reference, sample.top, first, sample.peak[arm])
+    if low < 0:
+        low = _search_least_peak(support, sample, reference, direction, arm)
+    a = direction.breaks[low]
+    h = a * sample.peak[arm]
+    for o in range(last - first):
+        i = item(support, first, o)
+        h += max(0.0, direction.c[i] - a * reference[i]) * sample.top[first + o]
+    return h  # type: ignore[no-any-return]
+
+
+@lean
+def _search_least_peak(support: Support, sample: Sample, reference: Floats, direction: Direction, arm: int) -> int:
+    """The first break at which the sum of :func:`largest` does not fall any more, by bisection."""
     first, last = span(support, arm)
     low, high = 0, len(direction.breaks) - 1
     while low < high:
@@ -148,25 +205,28 @@ def largest(support: Support, sample: Sample, reference: Floats, direction: Dire
             high = middle
         else:
             low = middle + 1
-    a = direction.breaks[low]
-    h = a * sample.peak[arm]
-    for o in range(last - first):
-        i = item(support, first, o)
-        h += max(0.0, direction.c[i] - a * reference[i]) * sample.top[first + o]
-    return h  # type: ignore[no-any-return]
+    return low
+
+
+@lean
+def _least_peak(direction: Direction, reference: Floats, top: Floats, first: int, peak: float) -> int:
+    """The same for an arm with an entry for every item, in one pass; -1 if rounding could have decided it."""
+    order, slope, unsure = direction.order, peak, 4.0 * peak * (len(direction.order) + 8) * _ROUNDING
+    for n in range(len(order), 0, -1):
+        i = order[n - 1]
+        slope -= reference[i] * top[first + i]
+        if abs(slope) <= unsure and peak > 0.0:
+            return -1
+        if slope < 0.0:
+            return n
+    return 0
 
 
 @lean
 def peak_ratio(direction: Direction, reference: Floats, peak: float) -> float:
     """The a at which :func:`largest` is least for an arm of this peak and items that all reached 1."""
-    low, high = 0, len(direction.breaks) - 1
-    while low < high:
-        middle = (low + high) // 2
-        above = 0.0
-        for i in range(len(reference)):
-            above += reference[i] if direction.ratio[i] > direction.breaks[middle] else 0.0
-        if peak >= above:
-            high = middle
-        else:
-            low = middle + 1
-    return direction.breaks[low]  # type: ignore[no-any-return]
+    n, above = len(reference), 0.0
+    while n > 0 and above + reference[direction.order[n - 1]] <= peak:
+        n -= 1
+        above += reference[direction.order[n]]
+    return direction.breaks[n]  # type: ignore[no-any-return]

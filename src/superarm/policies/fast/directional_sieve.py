@@ -6,17 +6,17 @@ from superarm._jit import component, for_kernels, inlined, interpreted, lean
 from superarm._lanes import WIDTH
 from superarm.actions import Subsets, capacity
 from superarm.arrays import Floats, Ints
-from superarm.indices import Index
-from superarm.indices.two_moments import steepness, two_moment_roof
+from superarm.indices import Index, level
 from superarm.intake import Exact
 from superarm.moments import Moments, Sample, new_sample, update_sample, update_samples
 from superarm.oracles import Guarantee, Oracle
 from superarm.oracles.gains import wins_tie
 from superarm.policies.base import MomentsAsked, Round, first_batch
-from superarm.policies.directional_bounds import SLACK, bound_arm, point, whole_level
-from superarm.policies.directions import Direction, SampleVariance, new_direction, peak_ratio
-from superarm.policies.fast.fixed_point import bound_rounding, sum_numbers
+from superarm.policies.directional_bounds import bound_arm, point
+from superarm.policies.directions import Direction, SampleVariance, new_direction
 from superarm.policies.fast.moment_tiles import MomentTiles, new_moment_tiles, write_all_moments, write_moments
+from superarm.policies.fast.roofs import Roofs, new_roofs, raise_roofs, set_level
+from superarm.policies.fast.tiles import largest_reach, next_reaching
 from superarm.policies.scoring import Estimates, estimate_arms, update_estimates
 from superarm.problem import Problem
 from superarm.rewards import join_arm
@@ -28,25 +28,27 @@ from superarm.tally import Feedback, Tally, moments_of
 _MIN_ENTRIES = 2_000
 """The fewest entries for which sieving pays, as for ``Sieve``."""
 
+_STRIDE_DIVISOR = 512
+"""Levels hold for t / 512 rounds: log t grows by 1/512 in that time, and computing them takes as long as a step."""
+
+_DOWN = 1.0 - 1.2e-7
+"""More than rounding to single precision adds to a bound."""
+
 
 class SiftedDirections(NamedTuple):
     """The estimates and the sample of :class:`DirectionalPolicy`'s memory, in tiles too, and buffers for a choice.
 
-    ``levels`` and ``steep`` (n_arms,) are the levels of the arms in this call and their :func:`steepness`. ``fixed``
-    (same) is 0, or infinite for an arm whose bound is computed in every step, or minus infinity for one that may not
-    join. ``roof`` (same) are the numbers that bounds do not exceed. ``apart`` and ``states`` are (n_items,), ``chosen``
-    is (k,).
+    ``counted`` (n_arms,) are the pulls for which levels were computed, and ``until`` (1,) the round. ``states`` is
+    (n_items,), ``chosen`` is (k,).
     """
 
     estimates: Estimates
     sample: Sample
     tiles: MomentTiles
     direction: Direction
-    levels: Floats
-    steep: Floats
-    fixed: Floats
-    roof: Floats
-    apart: Floats
+    roofs: Roofs
+    counted: Floats
+    until: Ints
     states: Floats
     chosen: Ints
 
@@ -74,11 +76,9 @@ class DirectionalSieve(NamedTuple):
             new_sample(n, len(tally.total), tally.products.size),
             new_moment_tiles(n, size),
             new_direction(size),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(size),
+            new_roofs(n),
+            np.full(n, -1.0),
+            np.zeros(1, np.int64),
             np.zeros(size),
             np.zeros(capacity(problem.actions, n), np.int64),
         )
@@ -128,7 +128,7 @@ def _choose_batch(
     policy: DirectionalSieve, problem: Problem, current: Round, memory: SiftedDirections, stream: Stream
 ) -> int:
     """Write the batch to play into ``memory.chosen`` and return its size."""
-    chosen, fixed, states = memory.chosen, memory.fixed, memory.states
+    chosen, fixed, states = memory.chosen, memory.roofs.fixed, memory.states
     _level_arms(policy, problem, current, memory)
     reset_states(problem.reward, problem.terms, states)
     size, peak = 0, float(np.mean(memory.sample.peak))
@@ -146,15 +146,24 @@ def _choose_batch(
 
 @inlined
 def _level_arms(policy: DirectionalSieve, problem: Problem, current: Round, memory: SiftedDirections) -> None:
-    """Write the level of every arm, and mark those that may not join and those that a roof does not serve."""
-    levels, steep, fixed, pulls = memory.levels, memory.steep, memory.fixed, memory.sample.pulls
+    """Bound the level of every arm, and mark those that may not join and those that a roof does not serve.
+
+    The level for a later round bounds those before. It is computed anew after that round, or if the pulls have changed.
+    """
+    roofs, counted, until, whole = memory.roofs, memory.counted, memory.until, memory.sample.pulls
+    fixed, share = roofs.fixed, capacity(problem.actions, problem.n_arms) / problem.n_arms
+    if current.t > until[0]:
+        until[0] = current.t + current.t // _STRIDE_DIVISOR
+        counted[:] = -1.0
     for j in range(problem.n_arms):
         fixed[j] = -np.inf
         if current.candidates.eligible[j]:
-            served = pulls[j] > 0.0 and current.tally.pulls[j] > 0.0
-            fixed[j] = 0.0 if served else np.inf
-            levels[j] = whole_level(policy, problem, current, memory, j) if served else 0.0
-            steep[j] = steepness(levels[j])
+            observed = current.tally.pulls[j]
+            fixed[j] = 0.0 if observed > 0.0 and whole[j] > 0.0 else np.inf
+            pulls = current.candidates.counts[j] - (observed - whole[j])
+            if fixed[j] == 0.0 and pulls != counted[j]:
+                set_level(roofs, j, level(policy.confidence, pulls, until[0], share))
+                counted[j] = pulls
 
 
 @lean
@@ -167,47 +176,18 @@ def _pick(
     typical_peak: float,
 ) -> int:
     """The arm with the largest bound among those that may join, ties as of the plain policy; -1 if there is none."""
-    roof, candidates = memory.roof, current.candidates
-    _raise_roof(current.tally, memory, typical_peak)
-    best = 0
-    for j in range(problem.n_arms):
-        best = j if roof[j] > roof[best] else best
-    if roof[best] == -np.inf:
+    roofs, candidates, direction = memory.roofs, current.candidates, memory.direction
+    raise_roofs(roofs, memory.tiles, direction, current.tally.reference, typical_peak)
+    reach, top = roofs.reach, roofs.top
+    best = largest_reach(reach, top)
+    if reach[best] == -np.inf:
         return -1
-    first = best
-    most = bound_arm(policy, problem, current, memory, memory.direction, stream, best)
-    for j in range(problem.n_arms):
-        if roof[j] >= most and j != first:
-            bound = bound_arm(policy, problem, current, memory, memory.direction, stream, j)
+    first, most = best, bound_arm(policy, problem, current, memory, direction, stream, best)
+    j = next_reaching(reach, top, 0, np.float32(most * _DOWN))
+    while j >= 0:
+        if j != first:
+            bound = bound_arm(policy, problem, current, memory, direction, stream, j)
             if bound > most or (bound == most and wins_tie(candidates, j, best)):
                 best, most = j, bound
+        j = next_reaching(reach, top, j + 1, np.float32(most * _DOWN))
     return best
-
-
-@inlined
-def _raise_roof(tally: Tally, memory: SiftedDirections, typical_peak: float) -> None:
-    """Write a number that its bound does not exceed into ``memory.roof`` for every arm."""
-    sample, tiles, direction, reference, apart = (
-        memory.sample, memory.tiles, memory.direction, tally.reference, memory.apart,
-    )  # fmt: skip
-    a, peak = direction.breaks[len(direction.breaks) // 2], peak_ratio(direction, reference, typical_peak)
-    weight, most = 0.0, 0.0
-    for i in range(len(reference)):
-        weight += direction.c[i]
-        most += max(0.0, direction.c[i] - peak * reference[i])
-        apart[i] = abs(direction.c[i] - a * reference[i])
-    share = 1.0 / weight if weight > 0.0 else 0.0
-    by_mean = share * sum_numbers(tiles.mean, direction.c, tiles.zeros, tiles.total, tiles.top)
-    by_rest = share * sum_numbers(tiles.deviation, apart, tiles.zeros, tiles.rest, tiles.top)
-    roof, fixed, levels, steep = memory.roof, memory.fixed, memory.levels, memory.steep
-    total, rest, spread, peaks = tiles.total, tiles.rest, sample.spread, sample.peak
-    a, peak, most, weight = a * share, peak * share, most * share, weight * SLACK
-    # These undo rounding up, so that a number does not exceed the mean.
-    down, rounding = 1.0 - (len(reference) + 16) * 4e-7, bound_rounding(tiles.mean)
-    for tile in range(len(tiles.top)):
-        rounded = by_mean * rounding * tiles.mean.unit[tile]
-        for j in range(np.uint64(tile * WIDTH), np.uint64(min((tile + 1) * WIDTH, len(roof)))):
-            mean, deviation, height = by_mean * total[j], a * spread[j] + by_rest * rest[j], peak * peaks[j] + most
-            below = max(0.0, down * mean - rounded)
-            value = weight * two_moment_roof(mean, below, deviation, min(1.0, height), levels[j], steep[j])
-            roof[j] = value if fixed[j] == 0.0 else fixed[j]

@@ -1,7 +1,8 @@
-"""Upper bounds of weighted sums over the items of every arm, from whole numbers of 16 bits.
+"""Upper bounds of weighted sums over the items of every arm, from whole numbers of 16 or 8 bits.
 
 Numbers and weights are rounded up to multiples of a unit, products and sums are exact, and 64 arms are summed at once.
-A pass over all arms reads half of what it would in single precision. Bounds only rule out arms, after [Minoux1978]_.
+A pass over all arms reads half of what it would in single precision, or a quarter where 8 bits will do. Bounds only
+rule out arms, after [Minoux1978]_.
 """
 
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ from superarm.arrays import Floats
 
 _MAX_CODE = 8191
 """Numbers have 13 bits, so that 18 are left for the sum of the weights of a block of items."""
+
+_MAX_BYTE = 255
+"""The largest number of 8 bits."""
 
 _MAX_WEIGHT = 32_767.0
 _BLOCK_PAIRS = 64
@@ -41,24 +45,38 @@ class FixedPoint(NamedTuple):
     ``codes`` (n_tiles * n_pairs * 2 * WIDTH,): tile after tile, in a tile pair of items after pair, in a pair arm after
     arm, the two items of the pair; times the ``unit`` (n_tiles,) of the tile they are at least the numbers. ``weights``
     (n_pairs,) has two weights of 16 bits in each number, and ``scale`` (n_blocks,) the unit of each block of items.
+    No code exceeds ``largest``.
     """
 
     codes: Any
     unit: Floats
     weights: Any
     scale: Floats
+    largest: int
 
 
 @for_kernels
 def new_fixed_point(n_arms: int, n_items: int) -> FixedPoint:
-    """The numbers of all entries, all 0."""
+    """The numbers of all entries, all 0, to be rounded to 13 bits."""
+    return _new_table(np.zeros(_count_codes(n_arms, n_items), np.int16), n_arms, n_items, _MAX_CODE)
+
+
+@for_kernels
+def new_coarse_fixed_point(n_arms: int, n_items: int) -> FixedPoint:
+    """The same, to be rounded to 8 bits: for numbers that matter less."""
+    return _new_table(np.zeros(_count_codes(n_arms, n_items), np.uint8), n_arms, n_items, _MAX_BYTE)
+
+
+@for_kernels
+def _count_codes(n_arms: int, n_items: int) -> int:
+    return (n_arms + WIDTH - 1) // WIDTH * 2 * WIDTH * ((n_items + 1) // 2)
+
+
+@for_kernels
+def _new_table(codes: Any, n_arms: int, n_items: int, largest: int) -> FixedPoint:
     tiles, pairs = (n_arms + WIDTH - 1) // WIDTH, (n_items + 1) // 2
-    return FixedPoint(
-        np.zeros(tiles * pairs * 2 * WIDTH, np.int16),
-        np.zeros(tiles),
-        np.zeros(pairs, np.int32),
-        np.zeros((pairs + _BLOCK_PAIRS - 1) // _BLOCK_PAIRS),
-    )
+    scale = np.zeros((pairs + _BLOCK_PAIRS - 1) // _BLOCK_PAIRS)
+    return FixedPoint(codes, np.zeros(tiles), np.zeros(pairs, np.int32), scale, largest)
 
 
 @lean
@@ -68,19 +86,19 @@ def write_numbers(table: FixedPoint, arm: int, numbers: Floats, first: int, n: i
     largest, at = 0.0, np.uint64(first)
     for i in range(np.uint64(n)):
         largest = max(largest, numbers[at + i])
-    if largest > unit[tile] * _MAX_CODE:
+    if largest > unit[tile] * table.largest:
         _widen(table, tile, largest)
     inverse = _UP / unit[tile] if largest > 0.0 else 0.0
     position = np.uint64(2 * (tile * len(table.weights) * WIDTH + arm % WIDTH))
     for i in range(np.uint64(n)):
         place = position + (i >> np.uint64(1)) * np.uint64(2 * WIDTH) + (i & np.uint64(1))
-        codes[place] = _round_up(numbers[at + i] * inverse)
+        codes[place] = _round_up(numbers[at + i] * inverse, table.largest)
 
 
 @inlined
-def _round_up(x: float) -> Any:
+def _round_up(x: float, largest: int) -> Any:
     """A whole number above x, or 0 if x is 0."""
-    return np.int16(min(float(_MAX_CODE), np.floor(x) + 1.0) if x > 0.0 else 0.0)
+    return np.int16(min(float(largest), np.floor(x) + 1.0) if x > 0.0 else 0.0)
 
 
 @lean
@@ -92,21 +110,21 @@ def _widen(table: FixedPoint, tile: int, largest: float) -> None:
     codes, unit, size = table.codes, table.unit, 2 * WIDTH * len(table.weights)
     before = unit[tile]
     unit[tile] = max(
-        _LEAST_UNIT, 2.0 * before, largest * (_UP * _UP * (1.0 if before > 0.0 else _HEADROOM) / _MAX_CODE)
+        _LEAST_UNIT, 2.0 * before, largest * (_UP * _UP * (1.0 if before > 0.0 else _HEADROOM) / table.largest)
     )
     ratio = before / unit[tile] * _UP
     for place in range(np.uint64(tile * size), np.uint64((tile + 1) * size)):
-        codes[place] = _round_up(codes[place] * ratio)
+        codes[place] = _round_up(codes[place] * ratio, table.largest)
 
 
 @lean
 def fit_unit(table: FixedPoint, tile: int) -> None:
     """Take a smaller unit for a tile if all numbers are small; all of its arms have to be written then."""
     codes, unit, size = table.codes, table.unit, 2 * WIDTH * len(table.weights)
-    largest = np.int16(0)
+    largest = 0
     for place in range(np.uint64(tile * size), np.uint64((tile + 1) * size)):
-        largest = max(largest, codes[place])
-    if largest < _MAX_CODE // 2 - 1:
+        largest = max(largest, int(codes[place]))
+    if largest < table.largest // 2 - 1:
         unit[tile] *= 0.5
 
 
@@ -167,5 +185,5 @@ def bound_rounding(table: FixedPoint) -> float:
     weights, scale, excess = table.weights, table.scale, 0.0
     for pair in range(len(weights)):
         unit = scale[pair // _BLOCK_PAIRS]
-        excess += 2.0 * unit * ((weights[pair] & 0xFFFF) + (weights[pair] >> 16) + _MAX_CODE)
+        excess += 2.0 * unit * ((weights[pair] & 0xFFFF) + (weights[pair] >> 16) + table.largest)
     return excess

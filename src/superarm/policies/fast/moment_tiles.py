@@ -9,15 +9,20 @@ import numpy as np
 
 from superarm._jit import for_kernels, lean
 from superarm._lanes import WIDTH
+from superarm.arrays import Floats
 from superarm.moments import Sample
-from superarm.policies.fast.fixed_point import FixedPoint, new_fixed_point, write_numbers
+from superarm.policies.fast.fixed_point import FixedPoint, new_coarse_fixed_point, new_fixed_point, write_numbers
+
+_UP = 1.0 + 1e-6
+"""More than rounding to single precision."""
 
 
 class MomentTiles(NamedTuple):
-    """The means and deviations of all entries, and of the sums of all arms.
+    """The means and, more coarsely, the deviations of all entries, and of the sums of all arms.
 
     ``total`` and ``rest`` (n_tiles * WIDTH,) are the sums of slope * mean and of slope * deviation for the last slopes,
-    ``zeros`` (same) what sums start from, and ``top`` (n_tiles,) the largest sums of each tile.
+    ``zeros`` (same) what sums start from, ``spread`` and ``peak`` (same) those of the sample. ``apart`` (n_items,) is a
+    buffer for slopes.
     """
 
     mean: FixedPoint
@@ -25,7 +30,9 @@ class MomentTiles(NamedTuple):
     total: Any
     rest: Any
     zeros: Any
-    top: Any
+    spread: Any
+    peak: Any
+    apart: Floats
 
 
 @for_kernels
@@ -34,18 +41,21 @@ def new_moment_tiles(n_arms: int, n_items: int) -> MomentTiles:
     tiles = (n_arms + WIDTH - 1) // WIDTH
     return MomentTiles(
         new_fixed_point(n_arms, n_items),
-        new_fixed_point(n_arms, n_items),
+        new_coarse_fixed_point(n_arms, n_items),
         np.zeros(tiles * WIDTH, np.float32),
         np.zeros(tiles * WIDTH, np.float32),
         np.zeros(tiles * WIDTH, np.float32),
-        np.zeros(tiles, np.float32),
+        np.zeros(tiles * WIDTH, np.float32),
+        np.zeros(tiles * WIDTH, np.float32),
+        np.zeros(n_items),
     )
 
 
 @lean
 def write_moments(tiles: MomentTiles, sample: Sample, arm: int) -> None:
     """Bring the tiles up to date with the sample of one arm."""
-    n = len(sample.mean) // len(sample.pulls)
+    n, spread, peak = len(sample.mean) // len(sample.pulls), tiles.spread, tiles.peak
+    spread[arm], peak[arm] = np.float32(sample.spread[arm] * _UP), np.float32(sample.peak[arm] * _UP)
     write_numbers(tiles.mean, arm, sample.mean, arm * n, n)
     write_numbers(tiles.deviation, arm, sample.deviation, arm * n, n)
 

@@ -8,19 +8,15 @@ from typing import Any
 import numpy as np
 
 from superarm._jit import inlined, lean
-from superarm._lanes import WIDTH
 from superarm.indices import Index, bound_by_tangents
 from superarm.policies.base import Round
 from superarm.policies.fast.sieving import score_once
-from superarm.policies.fast.tiles import Tiles, bound_gains
+from superarm.policies.fast.tiles import bound_gains, largest_reach, next_reaching
 from superarm.policies.fast.tournament import precedes
 from superarm.policies.scoring import ArmView, arm_level
 from superarm.problem import Problem
 from superarm.rewards import gain
 from superarm.streams import Stream
-
-_GROUP = 8
-"""How many bounds are compared at once: a register of single precision."""
 
 _SLACK = 1.0 + 1e-9
 """More than rounding can change of a gain from bounds by tangents."""
@@ -37,42 +33,21 @@ def pick_arm(confidence: Index, problem: Problem, current: Round, memory: Any, s
     if screen.all_one[best] and _gain(confidence, problem, current, memory, best, stream) == largest:
         return best  # type: ignore[no-any-return]
     scale = bound_gains(screen, problem.reward, problem.terms, memory.states)  # type: ignore[arg-type]
-    best = _arm_with_largest_bound(screen)
+    best = largest_reach(screen.reach, screen.top)
     if screen.reach[best] == 0.0:
         return -1
     best = _most_promising(confidence, problem, current, memory, best, scale)
     most = _gain(confidence, problem, current, memory, best, stream)
     enough = np.float32(most / scale * (1.0 - 1.2e-7))
-    first, j = best, _next_reaching(screen, 0, enough)
+    first, j = best, next_reaching(screen.reach, screen.top, 0, enough)
     while j >= 0:
         if j != first and _bound_gain(confidence, problem, current, memory, j) >= most:
             g = _gain(confidence, problem, current, memory, j, stream)
             if g > most or (g == most and precedes(tournament, j, best)):
                 best, most = j, g
                 enough = np.float32(most / scale * (1.0 - 1.2e-7))
-        j = _next_reaching(screen, j + 1, enough)
+        j = next_reaching(screen.reach, screen.top, j + 1, enough)
     return best
-
-
-@inlined
-def _next_reaching(screen: Tiles, first: int, enough: Any) -> int:
-    """The first arm from ``first`` on whose bound reaches ``enough``, or -1: eight arms at a time, where it can."""
-    reach, top, j = screen.reach, screen.top, first
-    while j < len(reach):
-        if j % WIDTH == 0 and top[j // WIDTH] < enough:
-            j += WIDTH
-            continue
-        if j % _GROUP == 0:
-            reaching = 0
-            for a in range(np.uint64(j), np.uint64(j + _GROUP)):
-                reaching += reach[a] >= enough
-            if reaching == 0:
-                j += _GROUP
-                continue
-        if reach[j] >= enough:
-            return j
-        j += 1
-    return -1
 
 
 @inlined
@@ -85,12 +60,12 @@ def _most_promising(confidence: Index, problem: Problem, current: Round, memory:
     most = _bound_gain(confidence, problem, current, memory, best)
     if most == np.inf:
         return best
-    reach, j = screen.reach, _next_reaching(screen, 0, np.float32(most / scale))
+    reach, j = screen.reach, next_reaching(screen.reach, screen.top, 0, np.float32(most / scale))
     while j >= 0:
         g = _bound_gain(confidence, problem, current, memory, j)
         reach[j] = np.float32(g / scale * (1.0 + 2e-7))
         best, most = (j, g) if g > most else (best, most)
-        j = _next_reaching(screen, j + 1, np.float32(most / scale))
+        j = next_reaching(screen.reach, screen.top, j + 1, np.float32(most / scale))
     return best
 
 
@@ -114,15 +89,3 @@ def _gain(confidence: Index, problem: Problem, current: Round, memory: Any, arm:
     """The exact gain, from exact scores that are computed once per call."""
     score_once(confidence, problem, current, memory, arm, stream)
     return gain(problem.reward, problem.terms, memory.states, memory.estimates.q, arm)
-
-
-@inlined
-def _arm_with_largest_bound(screen: Tiles) -> int:
-    tile = 0
-    for n in range(1, len(screen.top)):
-        if screen.top[n] > screen.top[tile]:
-            tile = n
-    j, last = tile * WIDTH, (tile + 1) * WIDTH - 1
-    while j < last and screen.reach[j] != screen.top[tile]:
-        j += 1
-    return j

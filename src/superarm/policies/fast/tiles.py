@@ -14,6 +14,9 @@ from superarm.policies.fast.fixed_point import FixedPoint, fit_unit, new_fixed_p
 from superarm.rewards import Reward, Terms
 from superarm.rewards.base import RewardHooks, bound_argument, bound_slope
 
+_GROUP = 8
+"""How many bounds are compared at once: a register of single precision."""
+
 
 class Tiles(NamedTuple):
     """Bounds of all parameters, and of all gains.
@@ -83,3 +86,37 @@ def begin_renewal(screen: Tiles, tile: int) -> None:
         if screen.all_one[j]:
             return
     fit_unit(screen.z, tile)
+
+
+@inlined
+def next_reaching(reach: Any, top: Any, first: int, enough: Any) -> int:
+    """The first arm from ``first`` on whose bound reaches ``enough``, or -1: eight arms at a time, where it can."""
+    j = first
+    while j < len(reach):
+        if j % WIDTH == 0 and top[j // WIDTH] < enough:
+            j += WIDTH
+            continue
+        if j % _GROUP == 0:
+            reaching = 0
+            for a in range(np.uint64(j), np.uint64(j + _GROUP)):
+                reaching += reach[a] >= enough
+            if reaching == 0:
+                j += _GROUP
+                continue
+        if reach[j] >= enough:
+            return j
+        j += 1
+    return -1
+
+
+@inlined
+def largest_reach(reach: Any, top: Any) -> int:
+    """The first arm with the largest bound in the first tile that has it."""
+    tile = 0
+    for n in range(1, len(top)):
+        if top[n] > top[tile]:
+            tile = n
+    j, last = tile * WIDTH, (tile + 1) * WIDTH - 1
+    while j < last and reach[j] != top[tile]:
+        j += 1
+    return j
