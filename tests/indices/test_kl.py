@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.indices import KL, KLMoss
+from superarm.indices import KL, KLMoss, bound_entries
 from superarm.indices.kl import divergence
 from superarm.indices.kl_bound import (
+    _LOOSE_LEVEL,
+    _loose_bounds,
     log1p,
     loose_bounds,
     tangent_bounds,
@@ -118,7 +120,7 @@ def test_tangents_are_upper_bounds_in_corners(p):
 @given(inside, levels, st.floats(0.0, 0.25))
 def test_loose_bounds_and_their_tangents_at_higher_levels_are_upper_bounds(p, x, share):
     found = np.zeros(1)
-    loose_bounds(np.array([p]), 0, 1, x, found)
+    _loose_bounds(np.array([p]), 0, 1, x, found)
     assert not reaches(p, x, mpmath.mpf(float(found[0])) * (1 + mpmath.mpf("1e-9")))
     assert p <= found[0] <= 1.0
     tangent_bounds(np.array([p]), 0, 1, found, -share * x, found)
@@ -129,7 +131,7 @@ def test_loose_bounds_and_their_tangents_at_higher_levels_are_upper_bounds(p, x,
 def test_loose_bounds_are_upper_bounds_in_corners(p):
     found = np.zeros(1)
     for x in LEVELS:
-        loose_bounds(np.array([p]), 0, 1, x, found)
+        _loose_bounds(np.array([p]), 0, 1, x, found)
         assert p <= found[0] <= 1.0
         assert not reaches(p, x, mpmath.mpf(float(found[0])) * (1 + mpmath.mpf("1e-9")))
 
@@ -143,6 +145,17 @@ def test_loose_bounds_are_closed_forms_at_the_ends_and_near_the_bound_between():
     assert found[2:] == pytest.approx([upper_confidence(0.05, 0.18), upper_confidence(0.2, 0.18)], rel=1e-3)
     loose_bounds(p, 0, 4, 0.0, found)
     assert found.tolist() == p.tolist()
+
+
+@pytest.mark.parametrize("index", [KL(), KLMoss()])
+def test_bounds_are_loose_up_to_a_level_and_left_to_the_scores_above_it(index):
+    p, found = np.array([0.05, 0.2]), np.zeros(2)
+    assert not bound_entries(index, p, p, 0, 2, 1.01 * _LOOSE_LEVEL, found)
+    assert found.tolist() == [0.0, 0.0]
+    assert bound_entries(index, p, p, 0, 2, _LOOSE_LEVEL, found)
+    exact = [upper_confidence(x, _LOOSE_LEVEL) for x in (0.05, 0.2)]
+    assert np.all(found >= exact)
+    assert found == pytest.approx(exact, rel=2e-3)
 
 
 def test_tangents_are_near_the_bound_a_little_below_their_level():

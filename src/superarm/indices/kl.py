@@ -16,10 +16,6 @@ from superarm.streams import Stream
 __all__ = ["KL", "KLMoss", "divergence", "upper_confidence", "upper_relaxation"]
 
 
-_LOOSE_LEVEL = 0.25
-"""Above it scores are bounded by themselves: loose bounds would rule out too few arms, and more would be computed."""
-
-
 @kernel
 def divergence(p: float, q: float) -> float:
     r"""The Bernoulli divergence kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)).
@@ -77,15 +73,11 @@ class KL(NamedTuple):
 
     @lean
     def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
-        if level > _LOOSE_LEVEL:
-            return False
-        loose_bounds(mean, first, n, level, q)
-        return True
+        return loose_bounds(mean, first, n, level, q)
 
     @lean
     def bound_by_tangents(self, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
-        tangent_bounds(mean, first, n, bounds, step, q)
-        return True
+        return tangent_bounds(mean, first, n, bounds, step, q)
 
 
 @component
@@ -118,12 +110,8 @@ class KLMoss(NamedTuple):
 
     @lean
     def bound_entries(self, mean: Floats, deviation: Floats, first: int, n: int, level: float, q: Floats) -> bool:
-        if level > _LOOSE_LEVEL:
-            return False
-        loose_bounds(mean, first, n, level, q)
-        return True
+        return loose_bounds(mean, first, n, level, q)
 
     @lean
     def bound_by_tangents(self, mean: Floats, first: int, n: int, bounds: Floats, step: float, q: Floats) -> bool:
-        tangent_bounds(mean, first, n, bounds, step, q)
-        return True
+        return tangent_bounds(mean, first, n, bounds, step, q)

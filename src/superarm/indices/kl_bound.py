@@ -239,31 +239,49 @@ def _loose_bounds_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -
                 q[i] = _start(p[i], x)
     for i in range(at, end):
         q[i] = _step_above(p[i], x, q[i]) if p[i] > 0.0 else q[i]
-    if hard > 0:
+    if hard > n // _FEW_HARD:
+        for i in range(at, end):
+            above = _step_above(p[i], x, q[i])
+            q[i] = above if (p[i] > 0.0) & (x > _HARD * (p[i] * (1.0 - p[i]))) else q[i]
+    elif hard > 0:
         for i in range(at, end):
             if p[i] > 0.0 and x > _HARD * (p[i] * (1.0 - p[i])):
                 q[i] = _step_above(p[i], x, q[i])
 
 
-loose_bounds: Any = (
+_LOOSE_LEVEL = 0.25
+"""Above it scores are bounded by themselves: loose bounds would rule out too few arms, and more would be computed."""
+
+_loose_bounds: Any = (
     _loose_bounds_one_by_one if numba.config.DISABLE_JIT else separate(_loose_bounds_in_lanes)  # type: ignore[attr-defined]
 )
-"""Writes an upper bound of ``upper_confidence(p[i], x)`` into ``q[i]`` for ``n`` entries i from ``first`` on.
-
-One step of an iteration, or two where ``upper_confidence`` takes three; it exceeds that bound by little.
-"""
 
 
 @lean
-def tangent_bounds(p: Floats, first: int, n: int, q: Floats, step: float, bounds: Floats) -> None:
+def loose_bounds(p: Floats, first: int, n: int, x: float, q: Floats) -> bool:
+    """Write an upper bound of ``upper_confidence(p[i], x)`` into ``q[i]`` for ``n`` entries i from ``first`` on.
+
+    One step of an iteration, or two where ``upper_confidence`` takes three; it exceeds that bound by little. At a level
+    where it would not, it writes nothing and returns False.
+    """
+    if x > _LOOSE_LEVEL:
+        return False
+    _loose_bounds(p, first, n, x, q)
+    return True
+
+
+@lean
+def tangent_bounds(p: Floats, first: int, n: int, q: Floats, step: float, bounds: Floats) -> bool:
     r"""Write upper bounds of ``upper_confidence(p[i], x - step)``, for 0 <= step <= x, from q = upper_confidence(p, x).
 
     .. math:: q(p, x - s) \le q - s\,\frac{q(1-q)}{q-p}
 
     The bound is a concave function of the level, as the inverse of a convex and increasing one, so that it does not
     exceed its tangents: for q above the bound at x, this is the one at a higher level, moved up. Up to rounding.
+    Returns True.
     """
     for i in range(np.uint64(first), np.uint64(first + n)):
         d = q[i] - p[i]
         fall = step * (q[i] * (1.0 - q[i])) / d if d > 0.0 else 0.0
         bounds[i] = min(1.0, max(p[i], q[i] - fall))
+    return True
