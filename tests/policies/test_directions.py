@@ -17,7 +17,7 @@ from superarm.support import Dense
 
 N_ITEMS = 6
 GRID = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=N_ITEMS, max_size=N_ITEMS)
-ANY = st.lists(st.floats(0.0, 1.0), min_size=N_ITEMS, max_size=N_ITEMS)
+ANY = st.lists(st.floats(0.0, 1.0, allow_subnormal=False), min_size=N_ITEMS, max_size=N_ITEMS)
 
 
 def break_of(index, direction):
