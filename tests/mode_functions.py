@@ -295,7 +295,7 @@ def kernels() -> Iterator[tuple[str, str]]:
                         yield str(file), f"{node.name}.{method.name}"
 
 
-COMPILING = {"kernel", "lean", "inlined", "wrapping", "for_kernels"}
+COMPILING = {"kernel", "lean", "inlined", "separate", "shared", "wrapping", "for_kernels"}
 
 
 def _stays_plain(method: ast.FunctionDef) -> bool:

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.codegen import CPUCodegen
 
-from superarm import _numba_linking as linking
-from superarm import _numba_private
-from superarm._jit import for_kernels, inlined, kernel, lean, separate
+from superarm import _numba_libraries as libraries
+from superarm import _numba_private, _numba_shared
+from superarm._jit import for_kernels, inlined, kernel, lean, separate, shared
 from superarm.support import Dense, item
 
 compiled = pytest.mark.compiled("it is about compiled code")
@@ -209,14 +209,14 @@ def _compile_inner(fn):
 
 @compiled
 def test_kernels_are_kept_apart_by_every_llvmlite_that_can_do_so():
-    assert linking.can_forbid_copies() == (tuple(map(int, llvmlite.__version__.split(".")[:2])) >= (0, 48))
+    assert libraries.can_forbid_copies() == (tuple(map(int, llvmlite.__version__.split(".")[:2])) >= (0, 48))
 
 
 @compiled
 def test_only_what_is_marked_is_copied_into_its_callers_or_kept_apart():
     assert _compile_inner(_innermost)[1]  # first: numba would hand the mark on to the kernels that it calls
     assert [_compile_inner(fn)[1] for fn in (_apart, _together)] == [False, False]
-    assert ["noinline" in _compile_inner(fn)[0] for fn in (_apart, _together)] == [linking.can_forbid_copies(), False]
+    assert ["noinline" in _compile_inner(fn)[0] for fn in (_apart, _together)] == [libraries.can_forbid_copies(), False]
 
 
 @compiled
@@ -238,13 +238,104 @@ def test_a_kernel_is_made_when_it_is_first_used():
 @given(st.lists(st.sets(st.integers(0, 11)), min_size=12, max_size=12))
 def test_every_caller_is_linked_before_what_it_calls(calls):
     """Kernel n may call kernels above n; the order in which they are listed is arbitrary."""
-    libraries = [linking._InnerLibrary.__new__(linking._InnerLibrary) for _ in calls]
-    for n, library in enumerate(libraries):
+    every = [libraries.InnerLibrary.__new__(libraries.InnerLibrary) for _ in calls]
+    for n, library in enumerate(every):
         library._reload_init, library._final_module = set(), n
-        library._linking_libraries = [libraries[callee] for callee in calls[n] if callee > n]
-    order = [part._get_module_for_linking() for part in linking._list_parts([libraries[3], libraries[0]])]
+        library._linking_libraries = [every[callee] for callee in calls[n] if callee > n]
+    order = [part._get_module_for_linking() for part in libraries.list_parts([every[3], every[0]])]
     assert len(set(order)) == len(order)
     assert {0, 3} <= set(order)
     for n in order:
         for callee in (callee for callee in calls[n] if callee > n):
             assert order.index(n) < order.index(callee)
+
+
+@shared
+def _filled(n, value):
+    return np.full(n, value)
+
+
+@kernel
+def _sum_filled(n, value):
+    return _filled(n, value).sum() + _apart(value)
+
+
+@kernel
+def _largest_filled(n, value):
+    return _filled(n, value).max() + _apart(value)
+
+
+def _shared_by(fn):
+    (result,) = fn.overloads.values()
+    return result.library.shared
+
+
+@compiled
+def test_a_shared_kernel_has_machine_code_once_for_all_entries(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # nothing is compiled that was kept
+    assert _sum_filled(3, 0.5) == 3.0
+    before = dict(_numba_shared._loaded)
+    assert _largest_filled(3, 0.5) == 2.0
+    assert before == _numba_shared._loaded
+    assert sorted(_shared_by(_sum_filled)) == sorted(_shared_by(_largest_filled))
+    assert len(_shared_by(_sum_filled)) == 2
+
+
+ENTRIES = """
+    import json
+    from numba.core import event
+    from mine import first, second
+    from superarm import _numba_shared as shared
+
+    class Count(event.Listener):
+        n = 0
+        def on_start(self, started): Count.n += 1
+        def on_end(self, ended): pass
+
+    event.register("numba:compile", Count())
+    print(json.dumps([first(3, 0.5), second(3, 0.5), Count.n > 0, sorted(shared._loaded)]))
+"""
+MINE = """
+import numpy as np
+from superarm._jit import kernel, shared
+
+@shared
+def inner(n, value):
+    if n < 0:
+        raise ValueError("n is negative")
+    return np.full(n, value)
+
+@shared
+def outer(n, value):
+    return inner(n, value) + 1.0
+
+@kernel
+def first(n, value):
+    return outer(n, value).sum()
+
+@kernel
+def second(n, value):
+    return outer(n, value).max() + inner(n, value).min()
+"""
+
+
+@compiled
+def test_entries_are_kept_with_the_shared_kernels_that_they_call(tmp_path):
+    """Two entries share two kernels, of which one calls the other; a second process loads both, each once."""
+    (tmp_path / "mine.py").write_text(MINE)
+    places = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
+    made, loaded = run(ENTRIES, **places), run(ENTRIES, **places)
+    assert made[:3] == [4.5, 2.0, True]
+    assert loaded == [4.5, 2.0, False, made[3]]
+    assert len(made[3]) == 2
+
+
+@compiled
+def test_symbols_do_not_spell_out_the_types_of_arguments():
+    for fn in (_double, _quadruple):
+        fn.inner.compile((numba.float64[::1], numba.int64))
+        fn.inner.compile((numba.float32[::1], numba.int64))
+    found = [result.fndesc.mangled_name for fn in (_double, _quadruple) for result in fn.inner.overloads.values()]
+    assert len(set(found)) == len(found) >= 4
+    assert max(map(len, found)) < 100

@@ -4,8 +4,8 @@
 which a kernel calls a method of a component: ``score(index, ...)`` is ``index.score(...)``, resolved by the type of
 ``index`` when the kernel is compiled. So every composition has machine code of its own, which is stored on disk.
 
-numba's private interfaces are in ``_numba_private.py``, ``_numba_lanes.py`` and ``_numba_linking.py``, the directories
-of stored machine code in ``_cache.py``.
+numba's private interfaces are in ``_numba_private.py`` and the other files ``_numba_*.py``, the directories of stored
+machine code in ``_cache.py``.
 """
 
 import functools
@@ -67,15 +67,24 @@ def inlined(fn: F) -> F:
     return _compile(fn, **LEAN, forceinline=True)
 
 
-def separate(fn: F) -> F:
-    """Compile ``fn`` as ``lean`` does, but never into its callers: for large kernels that are called at many places.
+def shared(fn: F) -> F:
+    """Compile ``fn`` once for all kernels that call it, never into them: for kernels that many compositions have.
 
-    LLVM would copy them to every place, and optimise and translate each copy. A call takes some nanoseconds.
+    Otherwise LLVM would optimise and translate it again for each composition. A call takes some nanoseconds.
     """
+    return _separately(fn)
+
+
+def separate(fn: F) -> F:
+    """Compile ``fn`` as ``lean`` does, and as ``shared`` does: for large kernels that are called at many places."""
+    return _separately(fn, **LEAN)
+
+
+def _separately(fn: F, **options: Any) -> F:
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _lazily(fn, _numba_linking.SeparateKernel if _numba_linking.LINKED else None, **LEAN)
+    return _lazily(fn, _numba_linking.SeparateKernel if _numba_linking.LINKED else None, **options)
 
 
 def for_kernels(fn: F) -> F:

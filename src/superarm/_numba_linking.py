@@ -12,135 +12,56 @@ not reorder floating-point operations. Without these interfaces, ``numba.njit`` 
 """
 
 # mypy: disable-error-code="misc,no-any-return,has-type"
-import functools
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
 from superarm._compile_errors import explaining, place_of
 from superarm._compiling import compiling, components
-from superarm._numba_private import COUNTED, WANTED, KernelCache, has_interfaces, is_tested, make_vectorising_compiler
+from superarm._numba_libraries import LINKED
+from superarm._numba_private import COUNTED, KernelCache, make_vectorising_compiler
 from superarm.errors import CompileError
 
-_INTERFACES = {
-    "numba.core.codegen": ("JITCodeLibrary._get_module_for_linking", "JITCodeLibrary._raise_if_finalized"),
-    "numba.core.compiler": ("Flags.no_compile", "CompileResult._find_referenced_environments"),
-    "numba.core.compiler_lock": ("global_compiler_lock",),
-    "numba.core.event": ("trigger_event",),
-    "numba.core.registry": ("CPUDispatcher.get_call_template", "CPUDispatcher.get_overload"),
-    "numba.core.sigutils": ("normalize_signature",),
-    "numba.core.typing.templates": ("AbstractTemplate.get_impl_key", "infer_global"),
-    "llvmlite.binding": ("Linkage.external", "ModuleRef.link_in"),
-}
-LINKED = WANTED and is_tested() and all(has_interfaces(module, *names) for module, names in _INTERFACES.items())
-"""Whether the installed numba has the interfaces that this file uses."""
-
 if LINKED:
+    from superarm._numba_libraries import EntryLibrary, InnerLibrary, SeparateLibrary
+
     _types: Any = import_module("numba.core.types")
     _templates: Any = import_module("numba.core.typing.templates")
     _trigger_event: Any = import_module("numba.core.event").trigger_event
     _normalize_signature: Any = import_module("numba.core.sigutils").normalize_signature
     _compiler_lock: Any = import_module("numba.core.compiler_lock").global_compiler_lock
-    _Linkage: Any = import_module("llvmlite.binding").Linkage
-    _Library: Any = import_module("numba.core.codegen").JITCodeLibrary
+    _mangle: Any = import_module("numba.core.funcdesc").default_mangler
     _Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
     _Compiler: Any = make_vectorising_compiler() or import_module("numba.core.compiler").Compiler
 
-    @functools.cache
-    def can_forbid_copies() -> bool:
-        """Whether llvmlite can mark functions as not to be copied; before 0.48 it marks what they return, to no use."""
-        module = import_module("llvmlite.binding").parse_assembly("define void @f() {\n ret void\n}")
-        module.get_function("f").add_function_attribute("noinline")
-        try:
-            module.verify()
-        except RuntimeError:
-            return False
-        return True
+    def _shorten(name: str, args: Iterable[Any], *, abi_tags: Any = (), uid: Any = None) -> str:
+        """The symbol of a compiled function: its name, and a digest of what numba spells out in it.
 
-    class _InnerLibrary(_Library):
-        """The code of one kernel alone, for its callers to link."""
-
-        separate = False
-        """Whether the code is called, never copied into that of its callers."""
-
-        def finalize(self) -> None:
-            """Let callers hold copies of the code; nothing else is done to it."""
-            self._raise_if_finalized()
-            for function in self._final_module.functions:
-                if not function.is_declaration and function.linkage == _Linkage.external:
-                    function.linkage = "linkonce_odr"
-                    if self.separate and can_forbid_copies():
-                        function.add_function_attribute("noinline")
-            self._finalized = True
-
-        def _get_module_for_linking(self) -> Any:
-            """The code of the kernel and of everything it reaches, for a function of numba's own or of the user's."""
-            self._ensure_finalized()
-            if self._shared_module is None:
-                module = self._final_module.clone()
-                for part in _list_parts(self._linking_libraries):
-                    module.link_in(part._get_module_for_linking(), preserve=True)
-                self._shared_module = module
-            return self._shared_module
-
-    class _EntryLibrary(_Library):
-        """The machine code of a kernel that Python calls."""
-
-        def finalize(self) -> None:
-            """Link everything that the kernel reaches, each part once; then optimise and make machine code."""
-            self._linking_libraries = _list_parts(self._linking_libraries)
-            super().finalize()
-
-    class _Part:
-        """The code of one kernel alone, in the form in which ``finalize`` asks for a library."""
-
-        def __init__(self, library: Any) -> None:
-            self._module = library._final_module
-            self._reload_init: Any = getattr(library, "_reload_init", set())  # numba 0.61 has none, and asks for none
-
-        def _get_module_for_linking(self) -> Any:
-            return self._module
-
-    def _list_parts(libraries: Iterable[Any]) -> list[Any]:
-        """Everything that code linked with ``libraries`` can reach, every caller before what it calls.
-
-        LLVM's linker takes over only functions that are referred to by then, so the order is that of a topological
-        sort: of two callers of a kernel, only the second may still refer to it once both are simplified.
+        numba writes the types of all arguments into every symbol. Those of a composition take thousands of characters,
+        which each call repeats in the text that LLVM reads.
         """
-        finished: dict[Any, Any] = {}
-        entered = set()
-        waiting = list(libraries)
-        while waiting:
-            library = waiting[-1]
-            inner = isinstance(library, _InnerLibrary)
-            if inner and library not in entered:
-                entered.add(library)
-                waiting += [callee for callee in library._linking_libraries if callee not in finished]
-                continue
-            waiting.pop()
-            if library not in finished:
-                finished[library] = _Part(library) if inner else library
-        return list(finished.values())[::-1]
-
-    class _SeparateLibrary(_InnerLibrary):
-        separate = True
+        whole = repr((name, [str(arg) for arg in args], tuple(abi_tags), uid))
+        return _mangle(f"{name}.{hashlib.sha256(whole.encode()).hexdigest()[:24]}", ())
 
     class _InnerCompiler(_Compiler):
-        library: Any = _InnerLibrary
+        library: Any = InnerLibrary
 
         def compile_extra(self, func: Any) -> Any:
+            self.state.targetctx.mangler = _shorten  # of a copy that the compiler has made for itself
             flags = self.state.flags
             flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
             self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
             return super().compile_extra(func)
 
     class _SeparateCompiler(_InnerCompiler):
-        library = _SeparateLibrary
+        library = SeparateLibrary
 
     class _EntryCompiler(_Compiler):
         def compile_extra(self, func: Any) -> Any:
             self.state.flags.no_cfunc_wrapper = True
-            library = self.state.library = _EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.targetctx.mangler = _shorten
+            library = self.state.library = EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
             library.enable_object_caching()
             result = super().compile_extra(func)
             for environment in result._find_referenced_environments():  # those of the inner kernels

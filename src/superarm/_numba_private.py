@@ -26,6 +26,7 @@ from typing import Any
 import numba
 
 from superarm._cache import directory_of, make_room, note_features
+from superarm._numba_shared import load_shared, store_shared
 
 _config: Any = numba.config
 _TESTED = ((0, 61), (0, 69))
@@ -107,6 +108,9 @@ def _kernel_cache() -> Any:
     so the class is made for tested versions only.
     """
     caching = (
+        "CompileResultCacheImpl.rebuild",
+        "CompileResultCacheImpl.reduce",
+        "FunctionCache._impl_class",
         "FunctionCache._load_overload",
         "FunctionCache._index_key",
         "FunctionCache._guard_against_spurious_io_errors",
@@ -117,6 +121,18 @@ def _kernel_cache() -> Any:
     import_module("numba.cpython.hashing")  # registers the symbols that machine code for hashing strings refers to
     runtime: Any = import_module("numba.core.runtime").rtsys
     function_cache: Any = import_module("numba.core.caching").FunctionCache
+    format: Any = import_module("numba.core.caching").CompileResultCacheImpl
+
+    class _WithShared(format):  # type: ignore[misc]
+        """numba's format of a stored kernel, after the shared kernels that it calls."""
+
+        def reduce(self, result: Any) -> Any:
+            return store_shared(getattr(result.library, "shared", ())), super().reduce(result)
+
+        def rebuild(self, target_context: Any, payload: Any) -> Any:
+            kernels, result = payload
+            load_shared(target_context.codegen(), kernels)
+            return super().rebuild(target_context, result)
 
     class _StoredKernel(function_cache):  # type: ignore[misc]
         """numba's cache of one function, in the directory of its fingerprint.
@@ -124,6 +140,8 @@ def _kernel_cache() -> Any:
         The directory is determined when a signature is first asked for, since a process runs few of the library's
         kernels; and again when the user has defined another component meanwhile, which any composition may call.
         """
+
+        _impl_class = _WithShared
 
         def __init__(self, fn: Callable[..., Any]) -> None:
             self._name, self._fn, self._cache_path = repr(fn), fn, None

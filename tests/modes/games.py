@@ -49,6 +49,13 @@ def list_part(part: str) -> list[str]:
     return [name for name, composition in COMPOSITIONS.items() if composition.actions in PARTS[part]]
 
 
+WITH_CONTEXTS = [
+    name for name in FUNCTIONS if name.startswith("contexts") or name in ("linear sieve", "kept observations")
+]
+"""The functions on contexts have kernels of their own: one file compares them, and another one all others."""
+WITHOUT_CONTEXTS = [name for name in FUNCTIONS if name not in WITH_CONTEXTS]
+
+
 def dense(reward: Any) -> sa.Problem:
     return sa.Problem(N_ARMS, N_ITEMS, reward, sa.Subsets(K), weights=WEIGHTS)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from superarm._jit import kernel
+from superarm._jit import kernel, shared
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 
 
-@kernel
+@shared
 def order_by_weight(weights: Floats, candidates: Candidates) -> Ints:
     """All arms, heaviest first; of equal weights, the arm with the fewest pulls first, then the lowest."""
     order, merged, width = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64), 1

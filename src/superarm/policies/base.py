@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import allocating, kernel, lean, verb
+from superarm._jit import allocating, kernel, lean, shared, verb
 from superarm._renamed import old_fields
 from superarm.actions import Actions, cover
 from superarm.arrays import Floats, Ints
@@ -242,7 +242,7 @@ def write_first_batch(actions: Actions, candidates: Candidates, chosen: Ints) ->
     return len(action)
 
 
-@kernel
+@shared
 def first_batch(actions: Actions, candidates: Candidates) -> Ints:
     """A batch with as many unsampled arms as possible; empty if there are none, or no playable batch contains one."""
     if not any_unsampled(candidates):

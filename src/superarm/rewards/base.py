@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean, verb
+from superarm._jit import inlined, kernel, lean, separate, verb
 from superarm._lanes import add_lanes
 from superarm.arrays import Floats, Ints
 from superarm.support import Support, item, span
@@ -222,7 +222,7 @@ def value_by_items(reward: Any, terms: Terms, q: Floats, action: Ints) -> float:
 value: verb[..., float] = verb(RewardHooks.value, default=value_by_items)
 
 
-@lean
+@separate
 def join_batch(reward: Reward, terms: Terms, states: Floats, q: Floats, action: Ints) -> float:
     """r(A + action; q) - r(A; q); updates the item states of A to those of A + action."""
     r = 0.0
