@@ -23,6 +23,7 @@ from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
 from superarm._lazy_kernel import LazyKernel
+from superarm._numba_libraries import LINKED
 from superarm._numba_private import COUNTED, LEAN, VECTORISED, keep_on_disk, note_changed_sources
 from superarm._renamed import find_old_fields_in_kernels, old_hooks
 from superarm.errors import InvalidArgument
@@ -84,7 +85,7 @@ def _separately(fn: F, **options: Any) -> F:
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _lazily(fn, _numba_linking.SeparateKernel if _numba_linking.LINKED else None, **options)
+    return _lazily(fn, _numba_linking.SeparateKernel if LINKED else None, **options)
 
 
 def for_kernels(fn: F) -> F:
@@ -96,7 +97,7 @@ def for_kernels(fn: F) -> F:
     if _config.DISABLE_JIT:
         return fn
     _watch(fn)
-    return _lazily(fn, _numba_linking.InnerKernel if _numba_linking.LINKED else None)
+    return _lazily(fn, _numba_linking.InnerKernel if LINKED else None)
 
 
 def wrapping(fn: F) -> F:
@@ -121,7 +122,7 @@ def _watch(*functions: Callable[..., Any]) -> None:
 
 def _lazily(fn: F, kind: Any = None, **options: Any) -> F:
     """A stand-in of the kernel where that is possible, otherwise the kernel."""
-    if not _numba_linking.LINKED:
+    if not LINKED:
         return _dispatcher(fn, **options)
     plain = kind is _numba_linking.InnerKernel
     return LazyKernel(fn, functools.partial(_dispatcher, fn, kind, **options), plain)  # type: ignore[return-value]
@@ -131,7 +132,7 @@ def _dispatcher(fn: F, kind: Any = None, **options: Any) -> F:
     # numba would hand forceinline on to all kernels that are first compiled for an inlined one.
     options = {"nogil": True, "error_model": "numpy", "forceinline": False, **options}
     compiled: Any
-    if _numba_linking.LINKED:
+    if LINKED:
         kind = kind or _numba_linking.Kernel
         compiled = kind(fn, targetoptions={"nopython": True, "boundscheck": None, **options})
     else:
@@ -284,7 +285,7 @@ class verb(Generic[P, R]):
 
         functools.update_wrapper(call, method)
         if not _config.DISABLE_JIT:
-            resolve = _numba_linking.resolve_verb if _numba_linking.LINKED else _overload
+            resolve = _numba_linking.resolve_verb if LINKED else _overload
             resolve(call, find, allocates)
         return call  # type: ignore[return-value]
 
