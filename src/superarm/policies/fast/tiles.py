@@ -59,12 +59,12 @@ def write_bounds(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
     row = screen.row
     n = len(row)
     first = np.uint64(arm * n)
-    least = 1.0
+    below = 0  # counted, since whole numbers are added up in vector registers and a minimum is not found there
     for i in range(np.uint64(n)):
-        least = min(least, q[first + i])
-    if least >= 1.0 and screen.all_one[arm]:
+        below += q[first + i] < 1.0
+    if below == 0 and screen.all_one[arm]:
         return
-    screen.all_one[arm] = least >= 1.0
+    screen.all_one[arm] = below == 0
     for i in range(np.uint64(n)):
         row[i] = bound_argument(reward, q[first + i])
     write_numbers(screen.z, arm, row, 0, n)
