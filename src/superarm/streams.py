@@ -25,7 +25,8 @@ _ALMOST_1 = 1.0 - 2.0**-53
 CENTRAL = 0.425
 """How far from 1/2 the formula for the centre of the normal distribution is used."""
 
-_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_30, _27, _31, _11, _38 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11), np.uint64(38)
+_27_ONES = np.uint64(2**27 - 1)
 
 
 class Stream(NamedTuple):
@@ -108,7 +109,8 @@ def later_state(state: Any, n: Any) -> Any:
 @wrapping
 def number_at(state: Any) -> float:
     """The uniform number by which a stream comes to ``state``."""
-    return float(mix(state) >> _11) * 1.1102230246251565e-16
+    bits = mix(state)  # of the upper 53 bits 26 and 27: processors convert many numbers of 32 bits at once, not of 64
+    return (float(np.int32(bits >> _38)) * 2.0**27 + float(np.int32((bits >> _11) & _27_ONES))) * 2.0**-53
 
 
 @kernel
