@@ -20,6 +20,9 @@ from scipy import sparse
 
 import superarm as sa
 from superarm.environments import Bernoulli, Beta, Blocks, CommonShock, Copula
+from superarm.indices import Bernstein
+from superarm.intake import Exact
+from superarm.policies.fast.sieve import Sieve
 from superarm.simulation import advance, begin
 from superarm.simulation.engine import rounds
 from tests.compositions import covering_set, ready
@@ -79,6 +82,7 @@ GAMES = {
         Beta(P[MASK], 4.0),
         sa.directional_kl_ucb(),
     ),
+    "sieve, coverage, beta": lambda: (dense(sa.Coverage()), Beta(P, 4.0), Sieve(Bernstein(0.3), sa.Greedy(), Exact())),
     "epsilon_greedy, linear, shock": lambda: (dense(sa.Linear()), CommonShock(P, 0.5), sa.epsilon_greedy(0.3, 0.2)),
 }
 
@@ -95,6 +99,7 @@ def simulate(name: str) -> dict[str, Any]:
     checkpoints, earned = np.array([0, 1, ROUNDS // 2, ROUNDS]), np.empty(3)
     advance(problem, environment, fitted, run, checkpoints, earned)
     memory = run.memory.sample if name.startswith("directional") else run.memory
+    memory = memory.estimates if name.startswith("sieve") else memory
     arrays = [*run.tally, memory.mean, memory.deviation, earned]
     pulls, shown = run.tally.pulls.tolist(), [x.hex() for x in earned.tolist()]
     return {"digest": digest(arrays), "pulls": pulls, "earned": shown}
