@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
+from superarm.past_data import from_data, from_prior
 from superarm.streams import new_stream
 from superarm.support import Dense
-from superarm.tally import Feedback, allow_missing, empty, estimates, from_data, from_prior, merge, record
+from superarm.tally import Feedback, allow_missing, empty, estimates, merge, record
 
 HERE = Dense(3, 2)
 UNUSED = new_stream(np.random.SeedSequence(0))

@@ -9,11 +9,9 @@ machine code in ``_cache.py``.
 """
 
 import functools
-import inspect
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numba
 import numpy as np
@@ -22,11 +20,11 @@ from numba.extending import overload
 from superarm import _compiling, _numba_linking
 from superarm._cache import has_source, is_ours, watch
 from superarm._compile_errors import declared
+from superarm._construction import reduce_to_fields, validate_on_construction
 from superarm._lazy_kernel import LazyKernel
 from superarm._numba_libraries import LINKED
 from superarm._numba_private import COUNTED, LEAN, VECTORISED, keep_on_disk, note_changed_sources
 from superarm._renamed import find_old_fields_in_kernels, old_hooks
-from superarm.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -190,8 +188,8 @@ def component(cls: type[T]) -> type[T]:
         for name, method in methods.items():
             setattr(cls, name, _Method(cls, name, method))
     if "__new__" not in vars(cls) or tuple in cls.__bases__:
-        _validate_on_construction(cls)
-    cls.__reduce__ = _reduce  # type: ignore[method-assign]
+        validate_on_construction(cls)
+    cls.__reduce__ = reduce_to_fields  # type: ignore[method-assign]
     components[f"{cls.__module__}:{cls.__qualname__}"] = cls
     _compiling.components.add(cls)
     return cls
@@ -201,60 +199,6 @@ def _compilable(cls: type) -> dict[str, FunctionType]:
     """The public methods of a class, but for those that are ``interpreted`` or compiled already."""
     own = {name: value for name, value in vars(cls).items() if isinstance(value, FunctionType)}
     return {name: fn for name, fn in own.items() if not name.startswith("_") and "interpreted" not in vars(fn)}
-
-
-def _reduce(self: Any) -> Any:
-    return type(self)._make, (tuple(self),)
-
-
-def _validate_on_construction(cls: Any) -> None:
-    signature = inspect.signature(cls.__new__)
-    hints = get_type_hints(cls, include_extras=True)
-    coerce = [_coercion(hints[field]) for field in cls._fields]
-    check = getattr(cls, "_check", _as_is)
-
-    def new(subclass: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(subclass, *args, **kwargs)
-        bound.apply_defaults()
-        values = [f(v, n) for f, v, n in zip(coerce, bound.args[1:], cls._fields, strict=True)]
-        made = tuple.__new__(subclass, values)
-        check(made)
-        return made
-
-    new.__signature__ = signature  # type: ignore[attr-defined]
-    cls.__new__ = new
-    cls._make = classmethod(_make)
-
-
-def _make(cls: Any, values: Iterable[Any]) -> Any:
-    """In place of NamedTuple's ``_make``, so that ``_replace``, unpickling and ``build`` validate as well."""
-    return cls(*values)
-
-
-def _coercion(hint: Any) -> Callable[[Any, str], Any]:
-    found: Callable[[Any, str], Any] = getattr(hint, "__metadata__", (_COERCIONS.get(hint, _as_is),))[0]
-    return found
-
-
-def _as_is(value: Any, *_: Any) -> Any:
-    return value
-
-
-def _float(value: Any, name: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(name, f"{value!r} is not a number", "give a float") from None
-
-
-def _int(value: Any, name: str) -> int:
-    try:
-        return int(operator.index(value))  # True is an index, too
-    except TypeError:
-        raise InvalidArgument(name, f"{value!r} is not an integer", "give an int") from None
-
-
-_COERCIONS: dict[Any, Callable[[Any, str], Any]] = {float: _float, int: _int}
 
 
 class verb(Generic[P, R]):

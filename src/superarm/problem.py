@@ -11,10 +11,11 @@ from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.candidates import Candidates
 from superarm.context import Context
 from superarm.errors import InvalidArgument
+from superarm.past_data import from_data, from_prior
 from superarm.rewards import Reward, Terms, base
 from superarm.rewards.traits import is_reward
 from superarm.support import Dense, Sparse, Support, size
-from superarm.tally import Tally, from_data, from_prior
+from superarm.tally import Tally
 
 MAX_DIMENSION = 2**31
 """Dimensions of a problem are below this, so that indices of entries cannot overflow."""

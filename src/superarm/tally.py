@@ -7,17 +7,15 @@ bit.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from superarm import arrays
 from superarm._jit import inlined, kernel, lean
 from superarm.arrays import Bools, Floats, Ints
-from superarm.errors import InvalidArgument
-from superarm.intake import Exact, Intake, take
-from superarm.moments import GRID, Moments, merge_moments, record_moments, round_to_grid
-from superarm.streams import Stream, new_stream, seek
+from superarm.intake import Intake, take
+from superarm.moments import Moments, merge_moments, record_moments, round_to_grid
+from superarm.streams import Stream, seek
 from superarm.support import Dense, Support, size, span
 
 
@@ -202,6 +200,7 @@ def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: 
 def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:
     """Mean and variance of every entry, flat.
 
+    >>> from superarm.past_data import from_data
     >>> from superarm.support import Dense
     >>> data = from_data(Dense(1, 1), [0, 0, 0, 0], [[1], [0], [0], [1]])
     >>> [float(x[0]) for x in estimates(data, Dense(1, 1))]
@@ -248,69 +247,3 @@ def moments_of(tally: Tally) -> Moments:
 def with_moments(tally: Tally, moments: Moments) -> Tally:
     """The tally with other moments."""
     return tally._replace(reference=moments.reference, moments=moments.values, products=moments.products)
-
-
-def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
-    """Build the tally of past observations, for a warm start.
-
-    Parameters
-    ----------
-    support
-        The support of the problem.
-    arms
-        The arm of each observation, (n,).
-    outcomes
-        One row per observation, (n, n_items), in [0, 1]; with a sparse support a list of rows, each with the entries of
-        its arm.
-    seen
-        Which outcomes were observed, in the same shape; all by default.
-    """
-    tally = allow_missing(empty(support)) if seen is not None else empty(support)
-    rows = list(outcomes)
-    marks = [np.ones(np.shape(row), bool) for row in rows] if seen is None else list(seen)
-    for name, given in (("outcomes", rows), ("seen", marks)):
-        if len(given) != len(arms):
-            raise InvalidArgument(name, f"{len(given)} rows for {len(arms)} arms", "give one row per arm")
-    unused = new_stream(np.random.SeedSequence(0))
-    for j, row, mark in zip(arms, rows, marks, strict=True):
-        action = _parse_arm(j, support.n_arms)
-        first, last = span(support, int(action[0]))
-        for name, shape in (("outcomes", np.shape(row)), ("seen", np.shape(mark))):
-            if shape != (last - first,):
-                raise InvalidArgument(name, f"a row has shape {shape}", f"arm {j} has {last - first} entries")
-        seen_here = np.asarray(mark, bool)
-        outcome = arrays.floats(np.where(seen_here, row, 0.0), "outcomes", low=0.0, high=1.0)
-        record(tally, support, Feedback(0, action, outcome, seen_here), Exact(), unused, 1.0)
-    return tally
-
-
-def _parse_arm(j: Any, n_arms: int) -> Ints:
-    return arrays.arms([j], "arms", n_arms)
-
-
-def from_prior(support: Support, mean: Any, strength: float) -> Tally:
-    """Build the tally of ``strength`` imagined binary observations of each arm with the given means.
-
-    Parameters
-    ----------
-    support
-        The support of the problem.
-    mean
-        The means, (n_arms, n_items), or the entries of a sparse support, (n_entries,).
-    strength
-        How many observations of each arm the prior counts for.
-
-    Examples
-    --------
-    >>> from superarm.support import Dense
-    >>> from_prior(Dense(1, 2), [[0.5, 0.25]], 8).total
-    array([4., 2.])
-    """
-    p = arrays.probabilities(mean, "mean").reshape(-1)
-    if p.size != size(support):
-        raise InvalidArgument("mean", f"{p.size} values", f"the problem has {size(support)} entries")
-    valid = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
-    if not valid:
-        raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
-    total = np.floor(p * strength * GRID + 0.5) / GRID
-    return empty(support)._replace(pulls=np.full(support.n_arms, float(strength)), total=total, square=total.copy())
