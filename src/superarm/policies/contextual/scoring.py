@@ -35,7 +35,7 @@ def _score_own(design: Design, support: Support, current: ContextRound, memory: 
     fill_own_features(design, current.context, 0, u)
     if alike:
         _fill_squares(design, support, eligible, memory.inverse, u, squares)
-    for j in range(support.n_arms):
+    for j in range(len(eligible)):
         if eligible[j]:
             first, last = _groups(design, support, j)
             if not alike:
@@ -63,7 +63,7 @@ def _fill_squares(
 ) -> None:
     r"""Write :math:`u^\top G^{-1} u` of the parameter vectors of eligible arms, eight at a time."""
     group, found, waiting = np.zeros(LANES, np.int64), np.zeros(LANES), 0
-    for j in range(support.n_arms):
+    for j in range(len(eligible)):
         if eligible[j]:
             first, last = _groups(design, support, j)
             for g in range(first, last):

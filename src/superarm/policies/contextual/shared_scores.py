@@ -50,10 +50,11 @@ class ArmBlock(NamedTuple):
 def score_shared(design: Design, support: Support, current: ContextRound, memory: Ridge, spread: float) -> None:
     """Write estimate + and - ``spread`` times width of every eligible arm's entries to ``q`` and ``low``."""
     reduced = _reduce(design, current, memory.theta[0], memory.inverse[0])
-    m, eligible, room = len(reduced.mean), current.candidates.eligible, min(ARMS_AT_ONCE, support.n_arms)
+    m, eligible = len(reduced.mean), current.candidates.eligible
+    room = min(ARMS_AT_ONCE, len(eligible))
     whole = ArmBlock(np.zeros((m, room)), np.zeros(room, np.int64), np.zeros(room), np.zeros(room), np.zeros(room))
-    for first in range(0, support.n_arms, ARMS_AT_ONCE):
-        n = min(ARMS_AT_ONCE, support.n_arms - first)
+    for first in range(0, len(eligible), ARMS_AT_ONCE):
+        n = min(ARMS_AT_ONCE, len(eligible) - first)
         block = ArmBlock(whole.v, whole.entry[:n], whole.mean[:n], whole.own[:n], whole.total[:n])
         _fill_block(design, support, current, first, block)
         _score_arms(reduced, block)
