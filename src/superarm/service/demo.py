@@ -53,7 +53,9 @@ ARTICLES = (
 """Headlines, each with the interests of the readers who like it most."""
 
 EDITED = 100
-"""So many editions at the start are put together by editors, at random: the baseline that the policy has to beat."""
+"""So many editions at the start are put together by editors, at random: the baseline that the policy has to beat.
+
+Nothing is learnt from them, so that the curve of rewards shows how the policy learns."""
 
 FIRST_EDITIONS = 500
 """Editions at once at the start, so that there is something to see."""
@@ -98,7 +100,12 @@ class Visitors:
 
     def create(self) -> None:
         """Create the problem."""
-        settings = {"mode": "apprentice", "window_s": WINDOW_SECONDS, "explore": 0.05}
+        settings = {
+            "policy": {"name": "directional_kl_moss"},
+            "mode": "logging_only",
+            "window_s": WINDOW_SECONDS,
+            "explore": 0.05,
+        }
         self._agent = self._service.create(
             PROBLEM, self._headlines, list(READERS), SLATE, weights=list(READERS.values()), settings=settings
         )

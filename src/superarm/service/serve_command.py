@@ -1,6 +1,7 @@
 """``superarm serve``. Heavy imports are inside of the function, so that ``--help`` answers at once."""
 
 import contextlib
+import os
 import signal
 import sys
 import tempfile
@@ -149,6 +150,8 @@ def serve(
     Every option can be given by the environment and in a TOML file (--config), too; flags go before the environment,
     and the environment before the file.
     """
+    if given["demo"]:
+        _prepare_demo(given)
     from superarm.service.http.service import ServiceLimits, check_beacon, check_retention, check_root_path
     from superarm.service.server import Listening, prepare_store
     from superarm.service.server import serve as run
@@ -166,17 +169,25 @@ def serve(
         run(db, listening, limits, imports, describe_settings(context))
 
 
+def _prepare_demo(given: dict[str, Any]) -> None:
+    """Refuse what simulated visitors cannot reach, and run as plain Python: a small problem need not be compiled first.
+
+    It has to be called before numba is imported. Decisions are the same, bit for bit.
+    """
+    if given["host"] not in ("127.0.0.1", "localhost") or given["ssl_certfile"] or not given["port"]:
+        raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
+    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
+
 @contextlib.contextmanager
 def _demo(context: click.Context, db: str, listening: Any) -> Iterator[str]:
     """Visitors of the service, and the database that it uses: a temporary one if none was given."""
     from superarm.service.demo import visit_in_background
 
-    if listening.host not in ("127.0.0.1", "localhost") or listening.ssl_certfile or not listening.port:
-        raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
     given = context.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     url = f"http://127.0.0.1:{listening.port}"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as an exception, so that the directory goes away
     with tempfile.TemporaryDirectory(prefix="superarm-demo-") as directory:
-        click.echo(f"The console is at {url}/ as soon as the kernels are compiled; Ctrl-C ends the demo.", err=True)
+        click.echo(f"The console is at {url}/; Ctrl-C ends the demo.", err=True)
         with visit_in_background(url, DEMO_SEED):
             yield db if given else str(Path(directory) / "demo.db")
