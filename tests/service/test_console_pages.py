@@ -91,6 +91,7 @@ def test_problems_stand_side_by_side(told):
     rows = {row[0]: row for row in cells(page, "problems")[1:]}
     assert rows["p"][2:6] == ["2 ± 0", "12", "0", "3"]
     assert rows["q"][2:6] == ["–", "0", "0", "3"]
+    assert (rows["p"][7], rows["q"][7]) == ("too early", "too early")  # twelve decisions, and none
 
 
 def test_versions_show_what_changed_and_what_they_earned(told):

@@ -25,7 +25,8 @@ def decisions(name: str, query: Mapping[str, str], found: Sequence[Any], cursor:
     newest = (
         tag("a", "← newest", href=f"decisions?{urlencode({'problem': name, **asked})}") if "cursor" in query else None
     )
-    export = tag("a", "Export CSV", href=f"export/decisions.csv?{urlencode({'problem': name, **asked})}", download=True)
+    address = f"export/decisions.csv?{urlencode({'problem': name, **asked})}"
+    export = tag("a", "Export CSV", href=address, class_="button", download=True)
     body = tag("p", wrong, class_="bad", role="alert") if wrong else _table(name, found, cursor)
     links = tag("nav", newest, more, None if wrong else export, class_="row", aria_label="Pages of decisions")
     note = "Newest first; times are UTC. A unit is found by the name with which decisions were asked for."

@@ -1,5 +1,6 @@
 """HTML that cannot be broken by what it shows: text is escaped unless it was made here."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -51,3 +52,16 @@ def with_code(text: str) -> list[Any]:
 
 def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def shorten(names: Sequence[str], most: int) -> list[str]:
+    """Names of at most so many letters: their beginnings, or beginnings and ends where beginnings are alike.
+
+    >>> shorten(["reader group 1", "reader group 2"], 10), shorten(["a rather long name"], 10)
+    (['read…oup 1', 'read…oup 2'], ['a rather …'])
+    """
+    cut = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
+    if len(set(cut)) == len(set(names)):
+        return cut
+    end = most // 2
+    return [name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}" for name in names]

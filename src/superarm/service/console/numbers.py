@@ -7,6 +7,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.offline.convergence import Convergence
+from superarm.service.console.markup import shorten
 from superarm.service.domain.control import guard_of
 from superarm.service.domain.history import History
 from superarm.service.domain.intervals import Band, mean_alone, time_uniform, value_each_arm
@@ -17,6 +18,9 @@ from superarm.service.http.views import needed_decisions
 from superarm.tally import Tally
 
 ARMS_PER_PAGE = 25
+NAME_LETTERS = 24
+"""How many letters of an arm's name are shown in a sentence."""
+
 SORTS = ("value", "pulls", "pending", "number")
 
 
@@ -113,7 +117,7 @@ def judge_convergence(learner: ProblemState, found: Convergence | str | None) ->
     number = f"at most {found.shortfall:.3g} below the best; asked for {found.epsilon:.3g}"
     if math.isinf(found.shortfall):
         number = f"asked for {found.epsilon:.3g}"
-    slate = ", ".join(learner.arms.all[j] for j in found.slate[:5])
+    slate = ", ".join(shorten([learner.arms.all[j] for j in found.slate[:5]], NAME_LETTERS))
     sure = (
         f"Slate {slate}{', …' if len(found.slate) > 5 else ''}; {100.0 * (1.0 - found.delta):.3g} % sure, at all times."
     )

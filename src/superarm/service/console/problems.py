@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from superarm.service.console import numbers, svg
-from superarm.service.console.feedback import find_faults
+from superarm.service.console.feedback import FEW, find_faults
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.view import pages, scrollable, section
 from superarm.service.domain.moments import mean_interval
@@ -52,8 +52,6 @@ def _row(one: ShownProblem, public: bool) -> Html:
     curve = [mean_interval(stretch.policy, needed) for stretch in stretches]
     now = mean_interval(numbers.recent(learner.history), needed)
     learning = numbers.judge_learning(learner.history, needed)
-    faults = [] if public else find_faults(learner, one.pending)
-    worst = next((fault for fault in faults if fault.harms), faults[0] if faults else None)
     reward = "–" if now is None else f"{now.value:.3g}" + (f" ± {now.reach:.2g}" if np.isfinite(now.reach) else "")
     return tag(
         "tr",
@@ -64,5 +62,17 @@ def _row(one: ShownProblem, public: bool) -> Html:
         tag("td", f"{one.pending:,}", class_="num"),
         tag("td", f"{learner.problem.n_arms:,}", class_="num"),
         tag("td", learning.word, class_=learning.kind),
-        tag("td", "–" if public else "good" if worst is None else worst.seen, class_="words" if worst else None),
+        _feedback(learner, one.pending, public),
     )
+
+
+def _feedback(learner: ProblemState, pending: int, public: bool) -> Html:
+    """The worst of what is wrong with the feedback, in a cell of the table."""
+    faults = [] if public else find_faults(learner, pending)
+    if faults:
+        worst = next((fault for fault in faults if fault.harms), faults[0])
+        return tag("td", worst.seen, class_="words bad" if worst.harms else "words")
+    if public:
+        return tag("td", "–")
+    finished = learner.history.complete + learner.history.expired
+    return tag("td", "good" if finished >= FEW else "too early")

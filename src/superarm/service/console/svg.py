@@ -4,7 +4,7 @@ Content-Security-Policy forbids them."""
 import math
 from collections.abc import Sequence
 
-from superarm.service.console.markup import Html, tag
+from superarm.service.console.markup import Html, shorten, tag
 from superarm.service.console.times import date_label
 from superarm.service.domain.history import Stretch
 from superarm.service.domain.moments import MeanInterval, join_moments, mean_interval
@@ -194,7 +194,7 @@ def waterfall(names: Sequence[str], gains: Sequence[float], high: float) -> Html
     most = max(high, sum(gains), 1e-12)
     row, left, width = 26, 140, 520
     scale = (width - left - 70) / most
-    rows, at, labels = [], 0.0, _shorten(names, ARM_LETTERS)
+    rows, at, labels = [], 0.0, shorten(names, ARM_LETTERS)
     for n, (name, gain) in enumerate(zip(names, gains, strict=True)):
         y, start = n * row + 4, left + at * scale
         rows += [
@@ -240,7 +240,7 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
     """Arms by items: the darker, the likelier; an empty box where nothing is known."""
     size, left, top = (18 if len(items) > 12 else 28), 150, 70
     top_value = max((v for row in means for v in row if v is not None), default=0.0) or 1.0
-    cells, labels = [], _shorten(arms, ARM_LETTERS)
+    cells, labels = [], shorten(arms, ARM_LETTERS)
     for j, (arm, row) in enumerate(zip(arms, means, strict=True)):
         y = top + j * size
         cells.append(tag("text", labels[j], tag("title", arm), x=left - 8, y=y + size / 2 + 4, class_="label end"))
@@ -254,7 +254,7 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
                 cells.append(
                     tag("rect", word, x=x, y=y, width=size - 1, height=size - 1, class_="cell", fill_opacity=depth)
                 )
-    heads = zip(items, _shorten(items, ITEM_LETTERS), strict=True)
+    heads = zip(items, shorten(items, ITEM_LETTERS), strict=True)
     cells += [_rotated_label(*head, left + i * size + size // 2 + 4, top - 6) for i, head in enumerate(heads)]
     width, height = left + len(items) * size + 40, top + len(arms) * size + 4
     words = f"Estimated means of {len(arms)} arms for {len(items)} items; the largest is {top_value:.3g}"
@@ -273,16 +273,3 @@ def heat(arms: Sequence[str], items: Sequence[str], means: Sequence[Sequence[flo
 
 def _rotated_label(name: str, text: str, x: int, y: int) -> Html:
     return tag("text", text, tag("title", name), x=x, y=y, transform=f"rotate(-60 {x} {y})", class_="label")
-
-
-def _shorten(names: Sequence[str], most: int) -> list[str]:
-    """Names of at most so many letters: their beginnings, or beginnings and ends where beginnings are alike.
-
-    >>> _shorten(["reader group 1", "reader group 2"], 10), _shorten(["a rather long name"], 10)
-    (['read…oup 1', 'read…oup 2'], ['a rather …'])
-    """
-    cut = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
-    if len(set(cut)) == len(set(names)):
-        return cut
-    end = most // 2
-    return [name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}" for name in names]
