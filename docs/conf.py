@@ -20,6 +20,7 @@ extensions = [
     "sphinxcontrib.bibtex",
     "sphinx_copybutton",
     "mathml",
+    "executed",
     "pages",
     "generated",
     "api",

@@ -1,5 +1,7 @@
 """The policies by their names in the papers; each function combines an index, an oracle and an intake.
 
+``docs/model/choosing-a-policy.md`` says which one to take.
+
 The argument ``oracle`` is the algorithm that finds a batch for the scores; by default the one that suits the problem.
 """
 

@@ -1,6 +1,7 @@
-"""The README's commands, as they stand there."""
+"""The README's commands, and examples of other pages that need a service, as they stand there."""
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 from .running import Server
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 
 
 @pytest.mark.needs("curl")
@@ -30,3 +32,20 @@ def test_the_five_commands_do_what_they_say(tmp_path):
     assert {row["arm"]: row["pulls"] for row in statistics["arms"]} == {"ad-1": 1, "ad-2": 1, "ad-3": 0, "ad-4": 0}
     assert grown["n_arms"] == 5
     assert (tmp_path / "superarm.db").exists()
+
+
+def _blocks(page, kind):
+    return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("page", "pulls"), [("learn/web-shop.md", 3), ("service.md", 2)], ids=["web shop", "client"])
+def test_an_example_for_the_client(page, pulls, sqlite_file):
+    """After the first example of the web shop, which names the products."""
+    names: dict = {}
+    if page == "learn/web-shop.md":
+        exec(_blocks(page, "python")[0], names)
+    with Server(sqlite_file) as server:
+        exec(_blocks(page, "py")[0].replace("http://127.0.0.1:8000", server.url), names)
+        agent = names.get("shop") or names["agent"]
+        assert sum(row["pulls"] for row in agent.statistics()) == pulls
+        names["service"].close()
