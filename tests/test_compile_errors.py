@@ -20,6 +20,14 @@ MISTAKES = {
     "wrong_shape": ("terms[0, 0]", "an array of 1 dimension is indexed with 2 indices", "superarm.support.span"),
     "unknown_field": ("self.rho", "has no field or compiled method 'rho'", "add the field"),
     "mixed": ("", "values of different types meet here", "1.0 rather than 1"),
+    "assigned": ("self.rho = pulls", "a field cannot be assigned", "arrays of the memory"),
+    "imports": ("import itertools", "an import cannot be compiled", "at the top of the file"),
+    "random_numbers": (
+        "np.random.default_rng",
+        "np.random.default_rng cannot be used here",
+        "superarm.streams.uniform",
+    ),
+    "called_by_keyword": ("level(index=self", "keyword arguments", "by position"),
     "text": ('"much" * pulls', "text cannot be compiled", "a number"),
 }
 
@@ -106,6 +114,19 @@ def _with_smoothness():
     Marked.__name__ = "PairState"
     Marked.smoothness = sa.interpreted(lambda self, k: sa.Smoothness(1.0, 0.5, 0.5))
     return Marked()
+
+
+def test_a_batch_that_is_no_array_is_named():
+    with pytest.raises(ContractViolation, match=r"uncompilable.py:\d+: ListOracle.maximize returns \[0, 1, 2\], but"):
+        sa.testing.check(uncompilable.ListOracle())
+
+
+@pytest.mark.compiled("the errors are numba's")
+def test_what_a_problem_offers_to_python_only_has_a_remedy():
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
+    agent = sa.Agent(problem, sa.kl_ucb(oracle=uncompilable.PythonAttribute()))
+    with pytest.raises(sa.CompileError, match=r"has no field or compiled method 'k'; write superarm.actions.capacity"):
+        agent.ask()
 
 
 def test_missing_methods_are_named():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import superarm as sa
+from superarm.indices.base import level
 from superarm.parameters import NoParameters
 
 
@@ -70,6 +71,25 @@ def mixed(self, pulls, t, share):
     return x
 
 
+def assigned(self, pulls, t, share):
+    self.rho = pulls  # the message about the line has no place
+    return 1.0 / pulls
+
+
+def imports(self, pulls, t, share):
+    import itertools
+
+    return itertools.count(pulls)
+
+
+def random_numbers(self, pulls, t, share):
+    return np.random.default_rng(0).random() / pulls
+
+
+def called_by_keyword(self, pulls, t, share):
+    return level(index=self, pulls=pulls, t=t, share=share)
+
+
 def wrong_signature(self, pulls, t):
     return math.log(1.0 + t) / pulls
 
@@ -114,3 +134,35 @@ class PairState(NamedTuple):
 
     def smoothness(self, k):
         return sa.Smoothness(1.0, 0.5, 0.5)
+
+
+@sa.component
+class ListOracle(NamedTuple):
+    """Returns a list."""
+
+    def maximize(self, problem, q, candidates, stream):
+        return [0, 1, 2]
+
+    @sa.interpreted
+    def guarantee(self, problem):
+        return sa.Guarantee(0.0, 1.0)
+
+    @sa.interpreted
+    def fit(self, problem):
+        return self
+
+
+@sa.component
+class PythonAttribute(NamedTuple):
+    """Asks the problem for what only Python can ask it for."""
+
+    def maximize(self, problem, q, candidates, stream):
+        return np.arange(problem.k)
+
+    @sa.interpreted
+    def guarantee(self, problem):
+        return sa.Guarantee(0.0, 1.0)
+
+    @sa.interpreted
+    def fit(self, problem):
+        return self

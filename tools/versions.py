@@ -2,7 +2,7 @@
 
     make test-versions                     every set below whose interpreter is installed, each in .venv-<name>
     python -m tools.versions oldest        one set, with the Python that runs this
-    TESTS=tests/test_agent.py make test-versions
+    make test-versions TESTS=tests/test_agent.py
 
 Without TESTS, the plain tests of the library and the laboratory run, and compiled those of TESTED_COMPILED;
 make test-numba-oldest runs every test with the oldest numba.

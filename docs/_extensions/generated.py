@@ -1,14 +1,13 @@
 """Parts of pages that are written when the site is built: the gallery, the command line, the HTTP interface."""
 
-import inspect
 import json
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from http_interface import write_operations
 from sphinx.application import Sphinx
 
 SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
@@ -73,77 +72,6 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[t
 def _help_text(command: click.Command, path: tuple[str, ...]) -> str:
     context = click.Context(command, info_name=" ".join(path), terminal_width=100, max_content_width=100)
     return command.get_help(context)
-
-
-def write_operations() -> str:
-    """Errors that several operations share; then one section per operation: summary, scope, body, answers."""
-    from superarm.service.http.openapi import document
-    from superarm.service.http.operations import OPERATIONS
-
-    described = document(OPERATIONS)
-    schemas = described["components"]["schemas"]
-    operations = [
-        (f"{method.upper()} {path}", operation)
-        for path, methods in described["paths"].items()
-        for method, operation in methods.items()
-    ]
-    counts = Counter(answer for _, operation in operations for answer in _answers(operation))
-    common = sorted(answer for answer, n in counts.items() if n > 2 and answer[0].startswith(("4", "5")))
-    parts = ["## Errors\n", "| status | meaning |\n|---|---|"]
-    parts += [*(f"| {status} | {meaning} |" for status, meaning in common), ""]
-    for name, operation in operations:
-        parts += [f"## `{name}`\n", f"{operation['summary']} {operation.get('description', '')}\n"]
-        parts += [*_describe_body(operation, schemas), _describe_answers(operation, common)]
-    return "\n".join(parts)
-
-
-Answer = tuple[str, str]
-"""The status of an answer, and what it means."""
-
-
-def _answers(operation: dict[str, Any]) -> list[Answer]:
-    return [(status, answer["description"]) for status, answer in operation["responses"].items()]
-
-
-def _describe_answers(operation: dict[str, Any], common: list[Answer]) -> str:
-    """The answers of an operation; those in ``common`` by their status alone."""
-    answers = _answers(operation)
-    own = "; ".join(
-        f"{status}: {meaning.rstrip('.')}" for status, meaning in answers if (status, meaning) not in common
-    )
-    shared = ", ".join(status for status, meaning in answers if (status, meaning) in common)
-    return f"Answers: {own}.{f' Errors: {shared}.' if shared else ''}\n"
-
-
-def _describe_body(operation: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
-    content = operation.get("requestBody", {}).get("content", {})
-    schema = next(iter(content.values()), {}).get("schema", {})
-    reference = schema.get("$ref", "").rpartition("/")[2]
-    body = schemas.get(reference, schema)
-    if not body.get("properties"):
-        return []
-    required = body.get("required", [])
-    rows = [
-        f"| `{name}` | {_describe_type(field)}{', required' if name in required else ''} |"
-        for name, field in body["properties"].items()
-    ]
-    about = [_plain(body["description"]) + "\n"] if body.get("description") else []
-    return [*about, "| field of the body | type |\n|---|---|\n" + "\n".join(rows) + "\n"]
-
-
-def _describe_type(field: dict[str, Any]) -> str:
-    if "$ref" in field:
-        return field["$ref"].rpartition("/")[2]
-    if "anyOf" in field:
-        return " or ".join(_describe_type(choice) for choice in field["anyOf"])
-    if field.get("type") == "array":
-        return f"list of {_describe_type(field.get('items', {}))}"
-    return str(field.get("type", field.get("enum", "any value")))
-
-
-def _plain(docstring: str) -> str:
-    """A docstring as Markdown."""
-    return inspect.cleandoc(docstring).replace("``", "`")
 
 
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {

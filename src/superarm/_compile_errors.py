@@ -34,21 +34,32 @@ def source_of(cls: type, name: str) -> Any:
 @contextlib.contextmanager
 def explaining(classes: Iterable[type]) -> Iterator[None]:
     """Turn numba's errors into a ``CompileError``, if one of these component ``classes`` is the user's own."""
-    from numba.core import errors
-
     try:
         yield
-    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
-        found = explain(error, [cls for cls in classes if not is_ours(cls)])
+    except CompileError as error:  # raised inside numba's own code, whose frames say nothing
+        raise error.with_traceback(None) from None
+    except Exception as error:
+        found = explain(_text_with_place(error), [cls for cls in classes if not is_ours(cls)])
         if found is None:
             raise
         full = os.environ.get("SUPERARM_FULL_ERRORS", "0") not in ("", "0")
         raise found from (error if full else None)
 
 
-def explain(error: Exception, classes: list[type]) -> CompileError | None:
-    """What was wrong in one of the user's ``classes``; None if nothing is found there."""
-    text = str(error)
+def _text_with_place(error: Exception) -> str:
+    """What an error says. If it names no line, as while machine code is made, the line that numba was translating."""
+    text, place, traceback = str(error), "", error.__traceback__
+    if _PLACE.search(text):
+        return text
+    while traceback is not None:
+        found = getattr(traceback.tb_frame.f_locals.get("inst"), "loc", None)
+        place = f" at {found.filename} ({found.line})" if found is not None else place
+        traceback = traceback.tb_next
+    return f"{type(error).__name__}: {text}{place}"
+
+
+def explain(text: str, classes: list[type]) -> CompileError | None:
+    """What was wrong in one of the user's ``classes``, by numba's text; None if nothing is found there."""
     for cls in classes:
         fault = find_signature_fault(cls) or _find_return_fault(cls)
         if fault:

@@ -76,6 +76,8 @@ def _numpy_function(nodes: Sequence[ast.AST], message: str) -> Fault | None:
     called = re.findall(r"Function\(<(?:built-in )?function (\w+)", message)
     for node in nodes:
         name = _numpy_name(node)
+        if name.startswith("random."):
+            return f"np.{name} cannot be used here", "draw from the stream: superarm.streams.uniform(stream)"
         if name and (name.split(".")[-1] in called or f"'{name.split('.')[-1]}' of type Module" in message):
             return f"np.{name} is not available in compiled code, or not with these arguments", remedy
     return None
@@ -96,7 +98,13 @@ def _attribute(nodes: Sequence[ast.AST], message: str) -> Fault | None:
     found = re.search(r"Unknown attribute '(\w+)' of type (\w+)", message)
     if not found:
         return None
-    return f"{found[2]} has no field or compiled method {found[1]!r}", "correct the name, or add the field to the class"
+    owner = {"DictType": "a dictionary", "reflected": "a Python list", "ListType": "a list"}.get(found[2], found[2])
+    remedy = "correct the name, or add the field to the class"
+    if owner != found[2]:
+        remedy = "where this value is made, return a NamedTuple of numbers and arrays"
+    elif found.groups() == ("k", "Problem"):
+        remedy = "write superarm.actions.capacity(problem.actions, problem.n_arms), the size of the largest batch"
+    return f"{owner} has no field or compiled method {found[1]!r}", remedy
 
 
 def _collection(nodes: Sequence[ast.AST], message: str) -> Fault | None:
@@ -113,6 +121,25 @@ def _collection(nodes: Sequence[ast.AST], message: str) -> Fault | None:
             return f"{name} cannot be compiled here", remedy
     if any(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in nodes):
         return "text cannot be compiled here", "use a number in its place: a field of the component, or a constant"
+    return None
+
+
+def _statement(nodes: Sequence[ast.AST], message: str) -> Fault | None:
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
+        return "an import cannot be compiled", "import at the top of the file"
+    targets = [node.targets if isinstance(node, ast.Assign) else [node.target] for node in nodes if _assigns(node)]
+    if any(isinstance(target, ast.Attribute) for group in targets for target in group):
+        return "a field cannot be assigned", "components never change: keep what changes in the arrays of the memory"
+    return None
+
+
+def _assigns(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+
+
+def _keywords(nodes: Sequence[ast.AST], message: str) -> Fault | None:
+    if any(isinstance(node, ast.Call) and node.keywords for node in nodes):
+        return "a call with keyword arguments cannot be compiled here", "give the arguments by position"
     return None
 
 
@@ -137,6 +164,7 @@ def _wrong_call(nodes: Sequence[ast.AST], message: str) -> Fault | None:
 
 
 _RULES: tuple[Callable[[Sequence[ast.AST], str], Fault | None], ...] = (
+    _statement,
     _text_formatting,
     _print,
     _plain_function,
@@ -146,6 +174,7 @@ _RULES: tuple[Callable[[Sequence[ast.AST], str], Fault | None], ...] = (
     _mixed_types,
     _wrong_call,
     _collection,
+    _keywords,
 )
 
 

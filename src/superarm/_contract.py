@@ -49,7 +49,17 @@ def check_declaration(component: Any, *families: type) -> None:
 def require_number(component: Any, name: str, value: Any) -> None:
     """Raise ``ContractViolation`` unless the method ``name`` has returned one number."""
     if not isinstance(value, numbers.Real | np.bool_):
-        method = getattr(type(component), name)
-        wrong, remedy = return_fault(name, repr(value))
-        place = place_of(getattr(method, "py_func", method))
-        raise ContractViolation(f"{place}: {type(component).__name__}.{name} {wrong}; {remedy}")
+        _refuse(component, name, *return_fault(name, repr(value)))
+
+
+def require_batch(component: Any, name: str, value: Any) -> None:
+    """Raise ``ContractViolation`` unless the method ``name`` has returned a batch: an array of the numbers of arms."""
+    if not (isinstance(value, np.ndarray) and value.ndim == 1 and np.issubdtype(value.dtype, np.integer)):
+        remedy = "return an array of integers, made by np.empty(k, np.int64) and filled"
+        _refuse(component, name, f"returns {value!r}, but a batch is an array of the numbers of its arms", remedy)
+
+
+def _refuse(component: Any, name: str, wrong: str, remedy: str) -> None:
+    method = getattr(type(component), name)
+    place = place_of(getattr(method, "py_func", method))
+    raise ContractViolation(f"{place}: {type(component).__name__}.{name} {wrong}; {remedy}")

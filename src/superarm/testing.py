@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._contract import ContractViolation, check_declaration, require, require_number
+from superarm._contract import ContractViolation, check_declaration, require, require_batch, require_number
 from superarm.actions import Actions, Subsets, admits, capacity, cover, sample
 from superarm.arrays import Ints
 from superarm.candidates import Candidates
@@ -199,6 +199,7 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
         action, repeated = (
             maximize(ready, task, q, candidates, new_stream(np.random.SeedSequence(trial))) for _ in range(2)
         )
+        require_batch(oracle, "maximize", action)
         require(np.array_equal(action, repeated), "the same stream gives the same batch", p=p.tolist())
         require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
         value = task.value(p, action)
@@ -239,6 +240,7 @@ def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     environment: Any = _AnyAnswer()
     actions = []
     for t, run, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
+        require_batch(policy, "choose", action)
         size = length(problem.support, action)
         feedback = Feedback(t, action, rng.random(size), np.ones(size, bool))
         before = [values.copy() for values in run.tally]

@@ -189,7 +189,7 @@ def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None
 
 @keys.command("new")
 def new_key() -> None:
-    """Show a new key without storing it, for --admin-key of ``superarm serve``."""
+    """Show a new key without storing it, for --admin-key of superarm serve."""
     from superarm.service.http.auth import make_key
 
     click.echo(make_key("default", ("admin",))[0])
@@ -209,7 +209,7 @@ def list_keys(db: str) -> None:
 @DB
 @click.argument("id")
 def revoke_key(db: str, id: str) -> None:
-    """Make a key invalid, within a second, by the id that ``list`` shows."""
+    """Make a key invalid, within a second, by the id that superarm keys list shows."""
     import time
 
     with open_for_reading(db) as store:
