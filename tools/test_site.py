@@ -4,6 +4,7 @@ They are not among the tests of ``make test``. Chromium is needed, and no networ
 """
 
 import functools
+import re
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -62,6 +63,16 @@ def test_every_link_and_anchor_leads_somewhere(parsed):
             if not target.exists() or (parts.fragment and target in parsed and unquote(parts.fragment) not in anchors):
                 broken.append(f"{page.relative_to(SITE.resolve())}: {link}")
     assert broken == []
+
+
+def test_every_formula_was_recognised(parsed):
+    """A dollar sign outside of code is what is left of a formula that was not."""
+    left = []
+    for page in READ:
+        (text,) = re.findall(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.S) or [""]
+        text = re.sub(r"<(pre|code|math)\b.*?</\1>", "", text, flags=re.S)
+        left += [f"{page.name}: {found}" for found in re.findall(r".{0,40}\$.{0,40}", re.sub(r"<[^>]+>", "", text))]
+    assert left == []
 
 
 def test_nothing_is_loaded_from_another_host_or_from_the_root(parsed):
