@@ -127,14 +127,15 @@ def _collection(nodes: Sequence[ast.AST], message: str) -> Fault | None:
 def _statement(nodes: Sequence[ast.AST], message: str) -> Fault | None:
     if any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
         return "an import cannot be compiled", "import at the top of the file"
-    targets = [node.targets if isinstance(node, ast.Assign) else [node.target] for node in nodes if _assigns(node)]
-    if any(isinstance(target, ast.Attribute) for group in targets for target in group):
+    targets: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets.append(node.target)
+    if any(isinstance(target, ast.Attribute) for target in targets):
         return "a field cannot be assigned", "components never change: keep what changes in the arrays of the memory"
     return None
-
-
-def _assigns(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
 
 
 def _keywords(nodes: Sequence[ast.AST], message: str) -> Fault | None:
