@@ -249,7 +249,8 @@ def test_what_another_process_wrote_under_the_lost_name_is_read_before_anything_
             assert thief.commit([LogLine("default", "decision", "foreign", 0, encode(foreign))]) == [2]
             thief.close()
             coordinator = app.service.coordinator
-            coordinator.applier.save(take_snapshot(coordinator.ledger, coordinator.position))  # on the lost connection
+            lost = take_snapshot(coordinator.ledger, coordinator.position)
+            coordinator.applier.saver.save(lost)  # on the lost connection
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 503)
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 200)
             assert store.worker == "w0"

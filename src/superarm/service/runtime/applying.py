@@ -19,9 +19,10 @@ from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
+from superarm.service.runtime.saving import Saver
 from superarm.service.runtime.writer import WriteRequest, do_nothing, fail_all
-from superarm.service.storage.base import MOVED, Position, ReadEntry, SavedSnapshot, Store
-from superarm.service.storage.snapshot import StateCopy, copy_problem, copy_state, encode_state, restore_ledger
+from superarm.service.storage.base import MOVED, Position, ReadEntry, Store
+from superarm.service.storage.snapshot import StateCopy, copy_problem, copy_state, restore_ledger
 
 log = logging.getLogger("superarm.applying")
 
@@ -42,11 +43,10 @@ class Applier:
         self.gates = Gates()
         self.since_snapshot = 0
         self.on_failed: Callable[[], None] = lambda: None
-        self.save: Callable[[SavedSnapshot], None] = lambda saved: None
+        self.saver = Saver()
         self._jobs: deque[Job] = deque()
         self._working: asyncio.Task[None] | None = None
         self._slice_end = 0.0
-        self._saving: asyncio.Task[None] | None = None
 
     def restore(self) -> None:
         """Read the newest snapshot and the events after it."""
@@ -113,8 +113,7 @@ class Applier:
                 return await asyncio.to_thread(copy_state, self.ledger, self.position)
 
         copied = await self._in_order(copy)
-        if self._saving is not None:
-            await asyncio.wait([self._saving])
+        await self.saver.finish()
         return copied
 
     async def _in_order(self, work: Callable[[], Awaitable[Result]]) -> Result:
@@ -137,8 +136,7 @@ class Applier:
         """Wait until everything in the queue was applied."""
         while self._working is not None:
             await asyncio.wait([self._working])
-        if self._saving is not None:
-            await asyncio.wait([self._saving])
+        await self.saver.finish()
 
     def _enqueue(self, job: Job) -> None:
         self._jobs.append(job)
@@ -281,19 +279,13 @@ class Applier:
         if self.since_snapshot < self._snapshot_every or self._condition.phase == "failed":
             return
         self.since_snapshot = 0
-        size = sum(learner.problem.n_entries for learner in self.ledger.problems.values()) + len(self.ledger.pending)
-        if size < HEAVY_ENTRIES:
-            self.save(encode_state(copy_state(self.ledger, self.position)))
-        else:
+        if sum(learner.problem.n_entries for learner in self.ledger.problems.values()) >= HEAVY_ENTRIES:
             yield self._copy_in_thread
+        else:
+            self.saver.put(copy_state(self.ledger, self.position))
 
     async def _copy_in_thread(self) -> None:
-        """Copy the state while nothing changes; it is encoded while everything goes on."""
+        """Copy the state while nothing changes."""
         async with self.gates.close_all():
             copied = await asyncio.to_thread(copy_state, self.ledger, self.position)
-        self._saving = asyncio.get_running_loop().create_task(self._encode(copied, self._saving))
-
-    async def _encode(self, copied: StateCopy, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await asyncio.wait([before])
-        self.save(await asyncio.to_thread(encode_state, copied))
+        self.saver.put(copied)

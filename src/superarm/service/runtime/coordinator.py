@@ -100,7 +100,7 @@ class Coordinator:
         for kind in {kernel_kind(learner): learner for learner in self.ledger.problems.values()}.values():
             await asyncio.to_thread(compile_kernels, kind.as_created(kind.settings))
         self.writer = Writer(self.store, self.applier, self._queue_limit)
-        self.applier.save = lambda saved: self.writer.run(lambda: self.store.save(saved))
+        self.applier.saver.save = lambda saved: self.writer.run(lambda: self.store.save(saved))
         if isinstance(self.ownership, OwnedProblems):
             self.ownership.writer = self.writer
         self.condition.enter("running")
@@ -116,7 +116,7 @@ class Coordinator:
         except Exception:
             log.exception("no snapshot could be written; the next owner reads more of the log")
         unsaved: list[SavedSnapshot] = []
-        self.applier.save = unsaved.append  # the writer takes no more jobs
+        self.applier.saver.save = unsaved.append  # the writer takes no more jobs
         await self.writer.stop()  # its reports were queued on this loop before it ended, so all have been handled
         await self.applier.finish()
         if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed" and self.store.shards is None:

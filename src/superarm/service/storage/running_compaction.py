@@ -22,7 +22,7 @@ class PlannedCompaction(NamedTuple):
 def plan_compaction(store: LogReader, copied: StateCopy, before: int) -> PlannedCompaction:
     """Compare a copy of the state in use with the fold of the log, and choose the decisions that leave."""
     past, _ = fold_log(store, copied.position)
-    base = encode_state(copied)
+    base = encode_state(copied, rests=True)
     snapshot = decode_snapshot(base)
     assert snapshot is not None
     if faults := compare_snapshot(past, snapshot, "the state in use"):

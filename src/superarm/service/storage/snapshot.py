@@ -16,7 +16,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
-from superarm.service.storage.packing import Piece, join_pieces, pack_array, pack_map, pack_numbers
+from superarm.service.storage.packing import Piece, join_pieces, pack_array, pack_elements, pack_map, pack_numbers
 from superarm.tally import Tally
 
 log = logging.getLogger("superarm.snapshot")
@@ -126,11 +126,12 @@ def _copy(tally: Any) -> Any:
 
 
 class StateCopy(NamedTuple):
-    """The state at a position, apart from the one that goes on changing."""
+    """The state at a position, apart from the one that goes on changing; ``keys`` are those of ``pending``."""
 
     position: Position
     counters: list[CountersCopy]
-    pending: list[tuple[str, DecisionRecord]]
+    keys: list[Key]
+    pending: list[DecisionRecord]
     histories: list[bytes]
 
 
@@ -141,32 +142,31 @@ def take_snapshot(ledger: Ledger, position: Position) -> SavedSnapshot:
 
 def copy_state(ledger: Ledger, position: Position) -> StateCopy:
     """Copy the state, while nobody changes it."""
-    pending = [(tenant, record) for (tenant, _), record in ledger.pending.items()]
+    pending = list(ledger.pending), list(ledger.pending.values())
     return _copy_problems(sorted(ledger.problems.items()), pending, position)
 
 
 def copy_problem(ledger: Ledger, problem: Key, position: Position) -> StateCopy:
     """Copy the state of one problem, while nobody changes it; others may change. A deleted problem has no state."""
     tenant, name = problem
-    pending = [
-        (tenant, record)
-        for (owner, _), record in list(ledger.pending.items())
-        if owner == tenant and record.asked.problem == name
-    ]
+    decisions = list(ledger.pending.items())
+    pending = {key: record for key, record in decisions if key[0] == tenant and record.asked.problem == name}
     known = [(problem, ledger.problems[problem])] if problem in ledger.problems else []
-    return _copy_problems(known, pending, position)
+    return _copy_problems(known, (list(pending), list(pending.values())), position)
 
 
-def _copy_problems(problems: list[tuple[Key, Any]], pending: Any, position: Position) -> StateCopy:
+def _copy_problems(
+    problems: list[tuple[Key, Any]], pending: tuple[list[Key], list[DecisionRecord]], position: Position
+) -> StateCopy:
     for _, learner in problems:
         learner.history.flush(learner.problem)
     counters = [copy_counters(tenant, name, learner) for (tenant, name), learner in problems]
-    return StateCopy(dict(position), counters, pending, [msgpack.encode(learner.history) for _, learner in problems])
+    return StateCopy(dict(position), counters, *pending, [msgpack.encode(learner.history) for _, learner in problems])
 
 
-def encode_state(state: StateCopy) -> SavedSnapshot:
+def encode_state(state: StateCopy, *, rests: bool = False) -> SavedSnapshot:
     """A copy of the state as bytes, with their hash; bit by bit, so that other threads can run in between."""
-    body = join_pieces(_pack_state(state))
+    body = join_pieces(_pack_state(state), rests=rests)
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
@@ -178,8 +178,8 @@ def _pack_state(state: StateCopy) -> Iterator[Piece]:
     for counters in state.counters:
         yield from counters.pack()
     yield msgpack.encode("open") + pack_array(len(state.pending))
-    for pair in state.pending:
-        yield msgpack.encode(pair)
+    pairs = zip(state.keys, state.pending, strict=True)
+    yield from pack_elements((tenant, record) for (tenant, _), record in pairs)
     yield msgpack.encode("histories") + pack_array(len(state.histories))
     yield from state.histories
     yield msgpack.encode("format") + msgpack.encode(FORMAT)
