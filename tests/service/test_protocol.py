@@ -7,6 +7,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from superarm.service.http.endpoint import Reply, send_reply
+from superarm.service.http.request_id import Exchange
 from superarm.service.protocol import JoiningTransport, TimedProtocol
 
 
@@ -75,8 +77,8 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"body"})
 
 
-async def _ask(request: bytes, until: bytes) -> bytes:
-    config = Config(_app, timeout_keep_alive=1, log_config=None)
+async def _ask(request: bytes, until: bytes, app: Any = _app) -> bytes:
+    config = Config(app, timeout_keep_alive=1, log_config=None, access_log=False)
     config.load()
     loop, state = asyncio.get_running_loop(), ServerState()
 
@@ -104,3 +106,39 @@ async def _ask(request: bytes, until: bytes) -> bytes:
 def test_every_response_reaches_its_client(request_line, until):
     received = asyncio.run(_ask(request_line + b"\r\nhost: x\r\n\r\n", until))
     assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+class Answering:
+    """An application that answers each path by one of the two ways of an endpoint, and notes which way it was."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def note(message: Any) -> None:
+            self.messages.append(message["type"])
+            await send(message)
+
+        if scope["path"] == "/by-messages":
+            scope["extensions"] = {}
+        await receive()
+        await send_reply(Exchange(scope, note), Reply(404, b'{"error":1}'))
+
+
+@pytest.mark.parametrize("line", [b"GET /%s HTTP/1.1", b"HEAD /%s HTTP/1.1", b"GET /%s HTTP/1.0"])
+@pytest.mark.parametrize("header", [b"connection: close", b"accept: */*", b"expect: 100-continue"])
+def test_a_response_written_at_once_is_the_one_sent_by_messages(line, header):
+    received = []
+    for path in (b"at-once", b"by-messages"):
+        app = Answering()
+        parts = [line % path, b"host: x", b"x-request-id: one", header, b"", b""]
+        received.append(asyncio.run(_ask(b"\r\n".join(parts), b"", app)))
+        assert bool(app.messages) == (path == b"by-messages")
+    assert received[0] == received[1]
+    assert b"404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 11\r\nx-request-id: one" in received[0]
+
+
+def test_pipelined_requests_are_answered_in_their_order():
+    one = b"GET / HTTP/1.1\r\nhost: x\r\nx-request-id: %d\r\n\r\n"
+    received = asyncio.run(_ask(b"".join(one % n for n in range(5)), b"", Answering()))
+    assert [int(part.partition(b"\r\n")[0]) for part in received.split(b"x-request-id: ")[1:]] == list(range(5))

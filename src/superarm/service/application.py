@@ -50,10 +50,10 @@ class ServiceApp:
             exchange = Exchange(scope, send)
             found = None if self._root else self._operations.find(scope["method"], scope["path"])
             if found is None:
-                await self._answer(scope, receive, exchange.send)
+                await self._answer(scope, receive, exchange)
             else:
                 scope["path_params"] = found.parameters
-                await found.endpoint(scope, receive, exchange.send)
+                await found.endpoint(scope, receive, exchange)
             if self.service.limits.access_log:
                 exchange.log()
             return

@@ -3,13 +3,18 @@
 Uvicorn closes a connection that is idle after a response. It waits without end for the first byte of a connection, and
 for the rest of headers that have begun. When it stops, it closes connections without a request at once, also one that
 was accepted a moment ago and whose request is on its way: its client would see a failure. It writes the head of a
-response and its body by two calls of the operating system; here they are written by one.
+response and its body by two calls of the operating system; here they are written by one. Most responses of the service
+are known as a whole: they are written without the messages of ASGI.
 """
 
 import asyncio
+from functools import lru_cache, partial
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from superarm.service.http.request_id import WHOLE_RESPONSE
 
 HEADER_SECONDS = 10.0
 LAST_REQUEST_SECONDS = 1.0
@@ -26,6 +31,7 @@ class JoiningTransport:
         self._transport = transport
         self._head = b""
         self.is_closing, self.resume_reading = transport.is_closing, transport.resume_reading  # called per request
+        self.write_at_once = transport.write
 
     def write(self, data: bytes) -> None:
         if self._head:
@@ -46,6 +52,34 @@ class JoiningTransport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+def write_response(cycle: Any, status: int, head: bytes, body: bytes) -> bool:
+    """Write a whole response, as uvicorn's ``send`` does after two messages; False if it has to be sent by messages.
+
+    ``head`` has the lines of the response's own headers, a content length among them.
+    """
+    if cycle.disconnected or cycle.response_started or cycle.flow.write_paused or cycle.access_log:
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    lines = [_status_line(status)]
+    for name, value in cycle.default_headers:
+        lines += (name, b": ", value, b"\r\n")
+    lines += (head, b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
+    if cycle.scope["method"] != "HEAD":
+        lines.append(body)
+    cycle.transport.write_at_once(b"".join(lines))
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
+
+
+@lru_cache
+def _status_line(status: int) -> bytes:
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
 
 
 class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -76,6 +110,11 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._stop()
         elif self._timer is None:
             self._start()
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.cycle is not None:
+            self.scope["extensions"] = {WHOLE_RESPONSE: partial(write_response, self.cycle)}
 
     def on_response_complete(self) -> None:
         self.transport.flush()

@@ -18,4 +18,9 @@ def trace_requests(app: Any, provider: Any = None) -> Any:
     if provider is None:
         provider = TracerProvider(resource=Resource.create({"service.name": "superarm"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return OpenTelemetryMiddleware(app, tracer_provider=provider, exclude_spans=["send", "receive"])
+
+    async def send_by_messages(scope: Any, receive: Any, send: Any) -> None:
+        """The application where spans see what it sends."""
+        await app({**scope, "extensions": {}}, receive, send)
+
+    return OpenTelemetryMiddleware(send_by_messages, tracer_provider=provider, exclude_spans=["send", "receive"])

@@ -21,6 +21,7 @@ from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
 from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
+from superarm.service.http.request_id import Exchange
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
@@ -194,8 +195,12 @@ def error_reply(error: RequestError) -> Reply:
 
 
 async def send_reply(send: Any, reply: Reply) -> None:
-    """Send a reply as ASGI messages."""
-    pieces = [reply.body] if isinstance(reply.body, bytes) else reply.body
+    """Send a reply, as ASGI messages if it cannot be written at once."""
+    body = reply.body
+    small = isinstance(body, bytes) and len(body) <= CHUNK_BYTES and not reply.headers
+    if small and isinstance(send, Exchange) and send.write(reply.status, reply.media, body):
+        return
+    pieces = [body] if isinstance(body, bytes) else body
     size = sum([len(piece) for piece in pieces])
     headers = [(b"content-type", reply.media), (b"content-length", str(size).encode()), *reply.headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})

@@ -11,8 +11,12 @@ from superarm.service.random_ids import RandomIds
 
 log = logging.getLogger("superarm.access")
 
+WHOLE_RESPONSE = "superarm.response"
+"""The ASGI extension that writes a response at once: given its status, the lines of its headers, and its body."""
+
 REQUEST_ID: ContextVar[str] = ContextVar("superarm_request_id", default="")
 
+_NO_EXTENSIONS: dict[str, Any] = {}
 _ids = RandomIds(8, bytes.hex)
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -30,16 +34,29 @@ def choose_id(headers: list[tuple[bytes, bytes]]) -> str:
 
 
 class Exchange:
-    """One request: gives its answer the request's id, and can write a line about it to the log."""
+    """One request: gives its answer the request's id, and can write a line about it to the log.
+
+    It is called as the ``send`` of ASGI.
+    """
 
     def __init__(self, scope: Any, send: Any) -> None:
         self._scope, self._send = scope, send
+        self._write = scope.get("extensions", _NO_EXTENSIONS).get(WHOLE_RESPONSE)
         self._id = choose_id(scope["headers"])
         self._began = time.perf_counter()
         self._status = 0
         REQUEST_ID.set(self._id)
 
-    def send(self, message: Any) -> Awaitable[None]:
+    def write(self, status: int, media: bytes, body: bytes) -> bool:
+        """Write a whole answer, if the server can; False if it has to be sent by messages."""
+        if self._write is None:
+            return False
+        self._status = status
+        head = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
+        written: bool = self._write(status, head % (media, len(body), self._id.encode()), body)
+        return written
+
+    def __call__(self, message: Any) -> Awaitable[None]:
         """Send a message of the answer, the first one with the id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
