@@ -7,7 +7,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from superarm.service.http.endpoint import Reply, send_reply
+from superarm.service.http.bodies import Bodies
+from superarm.service.http.endpoint import Reply, send_reply, take_body
 from superarm.service.http.request_id import Exchange
 from superarm.service.protocol import JoiningTransport, TimedProtocol
 
@@ -32,6 +33,7 @@ class Written:
         pass
 
 
+CONTINUE = b"expect: 100-continue"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
 
 
@@ -126,7 +128,7 @@ class Answering:
 
 
 @pytest.mark.parametrize("line", [b"GET /%s HTTP/1.1", b"HEAD /%s HTTP/1.1", b"GET /%s HTTP/1.0"])
-@pytest.mark.parametrize("header", [b"connection: close", b"accept: */*", b"expect: 100-continue"])
+@pytest.mark.parametrize("header", [b"connection: close", b"accept: */*", CONTINUE])
 def test_a_response_written_at_once_is_the_one_sent_by_messages(line, header):
     received = []
     for path in (b"at-once", b"by-messages"):
@@ -136,6 +138,42 @@ def test_a_response_written_at_once_is_the_one_sent_by_messages(line, header):
         assert bool(app.messages) == (path == b"by-messages")
     assert received[0] == received[1]
     assert b"404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 11\r\nx-request-id: one" in received[0]
+
+
+class Reading:
+    """An application that answers with the body of a request, and notes how it was read."""
+
+    def __init__(self) -> None:
+        self.at_once: list[bool] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body = take_body(scope, 1_000)
+        self.at_once.append(body is not None)
+        if body is None:
+            body = await Bodies(10_000_000).read(receive, dict(scope["headers"]))
+        waiting = asyncio.ensure_future(receive())  # until the client leaves, or the answer is complete
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await send_reply(Exchange(scope, send), Reply(200, body))
+        assert (await waiting)["type"] == "http.disconnect"
+
+
+@pytest.mark.parametrize(
+    ("size", "headers", "at_once"),
+    [
+        (0, b"", True),
+        (1_000, b"", True),
+        (1_001, b"", False),
+        (200_000, b"", False),
+        (5, b"expect: 100-continue", False),
+    ],
+)
+def test_a_body_that_is_here_is_read_at_once(size, headers, at_once):
+    app, body = Reading(), b"x" * size
+    head = [b"POST / HTTP/1.1", b"host: x", b"connection: close", b"content-length: %d" % size, headers]
+    received = asyncio.run(_ask(b"\r\n".join([line for line in head if line] + [b"", body]), b"", app))
+    assert received.endswith(b"\r\n\r\n" + body)
+    assert (b"100 Continue" in received, app.at_once) == (bool(headers), [at_once])
 
 
 def test_pipelined_requests_are_answered_in_their_order():

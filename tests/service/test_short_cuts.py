@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from superarm.service.domain import decision as decisions
 from superarm.service.domain.action_sets import SlotsParameters, SlotsSpec
+from superarm.service.domain.counting import flatten_rows
 from superarm.service.domain.decision import advance_record, open_record
 from superarm.service.domain.events import ALL, UNSEEN, Activated, Asked, Created, Told
 from superarm.service.domain.problem import ProblemState
@@ -17,6 +19,7 @@ from superarm.service.domain.spec import ProblemSpec, Settings
 from superarm.service.http.begun import Begun
 from superarm.service.runtime.planning import plan_alike, plan_decision
 from superarm.service.schemas import PLAIN_ASK
+from superarm.service.storage.snapshot import encode_counters
 
 ARMS, ITEMS = list("abcd"), list("xyz")
 SLOTS = SlotsSpec(parameters=SlotsParameters({"top": ["b", "c", "d"], "side": ["a", "b"]}))
@@ -64,6 +67,38 @@ def test_feedback_that_completes_a_decision_at_once_gives_what_the_general_rules
         )
         assert quick == replace(general, step=record.step + 1)
         record = quick if quick.closed or not activates else advance_record(quick, Activated(2))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), UNITS), min_size=1, max_size=8), st.sampled_from(["plain", "sparse"]))
+def test_counters_of_decisions_told_at_once_are_those_of_the_general_step(told, name):
+    """Each decision is told once or more; the general step is taken if ``tells_everything`` never holds."""
+    states = []
+    for quick in (True, False):
+        learner = ProblemState(Created(0, SPECS[name], "key"))
+        records = []
+        for t in range(1, 5):
+            action = (t % 4, (t + 1) % 4)
+            asked = Asked(0, "p", f"d{t}", "", t, action, 3, 1, widths=learner.widths(action), learns=t < 4)
+            records.append(open_record(asked))
+            learner.move(None, records[-1])
+        with pytest.MonkeyPatch.context() as patch:
+            if not quick:
+                patch.setattr("superarm.service.domain.problem.tells_everything", lambda before, after: False)
+            for n, units in told:
+                before, arms = records[n], records[n].action
+                widths = dict(zip(arms, learner.widths(arms) or (3, 3), strict=True))
+                fit = [unit for unit in units if unit[0] in widths and unit[1] < widths[unit[0]]]
+                records[n] = advance_record(before, Told(1, fit))
+                learner.move(before, records[n])
+        learner.history.flush(learner.problem)
+        states.append((encode_counters("t", "p", learner), msgspec.json.encode(learner.history), records))
+    assert states[0] == states[1]
+
+
+@given(st.lists(st.sampled_from([(0.0, 1.0), (0.25, 0.5), (UNSEEN, 1.0), (0.5,), ()]), max_size=30), st.booleans())
+def test_rows_that_occur_many_times_are_flattened_as_others(rows, equal):
+    rows = [row for row in rows if len(row) == 2] if equal else rows
+    assert flatten_rows(rows).tolist() == [value for row in rows for value in row]
 
 
 def test_all_arms_told_at_once_complete_a_decision():

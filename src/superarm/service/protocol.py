@@ -3,8 +3,8 @@
 Uvicorn closes a connection that is idle after a response. It waits without end for the first byte of a connection, and
 for the rest of headers that have begun. When it stops, it closes connections without a request at once, also one that
 was accepted a moment ago and whose request is on its way: its client would see a failure. It writes the head of a
-response and its body by two calls of the operating system; here they are written by one. Most responses of the service
-are known as a whole: they are written without the messages of ASGI.
+response and its body by two calls of the operating system; here they are written by one. Most bodies and responses of
+the service are here as a whole: they are read and written without the messages of ASGI.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from superarm.service.http.request_id import WHOLE_RESPONSE
+from superarm.service.http.request_id import WHOLE_BODY, WHOLE_RESPONSE
 
 HEADER_SECONDS = 10.0
 LAST_REQUEST_SECONDS = 1.0
@@ -52,6 +52,18 @@ class JoiningTransport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+def take_body(cycle: Any, most: int) -> bytes | None:
+    """The body of a request, as ``receive`` would give it; None if it is not complete, or above ``most`` bytes."""
+    if cycle.more_body or cycle.disconnected or cycle.response_complete or cycle.waiting_for_100_continue:
+        return None
+    if len(cycle.body) > most:
+        return None
+    cycle.flow.resume_reading()
+    cycle.message_event.clear()
+    body, cycle.body = bytes(cycle.body), bytearray()
+    return body
 
 
 def write_response(cycle: Any, status: int, head: bytes, body: bytes) -> bool:
@@ -114,7 +126,11 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         if self.cycle is not None:
-            self.scope["extensions"] = {WHOLE_RESPONSE: partial(write_response, self.cycle)}
+            cycle = self.cycle
+            self.scope["extensions"] = {
+                WHOLE_BODY: partial(take_body, cycle),
+                WHOLE_RESPONSE: partial(write_response, cycle),
+            }
 
     def on_response_complete(self) -> None:
         self.transport.flush()

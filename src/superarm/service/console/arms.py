@@ -96,7 +96,8 @@ def read_arms(view: View, learner: ProblemState, counters: tuple[Tally, Floats])
 
 
 def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
-    items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in learner.retired_items]
+    retired = learner.learner.retired_items
+    items = [i for i in np.argsort(-learner.problem.weights, kind="stable") if int(i) not in retired]
     last = max(0, (len(items) - 1) // HEAT_ITEMS)
     here = min(view.items_page, last)
     n_items, items = len(items), items[here * HEAT_ITEMS : (here + 1) * HEAT_ITEMS]

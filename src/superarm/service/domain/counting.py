@@ -1,10 +1,11 @@
 """Rows of outcomes as the library's feedback and tallies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
+from superarm.arrays import Floats
 from superarm.problem import Problem
 from superarm.service.domain.decision import Row
 from superarm.service.domain.events import UNSEEN
@@ -63,7 +64,21 @@ def batch_rows(rows: list[tuple[int, Row]], n_items: int) -> list[list[tuple[int
     return [rows[n : n + size] for n in range(0, len(rows), size)]
 
 
+def flatten_rows(rows: Sequence[Row]) -> Floats:
+    """The values of all rows, one after the other; a row that occurs many times is converted once.
+
+    >>> flatten_rows([(0.5, 1.0)] * 2 + [(0.0,)])
+    array([0.5, 1. , 0.5, 1. , 0. ])
+    """
+    distinct = {id(row): row for row in rows}
+    if 4 * len(distinct) > len(rows) or len({len(row) for row in distinct.values()}) > 1:
+        return np.fromiter(chain.from_iterable(rows), float)
+    places = {key: place for place, key in enumerate(distinct)}
+    table = np.array(list(distinct.values()), float)
+    return table[[places[id(row)] for row in rows]].reshape(-1)
+
+
 def join_rows(t: int, rows: list[tuple[int, Row]]) -> Feedback:
-    values = np.fromiter(chain.from_iterable([row for _, row in rows]), float)
+    values = flatten_rows([row for _, row in rows])
     seen = values != UNSEEN
     return Feedback(t, np.array([arm for arm, _ in rows], np.int64), np.where(seen, values, 0.0), seen)

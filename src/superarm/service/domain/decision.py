@@ -1,6 +1,7 @@
 """The record of one decision: what its events so far come to."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -117,11 +118,23 @@ def _complete_at_once(record: DecisionRecord, event: Told) -> DecisionRecord | N
         return None
     if record.widths is not None or asked.items is not None or record.others:
         return None
-    told = {arm: value for arm, item, value in event.units if item == ALL}
-    if len(told) != len(action) or not told.keys() <= set(action) or not asked.n_items:
+    n_items = asked.n_items
+    told = [value for (arm, item, value), own in zip(event.units, action, strict=True) if arm == own and item == ALL]
+    if len(told) < len(action):  # in another order than the slate's, or not all of it
+        values = {arm: value for arm, item, value in event.units if item == ALL}
+        if len(values) != len(action) or not values.keys() <= set(action):
+            return None
+        told = [values[arm] for arm in action]
+    if not n_items:
         return None
-    rows = tuple([(told[arm],) * asked.n_items for arm in action])
+    rows = tuple([constant_row(value, n_items) for value in told])
     return DecisionRecord(asked, action, rows, True, "complete", record.fill, record.late, record.step + 1)
+
+
+@lru_cache(1_024)
+def constant_row(value: float, n_items: int) -> Row:
+    """A row with one value for all items; decisions share those of common values."""
+    return (value,) * n_items
 
 
 def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
@@ -134,7 +147,7 @@ def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
     for arm, item, value in event.units:
         if item != ALL or arm not in rows:
             return None
-        rows[arm] = (value,) * n_items
+        rows[arm] = constant_row(value, n_items)
     return replace(record, rows=tuple(rows.values()))
 
 
@@ -207,3 +220,9 @@ def pending_arms(record: DecisionRecord | None) -> tuple[int, ...]:
     if record is None or record.closed:
         return ()
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)
+
+
+def tells_everything(before: DecisionRecord, after: DecisionRecord) -> bool:
+    """Whether a decision of which nothing was known, shown as it was made, is complete now."""
+    unknown = before.active and not before.closed and before.rows.count(None) == len(before.rows)
+    return unknown and after.closed == "complete" and not before.others and after.action == before.action

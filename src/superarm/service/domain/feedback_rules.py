@@ -27,8 +27,7 @@ def feedback(
     """
     if record.closed == "unshown":
         raise conflict(f"decision {record.asked.id!r} was reported as not shown; it takes no feedback")
-    places = {arm: place for place, arm in enumerate(record.action)}
-    if not record.closed and not rows and _first(record, places, units):
+    if not record.closed and not rows and _is_first(record, units):
         return Told(now, units, amend)
     late = {(arm, item): value for arm, item, value in record.late}
     learn = not record.closed or settings.late == "learn"
@@ -63,9 +62,10 @@ def _check_arms(units: list[Unit], widths: dict[int, int]) -> None:
             raise invalid("feedback.arm", f"arm {arm} is not in the slate", "report only arms that were shown")
 
 
-def _first(record: DecisionRecord, places: dict[int, int], units: list[Unit]) -> bool:
+def _is_first(record: DecisionRecord, units: list[Unit]) -> bool:
     """Whether these are whole rows of distinct arms of which nothing is known yet: by far the most common case."""
-    arms = {arm for arm, item, _ in units if item == ALL and arm in places and record.rows[places[arm]] is None}
+    unknown = {arm for arm, row in zip(record.action, record.rows, strict=True) if row is None}
+    arms = {arm for arm, item, _ in units if item == ALL and arm in unknown}
     return 0 < len(arms) == len(units)
 
 

@@ -7,13 +7,13 @@ changes anything. There are at most ``MAX_STRETCHES``; when more are needed, nei
 twice as long.
 """
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 
 from superarm.rewards import Spread, Terms
+from superarm.service.domain.counting import flatten_rows
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
 from superarm.service.domain.intervals import gains_each, row_terms
@@ -97,17 +97,21 @@ class History(Struct):
         if before.closed == "expired":
             self.late += 1
         elif after.closed and not before.closed:
-            self.expired += after.closed == "expired"
-            self.complete += after.closed == "complete"
             self._count_filled(before, after)
-            if has_known_reward(after, problem):
-                self.waiting.append(after)
-            else:
-                self.unvalued += 1
-                self.lift.leave_out(after.asked)
-            values = len(self.waiting) * len(after.action) * problem.n_items
-            if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
-                self.flush(problem)
+            self.finish(after, problem)
+
+    def finish(self, after: DecisionRecord, problem: Any) -> None:
+        """A decision closed that was open."""
+        self.expired += after.closed == "expired"
+        self.complete += after.closed == "complete"
+        if has_known_reward(after, problem):
+            self.waiting.append(after)
+        else:
+            self.unvalued += 1
+            self.lift.leave_out(after.asked)
+        values = len(self.waiting) * len(after.action) * problem.n_items
+        if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
+            self.flush(problem)
 
     def _count_filled(self, before: DecisionRecord, after: DecisionRecord) -> None:
         """Count a decision if the end of its window filled entries, and whether its other entries were told."""
@@ -121,9 +125,11 @@ class History(Struct):
         self._add_partial([record for record in finished if record.asked.items is not None], problem)
         waiting = [record for record in finished if record.asked.items is None]
         for record, value in zip(waiting, rewards_of(waiting, problem), strict=True):
-            for moments in self.moments_of(record):
-                moments.add(value)
-            self.lift.add(record.asked, value, problem)
+            one, other = self.moments_of(record)
+            one.add(value)
+            other.add(value)
+            if record.asked.group:
+                self.lift.add(record.asked, value, problem)
 
     def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
@@ -149,9 +155,11 @@ class History(Struct):
         while len(self.stretches) <= place:
             self.stretches.append(Stretch())
         version = record.asked.version
-        if version not in self.versions and len(self.versions) >= MAX_KEPT_VERSIONS:
-            del self.versions[min(self.versions)]
-        of_version = self.versions.setdefault(version, Stretch())
+        of_version = self.versions.get(version)
+        if of_version is None:
+            if len(self.versions) >= MAX_KEPT_VERSIONS:
+                del self.versions[min(self.versions)]
+            of_version = self.versions[version] = Stretch()
         return _side(self.stretches[place], record), _side(of_version, record)
 
     def _halve(self) -> None:
@@ -166,16 +174,17 @@ class History(Struct):
 
 def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
     """The rewards of finished decisions that are known whole."""
-    sizes = np.array([len(record.action) for record in records], np.int64)
-    rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
+    sizes, n_items = np.array([len(record.action) for record in records], np.int64), problem.n_items
+    told = all(record.fill is None and record.asked.n_items == n_items for record in records)
+    if told and isinstance(problem.support, Dense):
+        rows = [row for record in records for row in record.rows]  # one value per item, all of them told
+    else:
+        rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
     if not rows:
         return []
     terms = row_terms(problem, len(rows))
-    many = len(rows) * problem.n_items > 50_000  # a single call for very many would keep others waiting
-    if many:
-        q = np.concatenate([np.array(row, float) for row in rows])
-    else:
-        q = np.fromiter(chain.from_iterable(rows), float, len(rows) * problem.n_items)
+    many = len(rows) * n_items > 50_000  # a single call for very many would keep others waiting
+    q = np.concatenate([np.array(row, float) for row in rows]) if many else flatten_rows(rows)
     gains, nothing = gains_each(problem.reward, terms, q, sizes)
     values: list[float] = (nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)).tolist()
     return values

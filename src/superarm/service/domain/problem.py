@@ -21,7 +21,7 @@ from superarm.problem import Problem
 from superarm.service.domain.action_sets import SlotsSpec
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.counting import UncountedRows, join_rows, past
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms, tells_everything
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.erasure import erase_from_history
 from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
@@ -84,11 +84,6 @@ class ProblemState:
     def retired(self) -> Bools:
         """Which arms are retired."""
         return self.learner.retired
-
-    @property
-    def retired_items(self) -> set[int]:
-        """Which items are retired."""
-        return self.learner.retired_items
 
     @property
     def pending(self) -> Floats:
@@ -242,6 +237,11 @@ class ProblemState:
             self.learner.pend(after.action, after.asked.t) if self.contexts is None else self.contexts.pend(after.asked)
             self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
             self.history.remember_slate(after.asked)
+            return
+        if self.contexts is None and tells_everything(before, after):  # what the lines below do, sooner
+            self.history.finish(after, self.problem)
+            self.learner.unpend(after.action)
+            self._count(after, counted_rows(after), 1.0)
             return
         if after.closed == "erased":
             erase_from_history(self.history, before, self.problem, self.versions[before.asked.version - 1].explore)

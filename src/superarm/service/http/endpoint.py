@@ -21,7 +21,7 @@ from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
 from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
-from superarm.service.http.request_id import Exchange
+from superarm.service.http.request_id import NO_EXTENSIONS, WHOLE_BODY, Exchange
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
@@ -69,7 +69,9 @@ class Endpoint:
         name = scope["path_params"].get("name")
         if name is not None and not service.coordinator.ownership.use((who.tenant, name)):
             await service.coordinator.ownership.enter((who.tenant, name), creates=operation.method == "PUT")
-        body: Any = await service.bodies.read(receive, headers)
+        body: Any = take_body(scope, service.bodies.limit)
+        if body is None:
+            body = await service.bodies.read(receive, headers)
         if self._decoder is not None:
             require_json(headers)
             decoder = self._decoder
@@ -100,6 +102,12 @@ class Page:
     async def _reply(self, headers: Headers, client: str) -> Reply:
         status, body = self._read(headers, client)
         return Reply(status, body, self._media)
+
+
+def take_body(scope: Any, most: int) -> bytes | None:
+    """The body of a request, if the server has it as a whole and can give it at once; None otherwise."""
+    take = scope.get("extensions", NO_EXTENSIONS).get(WHOLE_BODY)
+    return None if take is None else take(most)
 
 
 def client_of(scope: Any) -> str:

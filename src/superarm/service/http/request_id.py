@@ -14,9 +14,12 @@ log = logging.getLogger("superarm.access")
 WHOLE_RESPONSE = "superarm.response"
 """The ASGI extension that writes a response at once: given its status, the lines of its headers, and its body."""
 
+WHOLE_BODY = "superarm.body"
+"""The ASGI extension that gives the body of a request, given its largest size; None if it is not complete yet."""
+
 REQUEST_ID: ContextVar[str] = ContextVar("superarm_request_id", default="")
 
-_NO_EXTENSIONS: dict[str, Any] = {}
+NO_EXTENSIONS: dict[str, Any] = {}
 _ids = RandomIds(8, bytes.hex)
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -41,7 +44,7 @@ class Exchange:
 
     def __init__(self, scope: Any, send: Any) -> None:
         self._scope, self._send = scope, send
-        self._write = scope.get("extensions", _NO_EXTENSIONS).get(WHOLE_RESPONSE)
+        self._write = scope.get("extensions", NO_EXTENSIONS).get(WHOLE_RESPONSE)
         self._id = choose_id(scope["headers"])
         self._began = time.perf_counter()
         self._status = 0

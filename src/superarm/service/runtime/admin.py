@@ -237,7 +237,9 @@ async def change_items(coordinator: Coordinator, tenant: str, name: str, body: I
         if len(learner.items.all) + len(add) > MAX_ITEMS:
             raise invalid("add", "too many items", f"a problem has at most {MAX_ITEMS}")
         _fits(learner.problem.n_arms, len(learner.items.all) + len(add))
-        retire = [i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.retired_items]
+        retire = [
+            i for i in arm_numbers(learner.items, body.retire, "retire") if i not in learner.learner.retired_items
+        ]
         left = np.concatenate([np.delete(learner.problem.weights, retire), weights])
         if not left.any():
             raise invalid("retire", "no item with a weight would be left", "add one, or retire fewer")

@@ -168,11 +168,12 @@ class Applier:
                 continue
             if seq > self.position.get(log, 0):  # otherwise reading the log was quicker than this report
                 self.position[log] = seq
-                read = ReadEntry(log, seq, written.entry)
-                if self._must_wait(written.entry):
+                entry, problem = written.entry, written.line.problem
+                read = ReadEntry(log, seq, entry)
+                if self._must_wait(entry, (entry.tenant, problem), written.heavy):
                     yield self._in_thread(read, written.on_finish)
                 else:
-                    self._apply(read)
+                    self._apply(read, problem)
                 if self._condition.phase == "failed":
                     fail_all(batch[n:], overloaded(self._condition.reason))
                     return
@@ -194,10 +195,11 @@ class Applier:
             worker, seq, entry = read
             if seq > known.get(worker, 0) and self._condition.phase != "failed":
                 self.position[worker] = max(seq, self.position.get(worker, 0))
-                if self._must_wait(entry) or isinstance(entry.event, (Created, Changed)):
+                problem = self._problem(entry)
+                if problem is None or isinstance(entry.event, (Created, Changed)) or self._must_wait(entry, problem):
                     yield self._in_thread(read, compiling=True)
                 else:
-                    self._apply(read)
+                    self._apply(read, problem[1])
                 if time.perf_counter() > self._slice_end:
                     yield self._pause
         on_done()
@@ -208,10 +210,13 @@ class Applier:
         await asyncio.sleep(0)
         self._slice_end = time.perf_counter() + SLICE_SECONDS
 
-    def _must_wait(self, entry: LogEntry) -> bool:
+    def _must_wait(self, entry: LogEntry, problem: Key, heavy: bool | None = None) -> bool:
         """Whether an event takes long, needs the log to be read, or concerns a problem that a thread works on."""
-        problem = self._problem(entry)
-        return problem is None or self.gates.is_closed(problem) or is_heavy_event(entry, self.ledger)
+        if entry.step > 0 and entry.kind == "decision":
+            record = self.ledger.record((entry.tenant, entry.stream))
+            if record is None or record.step != entry.step - 1:
+                return True
+        return self.gates.is_closed(problem) or (is_heavy_event(entry, self.ledger) if heavy is None else heavy)
 
     def _problem(self, entry: LogEntry) -> Key | None:
         """The problem that an event concerns; None if the log has to be read to know the decision before the event."""
@@ -240,11 +245,12 @@ class Applier:
                 except Exception:
                     self._fail(entry)
                 else:
-                    self._note(read)
+                    record = self.ledger.record((entry.tenant, entry.stream)) if entry.kind == "decision" else None
+                    self._note(read, entry.stream if record is None else record.asked.problem)
 
         return work
 
-    def _apply(self, read: ReadEntry) -> None:
+    def _apply(self, read: ReadEntry, problem: str) -> None:
         if self._condition.phase == "failed":
             return
         try:
@@ -252,7 +258,7 @@ class Applier:
         except Exception:
             self._fail(read.entry)
         else:
-            self._note(read)
+            self._note(read, problem)
 
     def _fail(self, entry: LogEntry) -> None:
         """Enter the phase ``failed``: an event could not be applied, so the state no longer follows from the log."""
@@ -260,18 +266,17 @@ class Applier:
         self._condition.enter("failed", f"an event of {entry.kind} {entry.stream!r} cannot be applied; restart")
         self.on_failed()
 
-    def _note(self, read: ReadEntry) -> None:
-        """Note that one more event is in the state."""
+    def _note(self, read: ReadEntry, problem: str) -> None:
+        """Note that one more event of a problem is in the state."""
         worker, seq, entry = read
-        key, problem = (entry.tenant, entry.stream), entry.stream
-        if entry.kind == "decision":
+        if entry.step == 0 and entry.kind == "decision" and entry.event.window_ms is not None:
+            key = (entry.tenant, entry.stream)
             record = self.ledger.record(key)
-            if record is not None and entry.step == 0 and not record.closed:
+            if record is not None and not record.closed:
                 self.deadlines.watch(key, record)
-            problem = entry.stream if record is None else record.asked.problem
         learner = self.ledger.problems.get((entry.tenant, problem))
-        if learner is not None:
-            learner.seen[worker] = max(seq, learner.seen.get(worker, 0))
+        if learner is not None and seq > learner.seen.get(worker, 0):
+            learner.seen[worker] = seq
         self.since_snapshot += 1
 
     def _snapshot_if_due(self) -> Job:

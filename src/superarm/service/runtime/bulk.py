@@ -14,7 +14,7 @@ from superarm.service.errors import RequestError, overloaded
 from superarm.service.replies import AppliedReply
 from superarm.service.runtime import feedback
 from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.runtime.heavy import Slices, gather_in_slices
+from superarm.service.runtime.heavy import Slices, gather_in_slices, is_heavy_event
 from superarm.service.runtime.locks import StreamKey
 from superarm.service.runtime.writer import make_write
 from superarm.service.schemas import BulkLine
@@ -83,7 +83,8 @@ def _plan_line(coordinator: Coordinator, key: Key, body: BulkLine, latch: "_Latc
     coordinator.locks.acquire(lock)
     result = latch.new_write()
     entry = LogEntry(key[0], "decision", key[1], record.step + 1, event)
-    coordinator.batcher.post(make_write(entry, record.asked.problem, result))
+    heavy = is_heavy_event(entry, coordinator.ledger)
+    coordinator.batcher.post(make_write(entry, record.asked.problem, result, heavy=heavy))
     return _PlannedWrite(key, lock, record, event, result)
 
 

@@ -135,9 +135,9 @@ class Coordinator:
         self._require_ready()
         done = asyncio.get_running_loop().create_future()
         if is_heavy_event(entry, self.ledger):
-            self.batcher.post(await asyncio.to_thread(make_write, entry, problem, done))
+            self.batcher.post(await asyncio.to_thread(make_write, entry, problem, done, heavy=True))
         else:
-            self.batcher.post(make_write(entry, problem, done))
+            self.batcher.post(make_write(entry, problem, done, heavy=False if entry.kind == "decision" else None))
         if not await done:
             raise StepTaken
 

@@ -38,7 +38,10 @@ async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedRep
     def plan(record: DecisionRecord, learner: ProblemState) -> Told | None:
         return plan_feedback(record, learner, body)
 
-    return reply(*await coordinator.decide(key, plan, lambda record: is_heavy_body(body, record.asked.n_items)))
+    def is_heavy(record: DecisionRecord) -> bool:
+        return is_heavy_body(body, record.asked.n_items)
+
+    return reply(*await coordinator.decide(key, plan, is_heavy))
 
 
 def is_heavy_body(body: TellBody, n_items: int) -> bool:
@@ -112,15 +115,14 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
         if body.seen is not None or body.arms is not None:
             field = "seen" if body.seen is not None else "arms"
             raise invalid(field, "goes with outcome", "a unit of feedback names its arm, and says seen: false")
-        units = list[Unit]()
+        units, number = list[Unit](), learner.arms.number
         for unit in body.feedback:
-            arm = learner.arms.number(unit.arm)
-            value = unit.value if unit.seen and unit.item is None else None
-            if value is not None and arm is not None and arm in slate:  # as most of them are
-                units.append((arm, ALL, value))
+            arm, value = number(unit.arm), unit.value
+            if unit.item is None and value is not None and unit.seen and arm in slate:  # as most of them are
+                units.append((arm, ALL, value))  # type: ignore[arg-type]  # an arm of the slate
             else:
                 units.append(_unit(record, slate, learner, unit))
-        return units, _others(record, slate, learner, units), ()
+        return units, _others(record, slate, learner, units) if learner.triggered else (), ()
     units, rows = _flat(record, slate, learner, body)
     return units, _others(record, slate, learner, units), rows
 

@@ -46,21 +46,27 @@ class Completion(Protocol):
 class WriteRequest(NamedTuple):
     """An event to write, as an object and as a line of the log, and where the result goes.
 
-    ``on_finish`` is called when the event has been applied, or never will be.
+    ``on_finish`` is called when the event has been applied, or never will be. ``heavy`` says whether applying it may
+    take long; None if that is not known yet.
     """
 
     entry: LogEntry
     line: LogLine
     done: Completion
     on_finish: Callable[[], None] = do_nothing
+    heavy: bool | None = None
 
 
 def make_write(
-    entry: LogEntry, problem: str, done: Completion, on_finish: Callable[[], None] = do_nothing
+    entry: LogEntry,
+    problem: str,
+    done: Completion,
+    on_finish: Callable[[], None] = do_nothing,
+    heavy: bool | None = None,
 ) -> WriteRequest:
     """The request to write an event of a problem, or of one of its decisions."""
     tenant, kind, stream, step, event = entry
-    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event), problem), done, on_finish)
+    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event), problem), done, on_finish, heavy)
 
 
 def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
