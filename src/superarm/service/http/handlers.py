@@ -258,13 +258,8 @@ async def post_bulk(call: Call) -> Answer:
         bodies.append(_decode_line(line) if len(line) < LARGE_BYTES else await _decode_large_line(line))
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
-    answers = [next(outcomes) if isinstance(body, schemas.BulkLine) else body for body in bodies]
-    parts = []
-    for answer in answers:
-        if slices.due:
-            await slices.pause()
-        parts.append(_encode_answer(answer) + b"\n")
-    return 200, b"".join(parts)
+    answers = [_answer(next(outcomes) if isinstance(body, schemas.BulkLine) else body) for body in bodies]
+    return 200, _encoder.encode_lines(answers)
 
 
 _NOT_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
@@ -286,7 +281,11 @@ async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
         return RequestError(422, "invalid", str(error))
 
 
-def _encode_answer(answer: replies.AppliedReply | RequestError) -> bytes:
-    if isinstance(answer, RequestError):
-        return msgspec.json.encode(replies.ErrorReply(replies.ErrorBody(answer.code, answer.message)))
-    return msgspec.json.encode(answer)
+_encoder = msgspec.json.Encoder()
+
+
+def _answer(outcome: replies.AppliedReply | RequestError) -> replies.AppliedReply | replies.ErrorReply:
+    """What a line of bulk feedback is answered."""
+    if isinstance(outcome, RequestError):
+        return replies.ErrorReply(replies.ErrorBody(outcome.code, outcome.message))
+    return outcome
