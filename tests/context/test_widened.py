@@ -5,7 +5,8 @@ import pytest
 
 from superarm.context.observations import ContextTally
 from superarm.policies.contextual.linear_algebra import unpack
-from superarm.policies.contextual.ridge import Correction, empty_ridge, no_correction, refresh, widen
+from superarm.policies.contextual.ridge import empty_ridge, no_correction, refresh, widen
+from superarm.policies.contextual.systems import Correction
 
 N_GROUPS, D = 21, 4
 SIZE = D * (D + 1) // 2

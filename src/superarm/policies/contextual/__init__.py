@@ -2,7 +2,7 @@
 
 ``segment_policy`` runs any policy on the tally of the user's segment. ``regression`` holds the policies on linear
 models, with ``rules`` (how far they explore), ``scoring`` and ``shared_scores`` (estimates and widths of all
-entries) and ``linear_algebra``;
+entries), ``systems`` (estimates and inverses of several parameter vectors at once) and ``linear_algebra``;
 ``logistic`` those on logistic models, with ``kept_observations``, ``keeping`` and ``maximum_likelihood`` for refits;
 ``grouped`` is their exact form for one-hot features. ``catalog`` has the policies by the names of their papers,
 ``fitting`` says which policy suits which model, and ``forgetting_contexts`` has windows and discounts around any of

@@ -19,7 +19,7 @@ from superarm.arrays import Bools, Floats, Ints
 from superarm.context.design import Design, feature_size, fill_outer_features, group_count, group_of, own_size
 from superarm.context.frames import LAST_FRAME
 from superarm.context.sums import triangle
-from superarm.policies.contextual.ridge import Correction
+from superarm.policies.contextual.systems import Correction
 from superarm.policies.policy_state import KeptRows
 from superarm.support import Support, item, span
 

@@ -14,8 +14,18 @@ from superarm.context.design import Design, group_of
 from superarm.context.observations import ContextFeedback, ContextTally
 from superarm.context.sums import record_sums
 from superarm.intake import Exact
-from superarm.policies.contextual.lane_algebra import LANES, factorise_lanes, invert_lanes, solve_lanes, square_lanes
-from superarm.policies.contextual.linear_algebra import factorise, invert_factor, solve_factor, square_factor
+from superarm.policies.contextual.lane_algebra import LANES
+from superarm.policies.contextual.linear_algebra import factorise
+from superarm.policies.contextual.systems import (
+    Correction,
+    Systems,
+    factorise_systems,
+    invert_systems,
+    load_systems,
+    make_systems,
+    read_system,
+    solve_systems,
+)
 from superarm.streams import Stream, normal
 from superarm.support import Support, span
 from superarm.tally import Feedback, Tally, record
@@ -45,13 +55,6 @@ class Ridge(NamedTuple):
     q: Floats
     low: Floats
     widened: Widened
-
-
-class Correction(NamedTuple):
-    """What is added to the precision and the response of a tally, in their shapes; no rows if nothing is."""
-
-    precision: Floats
-    response: Floats
 
 
 @kernel
@@ -120,82 +123,34 @@ def mark_stale(stale: Bools, design: Design, support: Support, action: Ints) -> 
 
 @kernel
 def refresh(memory: Ridge, tally: ContextTally, more: Correction, ridge: float) -> None:
-    """Estimate the parameter vectors of which something new was observed, eight at a time, with the correction."""
-    groups, size = memory.inverse.shape
-    lanes = min(groups, LANES)
-    work = _Lanes(
-        np.zeros(lanes, np.int64),
-        np.zeros(lanes * size),
-        np.zeros(lanes * size),
-        np.zeros(lanes * memory.theta.shape[1]),
-        np.zeros(LANES),
-    )
-    waiting = 0
+    """Estimate the parameter vectors of which something new was observed, several at a time, with the correction."""
+    groups, d = memory.theta.shape
+    work, waiting = make_systems(groups, d), 0
     for g in range(groups):
         if memory.stale[g]:
             memory.widened.outdated[g] = True
             work.group[waiting] = g
             waiting += 1
             if waiting == LANES:
-                _refresh_lanes(memory, tally, more, ridge, work)
+                _estimate(memory, tally, more, ridge, work, waiting)
                 waiting = 0
-    for n in range(waiting):
-        _refresh_one(memory, tally, more, ridge, work, n)
+    _estimate(memory, tally, more, ridge, work, waiting)
     memory.stale[:] = False
 
 
-class _Lanes(NamedTuple):
-    """Buffers of ``refresh``: the numbers of the groups, two triangles and a vector of lanes, and one number each."""
-
-    group: Ints
-    factor: Floats
-    inverse: Floats
-    vector: Floats
-    total: Floats
-
-
 @kernel
-def _refresh_one(memory: Ridge, tally: ContextTally, more: Correction, ridge: float, work: _Lanes, lane: int) -> None:
-    d, size, g = memory.theta.shape[1], memory.inverse.shape[1], work.group[lane]
-    factor = work.factor[:size]
-    factor[:] = tally.precision[g]
-    memory.theta[g] = tally.response[g]
-    if len(more.precision) > 0:
-        factor += more.precision[g]
-        memory.theta[g] += more.response[g]
-    _add_ridge(factor, d, ridge)
-    factorise(factor, d)
-    solve_factor(factor, d, memory.theta[g])
-    invert_factor(factor, d, work.inverse)
-    square_factor(work.inverse, d, memory.inverse[g])
-
-
-@lean
-def _refresh_lanes(memory: Ridge, tally: ContextTally, more: Correction, ridge: float, work: _Lanes) -> None:
-    d, size = memory.theta.shape[1], memory.inverse.shape[1]
-    for n in range(LANES):
-        g = work.group[n]
-        at = 0
-        for r in range(d):
-            work.vector[r * LANES + n] = tally.response[g, r]
-            for c in range(r + 1):
-                work.factor[(at + c) * LANES + n] = tally.precision[g, at + c]
-            if len(more.precision) > 0:
-                work.vector[r * LANES + n] += more.response[g, r]
-                for c in range(r + 1):
-                    work.factor[(at + c) * LANES + n] += more.precision[g, at + c]
-            work.factor[(at + r) * LANES + n] += ridge
-            at += r + 1
-    factorise_lanes(work.factor, d, work.total)
-    solve_lanes(work.factor, d, work.vector, work.total)
-    invert_lanes(work.factor, d, work.inverse, work.total)
-    square_lanes(work.inverse, d, work.factor)
-    for n in range(LANES):
-        g = work.group[n]
-        for r in range(d):
-            memory.theta[g, r] = work.vector[r * LANES + n]
-        for at in range(size):
-            memory.inverse[g, at] = work.factor[at * LANES + n]
+def _estimate(memory: Ridge, tally: ContextTally, more: Correction, ridge: float, work: Systems, waiting: int) -> None:
+    """Estimate the first ``waiting`` of ``work.group``."""
+    if waiting == 0:
+        return
+    d = memory.theta.shape[1]
+    stride = load_systems(work, waiting, tally, more, tally.precision[:0], ridge)
+    factorise_systems(work, d, stride)
+    solve_systems(work, d, stride)
+    invert_systems(work, d, stride)
+    for n in range(waiting):
+        read_system(work.vector, stride, n, memory.theta[work.group[n]])
+        read_system(work.factor, stride, n, memory.inverse[work.group[n]])
 
 
 @kernel
@@ -206,8 +161,8 @@ def widen(memory: Ridge, tally: ContextTally, more: Correction, pending: Floats,
     """
     if pending.size == 0:
         return memory.inverse
-    wide, d = memory.widened, memory.theta.shape[1]
-    factor, inverse_factor = np.zeros(pending.shape[1]), np.zeros(pending.shape[1])
+    wide = memory.widened
+    work, waiting = make_systems(len(wide.inverse), memory.theta.shape[1]), 0
     for g in range(len(wide.inverse)):
         if wide.outdated[g] or not _is_same(pending[g], wide.pending[g]):
             wide.outdated[g] = False
@@ -215,15 +170,26 @@ def widen(memory: Ridge, tally: ContextTally, more: Correction, pending: Floats,
             if not pending[g].any():
                 wide.inverse[g] = memory.inverse[g]
                 continue
-            factor[:] = tally.precision[g]
-            if len(more.precision) > 0:
-                factor += more.precision[g]
-            factor += pending[g]
-            _add_ridge(factor, d, ridge)
-            factorise(factor, d)
-            invert_factor(factor, d, inverse_factor)
-            square_factor(inverse_factor, d, wide.inverse[g])
+            work.group[waiting] = g
+            waiting += 1
+            if waiting == LANES:
+                _invert(wide, tally, more, ridge, work, waiting)
+                waiting = 0
+    _invert(wide, tally, more, ridge, work, waiting)
     return wide.inverse
+
+
+@kernel
+def _invert(wide: Widened, tally: ContextTally, more: Correction, ridge: float, work: Systems, waiting: int) -> None:
+    """Compute the inverses of the first ``waiting`` of ``work.group``, with the pending precision."""
+    if waiting == 0:
+        return
+    d = tally.response.shape[1]
+    stride = load_systems(work, waiting, tally, more, wide.pending, ridge)
+    factorise_systems(work, d, stride)
+    invert_systems(work, d, stride)
+    for n in range(waiting):
+        read_system(work.factor, stride, n, wide.inverse[work.group[n]])
 
 
 @lean
@@ -233,14 +199,6 @@ def _is_same(one: Floats, other: Floats) -> bool:
     for n in range(len(one)):
         differ += one[n] != other[n]
     return differ == 0
-
-
-@lean
-def _add_ridge(triangle: Floats, d: int, ridge: float) -> None:
-    at = 0
-    for r in range(d):
-        triangle[at + r] += ridge
-        at += r + 1
 
 
 @kernel
