@@ -10,15 +10,18 @@ from numba.extending import intrinsic
 
 
 def weighted_sums(width: int) -> Any:
-    """The function ``weighted_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once."""
+    """The function ``weighted_sums`` of ``_lanes.py`` as an intrinsic, ``width`` sums at once.
+
+    ``z`` holds numbers in single precision, or whole numbers of 16 bits, which are made such numbers in the register.
+    """
     from llvmlite import ir
     from numba.core import cgutils, types
 
     number, word = ir.FloatType(), ir.IntType(32)
     numbers, words = ir.VectorType(number, width), ir.VectorType(word, width)
 
-    def lanes(builder: Any, array: Any, place: Any) -> Any:
-        return builder.bitcast(builder.gep(array.data, [place]), numbers.as_pointer())
+    def lanes(builder: Any, array: Any, place: Any, of: Any = numbers) -> Any:
+        return builder.bitcast(builder.gep(array.data, [place]), of.as_pointer())
 
     def spread(builder: Any, value: Any) -> Any:
         undefined = ir.Constant(numbers, ir.Undefined)
@@ -27,13 +30,16 @@ def weighted_sums(width: int) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         z, slope, start, sums = (context.make_array(signature.args[n])(context, builder, args[n]) for n in (0, 2, 3, 5))
+        whole = signature.args[0].dtype == types.int16
+        stored = ir.VectorType(ir.IntType(16), width) if whole else numbers
         fma = _llvm(builder, numbers, [numbers] * 3, f"llvm.fmuladd.v{width}f32")
         total = cgutils.alloca_once(builder, numbers)
         builder.store(builder.load(lanes(builder, start, args[4]), align=4), total)
         with cgutils.for_range(builder, builder.extract_value(slope.shape, 0)) as loop:
             weight = spread(builder, builder.load(builder.gep(slope.data, [loop.index])))
             place = builder.add(args[1], builder.mul(loop.index, ir.Constant(loop.index.type, width)))
-            row = builder.load(lanes(builder, z, place), align=4)
+            row = builder.load(lanes(builder, z, place, stored), align=2 if whole else 4)
+            row = builder.sitofp(row, numbers) if whole else row
             builder.store(builder.call(fma, [weight, row, builder.load(total)]), total)
         found = builder.load(total)
         builder.store(found, lanes(builder, sums, args[4]), align=4)

@@ -7,7 +7,8 @@ import superarm as sa
 from superarm.policies.contextual import LinearPolicy, lane_algebra, linear_algebra
 from superarm.policies.contextual.ridge import empty_ridge, no_correction, refresh
 from superarm.policies.contextual.scoring import score_entries
-from superarm.policies.fast.linear_sieve import LinearSieve, _bound_entries
+from superarm.policies.fast.entry_tiles import bound_entries
+from superarm.policies.fast.linear_sieve import LinearSieve
 from superarm.simulation import context_table
 from superarm.simulation.contextual import advance_run, begin_run
 
@@ -38,7 +39,7 @@ def test_a_sieve_plays_as_the_plain_policy_does(policy, seed):
     assert a == b
     for one, other in zip(slow.tally, fast.tally, strict=True):
         assert np.array_equal(one, other)
-    assert not fast.memory.exact.all()  # some arms were ruled out by their bounds
+    assert not fast.memory.reaches.exact.all()  # some arms were ruled out by their bounds
 
 
 def test_bounds_are_above_the_optimistic_parameters_and_close():
@@ -58,7 +59,7 @@ def test_bounds_are_above_the_optimistic_parameters_and_close():
         score_entries(plain.design, problem.support, current, estimates, 1.5)
         sieve.parameters(problem, current._replace(tally=run.tally), memory, agent._choosing)  # writes the tiles
         bounds = np.zeros(len(estimates.q))
-        _bound_entries(memory.tiles, current.context.x, 1.5, bounds)
+        bound_entries(memory.tiles, current.context.x, 1.5, bounds)
         exact = np.clip(estimates.q, 0, 1)
         assert (bounds >= exact).all()
         assert (bounds - exact).max() < 1e-3

@@ -212,11 +212,12 @@ def test_the_order_is_that_of_sorting():
 
 
 @compiled
-def test_lanes_sum_and_find_the_largest():
+@pytest.mark.parametrize("kind", [np.float32, np.int16])
+def test_lanes_sum_and_find_the_largest(kind):
     import numba
 
     rng = np.random.default_rng(0)
-    z, slope = rng.random(2 * 5 * WIDTH).astype(np.float32), rng.random(5).astype(np.float32)
+    z, slope = (rng.random(2 * 5 * WIDTH) * 3e4).astype(kind), rng.random(5).astype(np.float32)
     start, sums = np.zeros(2 * WIDTH, np.float32), np.zeros(2 * WIDTH, np.float32)
     start[WIDTH + 3] = -np.inf
 

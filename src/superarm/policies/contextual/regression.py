@@ -24,6 +24,7 @@ from superarm.policies.contextual.ridge import (
 from superarm.policies.contextual.rules import Rule, clip_scores, penalty, radius, sampled, weight
 from superarm.policies.contextual.scoring import score_entries
 from superarm.policies.fast.linear_sieve import LinearSieve, suits_linear_sieve
+from superarm.policies.fast.shared_sieve import SharedSieve, suits_shared_sieve
 from superarm.problem import Problem
 from superarm.streams import Stream
 from superarm.support import Support, span
@@ -113,8 +114,11 @@ class LinearPolicy(NamedTuple):
 
     @interpreted
     def fit(self, problem: Problem) -> Policy:
-        plain = self.plain(problem)
-        fitted: Any = LinearSieve(plain) if suits_linear_sieve(plain, problem) else plain
+        fitted: Any = self.plain(problem)
+        if suits_linear_sieve(fitted, problem):
+            fitted = LinearSieve(fitted)
+        elif suits_shared_sieve(fitted, problem):
+            fitted = SharedSieve(fitted)
         return fitted  # type: ignore[no-any-return]
 
     @interpreted

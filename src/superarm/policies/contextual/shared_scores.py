@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm._jit import inlined, kernel, lean
-from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import Bools, Floats
 from superarm.context.design import Design, arm_to_own, feature_size, own_size
 from superarm.context.observations import ContextRound
 from superarm.policies.contextual.linear_algebra import unpack
@@ -33,14 +33,14 @@ class Reduced(NamedTuple):
 
 
 class ArmBlock(NamedTuple):
-    """Buffers for neighbouring arms side by side.
+    """Buffers for neighbouring arms side by side, the first of them arm ``first``.
 
-    ``v`` (m, ARMS_AT_ONCE) are their numbers. Of each arm, ``entry`` is its first entry, ``mean`` and ``own`` what of
-    its estimates and squared widths does not depend on the item, and ``total`` a sum.
+    ``v`` (m, ARMS_AT_ONCE) are their numbers. Of each arm, ``mean`` and ``own`` are what of its estimates and
+    squared widths does not depend on the item, and ``total`` is a sum.
     """
 
+    first: int
     v: Floats
-    entry: Ints
     mean: Floats
     own: Floats
     total: Floats
@@ -49,30 +49,31 @@ class ArmBlock(NamedTuple):
 @kernel
 def score_shared(design: Design, support: Support, current: ContextRound, memory: Ridge, spread: float) -> None:
     """Write estimate + and - ``spread`` times width of every eligible arm's entries to ``q`` and ``low``."""
-    reduced = _reduce(design, current, memory.theta[0], memory.inverse[0])
+    reduced = reduce_parameters(design, current, memory.theta[0], memory.inverse[0])
     m, eligible = len(reduced.mean), current.candidates.eligible
     room = min(ARMS_AT_ONCE, len(eligible))
-    whole = ArmBlock(np.zeros((m, room)), np.zeros(room, np.int64), np.zeros(room), np.zeros(room), np.zeros(room))
+    v, mean, own, total = np.zeros((m, room)), np.zeros(room), np.zeros(room), np.zeros(room)
     for first in range(0, len(eligible), ARMS_AT_ONCE):
         n = min(ARMS_AT_ONCE, len(eligible) - first)
-        block = ArmBlock(whole.v, whole.entry[:n], whole.mean[:n], whole.own[:n], whole.total[:n])
-        _fill_block(design, support, current, first, block)
-        _score_arms(reduced, block)
+        block = ArmBlock(first, v, mean[:n], own[:n], total[:n])
+        _fill_block(design, current, block)
+        score_arms(reduced, block)
         if _have_same_items(support, first, n):
             start, end = span(support, first)
             for o in range(end - start):
                 i = item(support, start, o)
                 _score_item(design, reduced, i, block, spread)
                 more = reduced.item_mean[i] if design.n_item > 0 else 0.0
-                _write(eligible[first : first + n], o, more, block, memory)
+                _write(support, eligible, o, more, block, memory)
         else:
             for arm in range(first, first + n):
                 if eligible[arm]:
-                    _score_arm(design, support, reduced, arm, block, memory, spread)
+                    score_shared_arm(design, support, reduced, arm, block, memory, spread)
 
 
 @kernel
-def _reduce(design: Design, current: ContextRound, theta: Floats, triangle: Floats) -> Reduced:
+def reduce_parameters(design: Design, current: ContextRound, theta: Floats, triangle: Floats) -> Reduced:
+    """The shared parameters and the inverse of their G, for the user of the round."""
     d, own, n_item = feature_size(design), own_size(design), design.n_item
     full = unpack(triangle, d)
     matrix = arm_to_own(design, current.context)
@@ -99,16 +100,14 @@ def _reduce(design: Design, current: ContextRound, theta: Floats, triangle: Floa
 
 
 @lean
-def _fill_block(design: Design, support: Support, current: ContextRound, first: int, block: ArmBlock) -> None:
-    """Write the numbers and the first entries of the arms of a block, the first of them ``first``."""
-    n_arm = design.arms.shape[1]
+def _fill_block(design: Design, current: ContextRound, block: ArmBlock) -> None:
+    """Write the numbers of the arms of a block."""
+    n_arm, first = design.arms.shape[1], block.first
     for k in range(len(block.v)):
         v = block.v[k]
-        for n in range(len(block.entry)):
+        for n in range(len(block.mean)):
             arm = first + n
             v[n] = design.arms[arm, k] if k < n_arm else current.context.pairs[arm * design.n_pair + k - n_arm]
-    for n in range(len(block.entry)):
-        block.entry[n] = span(support, first + n)[0]
 
 
 @inlined
@@ -126,7 +125,7 @@ def _have_same_items(support: Support, arm: int, n: int) -> bool:
 
 
 @lean
-def _score_arms(reduced: Reduced, block: ArmBlock) -> None:
+def score_arms(reduced: Reduced, block: ArmBlock) -> None:
     """Compute ``mean`` and ``own`` of the arms of a block."""
     mean, own, total = block.mean, block.own, block.total
     for n in range(len(total)):
@@ -163,21 +162,22 @@ def _score_item(design: Design, reduced: Reduced, i: int, block: ArmBlock, sprea
 
 
 @lean
-def _write(eligible: Bools, offset: int, more: float, block: ArmBlock, memory: Ridge) -> None:
+def _write(support: Support, eligible: Bools, offset: int, more: float, block: ArmBlock, memory: Ridge) -> None:
     """Write the bounds of the entries of one item: those at ``offset`` from the first entries of eligible arms."""
-    for n in range(len(eligible)):
-        if eligible[n]:
-            e, estimate, bonus = block.entry[n] + offset, block.mean[n] + more, block.total[n]
+    for n in range(len(block.mean)):
+        if eligible[block.first + n]:
+            e = span(support, block.first + n)[0] + offset
+            estimate, bonus = block.mean[n] + more, block.total[n]
             memory.q[e] = estimate + bonus
             memory.low[e] = estimate - bonus
 
 
 @lean
-def _score_arm(
+def score_shared_arm(
     design: Design, support: Support, reduced: Reduced, arm: int, block: ArmBlock, memory: Ridge, spread: float
 ) -> None:
     """Compute and write the bounds of the entries of one arm of a block."""
-    n = arm % ARMS_AT_ONCE
+    n = arm - block.first
     first, last = span(support, arm)
     for o in range(last - first):
         estimate, total = block.mean[n], block.own[n]
