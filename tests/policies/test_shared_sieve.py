@@ -128,4 +128,4 @@ def test_fit_takes_the_sieve_where_it_decides_alike():
     for other in others:
         assert isinstance(sa.vac2_ucb().fit(other), LinearPolicy)
     assert isinstance(sa.comb_lin_ts().fit(make(n_arms=700)), LinearPolicy)
-    assert isinstance(sa.c3_ucb(discount=0.9).fit(make(n_arms=700)), LinearPolicy)
+    assert isinstance(sa.vac2_ucb()._replace(discount=0.9).fit(make(n_arms=700)), LinearPolicy)
