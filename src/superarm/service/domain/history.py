@@ -177,7 +177,7 @@ def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
     sizes, n_items = np.array([len(record.action) for record in records], np.int64), problem.n_items
     told = all(record.fill is None and record.asked.n_items == n_items for record in records)
     if told and isinstance(problem.support, Dense):
-        rows = [row for record in records for row in record.rows]  # one value per item, all of them told
+        rows = [row for record in records for row in record.rows if row is not None]  # all of them are told
     else:
         rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
     if not rows:

@@ -205,8 +205,8 @@ def error_reply(error: RequestError) -> Reply:
 async def send_reply(send: Any, reply: Reply) -> None:
     """Send a reply, as ASGI messages if it cannot be written at once."""
     body = reply.body
-    small = isinstance(body, bytes) and len(body) <= CHUNK_BYTES and not reply.headers
-    if small and isinstance(send, Exchange) and send.write(reply.status, reply.media, body):
+    whole = isinstance(send, Exchange) and not reply.headers
+    if whole and isinstance(body, bytes) and len(body) <= CHUNK_BYTES and send.write(reply.status, reply.media, body):
         return
     pieces = [body] if isinstance(body, bytes) else body
     size = sum([len(piece) for piece in pieces])

@@ -119,7 +119,7 @@ def parse_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody
         for unit in body.feedback:
             arm, value = number(unit.arm), unit.value
             if unit.item is None and value is not None and unit.seen and arm in slate:  # as most of them are
-                units.append((arm, ALL, value))  # type: ignore[arg-type]  # an arm of the slate
+                units.append((arm, ALL, value))  # an arm of the slate
             else:
                 units.append(_unit(record, slate, learner, unit))
         return units, _others(record, slate, learner, units) if learner.triggered else (), ()
