@@ -19,6 +19,7 @@ from scipy import sparse
 import superarm as sa
 from superarm import environments as world
 from superarm import indices, intake, oracles, policies
+from superarm.oracles.ranged import RangedGreedy
 from superarm.policies.fast import directional_sieve, sieve, sparse_sieve
 from superarm.policies.fast.sieving import decides_alike
 from superarm.rewards.traits import linear_gain
@@ -115,6 +116,7 @@ ORACLES: dict[str, dict[str, Any]] = {
     "by gains": {
         "Greedy": sa.Greedy(),
         "LazyGreedy": sa.LazyGreedy(),
+        "RangedGreedy": RangedGreedy(),
         "StochasticGreedy": sa.StochasticGreedy(0.2),
         "Failing": oracles.Failing(sa.Greedy(), 0.7),
         "LocalSearch": sa.LocalSearch(),

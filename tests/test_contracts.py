@@ -23,6 +23,7 @@ from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.oracles import Greedy, Guarantee
 from superarm.oracles.exhaustive import RewardAt
+from superarm.oracles.ranged import RangedGreedy
 from superarm.policies import Uniform, contextual
 from superarm.policies.contextual import forgetting_contexts
 from superarm.policies.fast import directional_sieve, linear_sieve, sieve, sparse_sieve
@@ -109,6 +110,7 @@ EXAMPLES = {
     "superarm.oracles.local_search:LocalSearch": oracles.LocalSearch(),
     "superarm.oracles.modular:Modular": oracles.Modular(),
     "superarm.oracles.partial_enumeration:PartialEnumeration": oracles.PartialEnumeration(),
+    "superarm.oracles.ranged:RangedGreedy": RangedGreedy(),
     "superarm.oracles.stochastic:StochasticGreedy": oracles.StochasticGreedy(),
     "superarm.oracles.top_arms:Reversed": oracles.Reversed(),
     "superarm.oracles.top_arms:TopArms": oracles.TopArms(),

@@ -65,6 +65,11 @@ class OracleHooks(Protocol):
         """Whether it only ranks arms, so that parameters may be any numbers, as of an index that is not clipped."""
         ...
 
+    @property
+    def greedy(self) -> bool:
+        """Whether it picks the arms that ``Greedy`` picks, ties included."""
+        ...
+
 
 maximize = verb(Oracle.maximize)
 

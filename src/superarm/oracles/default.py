@@ -17,6 +17,7 @@ from superarm.oracles.lazy import LazyGreedy
 from superarm.oracles.linearised import Linearised
 from superarm.oracles.modular import Modular
 from superarm.oracles.partial_enumeration import PartialEnumeration
+from superarm.oracles.ranged import RangedGreedy, suits_ranges
 from superarm.problem import Problem
 from superarm.rewards import Spread
 from superarm.streams import Stream
@@ -26,7 +27,7 @@ MAX_ENUMERATED_BATCHES = 5_000
 """Up to this many batches are enumerated where greedy has no guarantee as good as on a matroid."""
 
 LAZY_FROM_ENTRIES = 50_000
-"""From this many entries on, ``LazyGreedy`` takes the place of ``Greedy``."""
+"""From this many entries on, ``LazyGreedy`` or ``RangedGreedy`` takes the place of ``Greedy``."""
 
 MAX_ARMS_FOR_PAIRS = 40
 """Up to this many arms, all pairs are tried under a budget."""
@@ -99,4 +100,6 @@ def _for_large(problem: Problem) -> Oracle:
 
 def _greedy(problem: Problem) -> Oracle:
     large = problem.n_entries >= LAZY_FROM_ENTRIES or isinstance(problem.support, Sparse)
-    return LazyGreedy().fit(problem) if large else Greedy()
+    if not large:
+        return Greedy()
+    return RangedGreedy().fit(problem) if suits_ranges(problem) else LazyGreedy().fit(problem)

@@ -27,6 +27,10 @@ class Greedy(NamedTuple):
     [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
+    @property
+    def greedy(self) -> bool:
+        return True
+
     def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
         chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
         size = pins(problem.actions, candidates, chosen)

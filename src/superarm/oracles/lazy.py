@@ -19,7 +19,7 @@ from superarm.streams import Stream
 _BELOW_EVERY_GAIN = -1e300
 """Below every gain, and above minus infinity, the limit of an arm that may not join."""
 
-_BLOCK_SIZE = 64
+BLOCK_SIZE = 64
 """How many neighbouring arms share one limit, so that all are skipped if none of them can win."""
 
 _FIRST_BLOCKS = 2
@@ -65,6 +65,10 @@ class LazyGreedy(NamedTuple):
 
     slack: float = 1.0 + 1e-9
 
+    @property
+    def greedy(self) -> bool:
+        return True
+
     def _check(self) -> None:
         positive(self, "slack")
 
@@ -74,19 +78,9 @@ class LazyGreedy(NamedTuple):
         if size < 0:
             return chosen[:0]
         states = batch_states(problem, q, chosen[:size])
-        blocks = np.full((problem.n_arms + _BLOCK_SIZE - 1) // _BLOCK_SIZE, np.inf)
-        limits = GainLimits(np.where(candidates.eligible, np.inf, -np.inf), blocks, _lead_arms(candidates), self.slack)
-        for j in chosen[:size]:
-            limits.arm[j] = -np.inf
+        limits = new_limits(candidates, chosen[:size], self.slack)
         while size < len(chosen):
-            best, most = -1, _BELOW_EVERY_GAIN
-            batch = PartialBatch(chosen, size, states)
-            for n in range(-_FIRST_BLOCKS, len(blocks)):
-                block = (
-                    int(np.argmax(blocks)) if n < 0 else n
-                )  # promising blocks first, so that few other arms are evaluated
-                if blocks[block] > most or (blocks[block] == most and wins_tie(candidates, limits.lead[block], best)):
-                    best, most = _search_block(problem, q, candidates, batch, limits, block, (best, most))
+            best = find_best_arm(problem, q, candidates, PartialBatch(chosen, size, states), limits)
             if best < 0:
                 break
             join_arm(problem.reward, problem.terms, states, q, best)
@@ -107,12 +101,32 @@ class LazyGreedy(NamedTuple):
 
 
 @kernel
+def new_limits(candidates: Candidates, chosen: Ints, slack: float) -> GainLimits:
+    """Infinite bounds of the gains of all arms that may join, beside those of ``chosen``."""
+    arm = np.where(candidates.eligible, np.inf, -np.inf)
+    for j in chosen:
+        arm[j] = -np.inf
+    return GainLimits(arm, np.full((len(arm) + BLOCK_SIZE - 1) // BLOCK_SIZE, np.inf), _lead_arms(candidates), slack)
+
+
+@kernel
+def find_best_arm(problem: Problem, q: Floats, candidates: Candidates, batch: PartialBatch, limits: GainLimits) -> int:
+    """The arm with the largest gain among those that may join, -1 if there is none; lowers bounds of arms evaluated."""
+    best, most, blocks = -1, _BELOW_EVERY_GAIN, limits.block
+    for n in range(-_FIRST_BLOCKS, len(blocks)):
+        block = int(np.argmax(blocks)) if n < 0 else n  # promising blocks first, so that few other arms are evaluated
+        if blocks[block] > most or (blocks[block] == most and wins_tie(candidates, limits.lead[block], best)):
+            best, most = _search_block(problem, q, candidates, batch, limits, block, (best, most))
+    return best
+
+
+@kernel
 def _lead_arms(candidates: Candidates) -> Ints:
     """The arm of each block that wins ties against its others."""
-    lead = np.arange(0, len(candidates.counts), _BLOCK_SIZE)
+    lead = np.arange(0, len(candidates.counts), BLOCK_SIZE)
     for j in range(len(candidates.counts)):
-        if wins_tie(candidates, j, lead[j // _BLOCK_SIZE]):
-            lead[j // _BLOCK_SIZE] = j
+        if wins_tie(candidates, j, lead[j // BLOCK_SIZE]):
+            lead[j // BLOCK_SIZE] = j
     return lead
 
 
@@ -124,7 +138,7 @@ def _search_block(
     """Search one block and return the better of its arms and the ``leader`` before it, each an arm and its gain."""
     arm, (best, most) = limits.arm, leader
     highest = -np.inf
-    for j in range(block * _BLOCK_SIZE, min((block + 1) * _BLOCK_SIZE, problem.n_arms)):
+    for j in range(block * BLOCK_SIZE, min((block + 1) * BLOCK_SIZE, problem.n_arms)):
         if arm[j] > most or (arm[j] == most and wins_tie(candidates, j, best)):
             g = gain(problem.reward, problem.terms, batch.states, q, j)
             arm[j] = max(0.0, g) * limits.slack

@@ -9,8 +9,9 @@ from superarm.errors import InvalidArgument
 from superarm.indices import Index, monotone
 from superarm.intake import Exact
 from superarm.moments import Sample, new_sample, update_sample, update_samples
-from superarm.oracles import Default, Greedy, Guarantee, LazyGreedy, Modular, Oracle
+from superarm.oracles import Default, Guarantee, Modular, Oracle
 from superarm.oracles.gains import wins_tie
+from superarm.oracles.traits import greedy
 from superarm.policies.base import MomentsAsked, Policy, Round, first_batch
 from superarm.policies.directional_bounds import bound_arm, point, raise_roof
 from superarm.policies.directions import SampleVariance, Triangle, new_direction
@@ -112,8 +113,8 @@ class DirectionalPolicy(NamedTuple):
                 "confidence", "a sampled index has no level", "take e.g. KLMoss()", "DirectionalPolicy"
             )
         oracle = self.oracle.fit(problem)
-        greedy = isinstance(oracle, Greedy | LazyGreedy) or (isinstance(oracle, Modular) and problem.actions.matroid)
-        if not (greedy and linear_gain(problem.reward)):
+        greedily = greedy(oracle) or (isinstance(oracle, Modular) and problem.actions.matroid)
+        if not (greedily and linear_gain(problem.reward)):
             return IndexPolicy(self.confidence, self.oracle).fit(problem)
         if suits_directional_sieve(problem):
             return DirectionalSieve(self.confidence, self.spread, oracle)

@@ -9,7 +9,8 @@ from superarm.actions import Subsets, capacity
 from superarm.arrays import Floats, Ints
 from superarm.context.design import PER_ENTRY, fill_own_features
 from superarm.context.observations import ContextRound, ContextTally
-from superarm.oracles import Greedy, Guarantee, LazyGreedy
+from superarm.oracles import Guarantee
+from superarm.oracles.traits import greedy
 from superarm.policies.base import choose, fill_weights, learn, position_share
 from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction, refresh
 from superarm.policies.contextual.rules import clip_scores, radius
@@ -150,10 +151,10 @@ class LinearSieve(NamedTuple):
 
 def suits_linear_sieve(policy: Any, problem: Problem) -> bool:
     """Whether a sieve makes the decisions of ``policy``, made ready for ``problem``, and is faster."""
-    greedy = isinstance(policy.oracle, Greedy | LazyGreedy) and isinstance(problem.actions, Subsets)
+    greedily = greedy(policy.oracle) and isinstance(problem.actions, Subsets)
     alone = policy.design.sharing == PER_ENTRY and not policy.design.n_pair and not policy.rule.sampled()
     bounded = linear_gain(problem.reward) and gains_shrink(problem.reward)
-    return bool(greedy and alone and bounded and problem.n_entries >= _MIN_ENTRIES)
+    return bool(greedily and alone and bounded and problem.n_entries >= _MIN_ENTRIES)
 
 
 @kernel

@@ -9,7 +9,8 @@ from superarm.actions import Subsets, capacity
 from superarm.arrays import Floats, Ints
 from superarm.context.design import SHARED, feature_size, most_observations
 from superarm.context.observations import ContextRound, ContextTally
-from superarm.oracles import Greedy, Guarantee, LazyGreedy
+from superarm.oracles import Guarantee
+from superarm.oracles.traits import greedy
 from superarm.policies.base import fill_weights, learn
 from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction, refresh, widen
 from superarm.policies.contextual.rules import clip_scores, radius
@@ -163,10 +164,10 @@ class SharedSieve(NamedTuple):
 def suits_shared_sieve(policy: Any, problem: Problem) -> bool:
     """Whether a sieve makes the decisions of ``policy``, made ready for ``problem``, and is faster."""
     design = policy.design
-    greedy = isinstance(policy.oracle, Greedy | LazyGreedy) and isinstance(problem.actions, Subsets)
+    greedily = greedy(policy.oracle) and isinstance(problem.actions, Subsets)
     bounded = linear_gain(problem.reward) and gains_shrink(problem.reward) and isinstance(problem.support, Dense)
     alike = design.sharing == SHARED and not design.n_pair and not policy.rule.sampled() and policy.discount == 1.0
-    return bool(greedy and bounded and alike and problem.n_entries >= _MIN_ENTRIES)
+    return bool(greedily and bounded and alike and problem.n_entries >= _MIN_ENTRIES)
 
 
 @lean

@@ -9,7 +9,8 @@ from superarm.actions import Subsets
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.indices import Index, monotone
-from superarm.oracles import Greedy, LazyGreedy, Oracle
+from superarm.oracles import Oracle
+from superarm.oracles.traits import greedy
 from superarm.policies.base import Round
 from superarm.policies.fast.tournament import Tournament, update_key
 from superarm.policies.scoring import ArmView, score_arm
@@ -21,8 +22,8 @@ from superarm.streams import Stream
 
 def decides_alike(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
     """Whether an index policy that skips arms by upper bounds of their gains decides as the plain policy does."""
-    greedy = isinstance(oracle, Greedy | LazyGreedy) and isinstance(problem.actions, Subsets)
-    return bool(greedy and monotone(confidence) and has_bound_slope(problem.reward))
+    greedily = greedy(oracle) and isinstance(problem.actions, Subsets)
+    return bool(greedily and monotone(confidence) and has_bound_slope(problem.reward))
 
 
 @lean
