@@ -36,7 +36,7 @@ def asking(n_arms: int = 100_000, pulls: int = 800, asks: int = 15) -> None:
     task, p = problem(n_arms), parameters("iid", n_arms, N_ITEMS)
     state = jumped(task, p, pulls * n_arms // K, pulls)
     agent = sa.Agent(task, sa.bc_ucb(), tally=Tally(state.pulls, state.total, state.total.copy(), np.zeros(0)))
-    agent._asked = state.t
+    agent.learner.asked = state.t
     rng, taken, plain = np.random.default_rng(0), [], []
     q: Any = np.minimum(1.0, p + 0.2)
     for _ in range(asks):
