@@ -17,7 +17,9 @@ def describe_agent(agent: "Agent") -> str:
     """What an agent learns, how, and how far it is."""
     size = f"{len(agent.arms)} arms, {len(agent.items)} items"
     told = f"{agent.t} decisions, {len(agent.pending)} pending"
-    return f"<Agent: {size}, {type(agent.policy).__name__}, {told}>"
+    fields = agent.policy._asdict()
+    index = f" with {fields['confidence']!r}" if "confidence" in fields else ""
+    return f"<Agent: {size}, {type(agent.policy).__name__}{index}, {told}>"
 
 
 def show_agent(agent: "Agent") -> str:

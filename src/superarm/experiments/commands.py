@@ -1,11 +1,17 @@
 """The commands of the laboratory. Heavy imports are inside the functions, so that ``--help`` answers at once."""
 
+import importlib
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from superarm.errors import MissingExtra
+
+NEEDED = ("jinja2", "matplotlib", "pyarrow")
+"""What results, figures and reports are written with; the extra ``lab`` installs it."""
 
 IMPORT = click.option(
     "--import",
@@ -41,6 +47,7 @@ def run(
     from superarm.experiments.execution.runner import run as run_experiment
     from superarm.experiments.spec.shipped import find_experiment
 
+    _require_lab()
     try:
         experiment = find_experiment(spec, imports)
         directory = out or Path("results") / experiment.name
@@ -57,6 +64,15 @@ def run(
     for figure in sorted((directory / "figures").glob("*.png")):
         click.echo(f"figure: {figure}")
     click.echo(f"report: {report}")
+
+
+def _require_lab() -> None:
+    """Refuse a run whose results could not be written, before anything is compiled."""
+    for package in NEEDED:
+        try:
+            importlib.import_module(package)
+        except ImportError:
+            raise MissingExtra(package, "lab") from None
 
 
 def _repeat(spec: str, out: Path | None, imports: tuple[str, ...]) -> str:
@@ -129,6 +145,7 @@ def bounds(spec: str, out: Path | None, imports: tuple[str, ...], quiet: bool) -
     from superarm.experiments.spec.shipped import find_experiment
     from superarm.theory.report import bounds_report
 
+    _require_lab()
     experiment = find_experiment(spec, imports)
     directory = out or Path("bounds") / experiment.name
     for number, (source, policies) in enumerate(_group_by_instance(experiment).values(), 1):
