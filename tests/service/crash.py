@@ -3,12 +3,12 @@
     python -m tests.service.crash --rounds 200 --store sqlite
     python -m tests.service.crash --rounds 200 --store postgres --workers 2
 
-Every round starts the service, loads it with decisions, feedback, new and retired arms, changes of settings and windows
-that end, and kills it. On PostgreSQL, every third round kills the database first, and sometimes a worker while the
-database is away; both have to come back by themselves. Then the log is read behind the service's back: every
-acknowledged event is there exactly once, nothing is there that was not sent, and after the restart the statistics that
-the service reports equal sums made with fractions from the log alone. Snapshots are taken after every few events, so
-that every round restarts from one that was taken while the service ran.
+Every round starts the service, loads two problems, one of them with contexts, with decisions about all items or one,
+feedback, new and retired arms, changes of settings and windows that end, and kills it. On PostgreSQL, every third round
+kills the database first, and sometimes a worker while the database is away; both have to come back by themselves. Then
+the log is read behind the service's back: every acknowledged event is there exactly once, nothing is there that was not
+sent, and after the restart the statistics that the service reports equal sums made with fractions from the log alone.
+Snapshots are taken after every few events, so that every round restarts from one that was taken while the service ran.
 """
 
 import argparse
@@ -29,13 +29,17 @@ from superarm.service.server import open_store
 from superarm.service.storage.verify import verify
 
 from .crash_audit import audit, compare
-from .crash_load import ARMS, ITEMS, POLICIES, Acknowledged, K, load
+from .crash_load import ARMS, ITEMS, SUBJECTS, Acknowledged, K, Subject, load
 from .database import Database, fresh
 from .running import Server
 
 SNAPSHOT_EVERY = (3, 24)
 LEAST_TOLD = 4
 """Decisions with acknowledged feedback before each kill, so that every round has something to lose."""
+
+
+Books = dict[str, Acknowledged]
+"""What was acknowledged, by the name of the problem."""
 
 
 class Trial(NamedTuple):
@@ -48,9 +52,10 @@ class Trial(NamedTuple):
     database: Database | None = None
 
 
-def crash(trial: Trial, tell=lambda line: None) -> Acknowledged:
+def crash(trial: Trial, tell=lambda line: None) -> Books:
     """All rounds; an ``AssertionError`` says what was lost."""
-    rng, book, sums = random.Random(trial.seed), Acknowledged(), None
+    rng, sums = random.Random(trial.seed), None
+    books = {subject.name: Acknowledged() for subject in SUBJECTS}
     for n in range(trial.rounds):
         options = ["--snapshot-every", str(rng.randint(*SNAPSHOT_EVERY))]
         if trial.workers > 1:
@@ -58,79 +63,92 @@ def crash(trial: Trial, tell=lambda line: None) -> Acknowledged:
         server = Server(trial.db, *options)
         try:
             if sums is None:
-                compile_ahead(server)
-                create(server.url)
+                for subject in SUBJECTS:
+                    compile_ahead(server, subject)
+                    create(server.url, subject)
             else:
-                compare(server.url, sums)
-            asyncio.run(attack(server, book, rng, trial.database if n % 3 == 1 else None))
+                for name, found in sums.items():
+                    compare(server.url, found, name)
+            asyncio.run(attack(server, books, rng, trial.database if n % 3 == 1 else None))
         finally:
             server.kill()
             server.log.unlink(missing_ok=True)
-        sums = audit(trial.db, book)
-        tell(f"round {n + 1}: {len(book.asked)} decisions, {len(book.told)} feedbacks, {dict(book.seen)}")
+        sums = {name: audit(trial.db, book, name) for name, book in books.items()}
+        tell(f"round {n + 1}: {describe(books)}")
     store = open_store(trial.db, serving=False)
     report = verify(store)
     store.close()
     assert not report.faults, report.faults
     assert report.snapshots, "no snapshot was taken while the service ran"
-    return book
+    return books
+
+
+def describe(books: Books) -> dict[str, int]:
+    """What was acknowledged of all problems together, and what was seen."""
+    asked, told = (sum(len(getattr(book, what)) for book in books.values()) for what in ("asked", "told"))
+    return {"decisions": asked, "feedback": told, **sum((book.seen for book in books.values()), Counter())}
 
 
 SPEC = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
-SETTINGS = {"window_s": 0.5, "at_window_end": 0.0, "policy": {"name": "bc_ucb"}}
+SETTINGS = {"window_s": 0.5, "at_window_end": 0.0}
 
 
-def compile_ahead(server: Server) -> None:
+def compile_ahead(server: Server, subject: Subject) -> None:
     """Compile what changes of the policy will need: on a busy machine that takes longer than a round."""
-    for policy in POLICIES:
-        body = {**SPEC, "settings": {**SETTINGS, "policy": {"name": policy}}}
-        httpx.put(f"{server.url}/v1/problems/with-{policy}", json=body, timeout=300.0).raise_for_status()
+    for policy in subject.policies:
+        create(server.url, subject._replace(name=f"{subject.name}-with-{policy}", policies=(policy,)))
 
 
-def create(url: str, name: str = "p") -> None:
-    """The problem that all rounds are about."""
-    httpx.put(f"{url}/v1/problems/{name}", json={**SPEC, "settings": SETTINGS}, timeout=60.0).raise_for_status()
+def create(url: str, subject: Subject) -> None:
+    """Create the problem that clients use, with its first policy."""
+    body = {**SPEC, "settings": {**SETTINGS, "policy": {"name": subject.policies[0]}}, "context": subject.context}
+    httpx.put(f"{url}/v1/problems/{subject.name}", json=body, timeout=300.0).raise_for_status()
 
 
-async def attack(server: Server, book: Acknowledged, rng: random.Random, database: Database | None) -> None:
+async def attack(server: Server, books: Books, rng: random.Random, database: Database | None) -> None:
     """Load the service for a moment and kill it; with ``database``, kill that first, and see both come back."""
-    over, refused = asyncio.Event(), book.refused
-    loading = asyncio.create_task(load(server.url, book, random.Random(rng.random()), over))
+    over, refused = asyncio.Event(), _refused(books)
+    loading = asyncio.create_task(load(server.url, books, random.Random(rng.random()), over))
     try:
-        await _progress(book, loading, server)
+        await _progress(books, loading, server)
         await asyncio.sleep(rng.uniform(0.05, 0.7))
         if database is not None:
-            await _outage(server, book, rng, database)
-            await _progress(book, loading, server)
+            await _outage(server, books, rng, database)
+            await _progress(books, loading, server)
             await asyncio.sleep(rng.uniform(0.05, 0.7))
         else:
-            assert book.refused == refused, "503 without an outage"
+            assert _refused(books) == refused, "503 without an outage"
     finally:
         server.kill()
         over.set()
         await loading
 
 
-async def _progress(book: Acknowledged, loading: asyncio.Task, server: Server) -> None:
+def _refused(books: Books) -> int:
+    """How many requests were answered with 503."""
+    return sum(book.refused for book in books.values())
+
+
+async def _progress(books: Books, loading: asyncio.Task, server: Server) -> None:
     """Wait until the feedback of a few further decisions was acknowledged: on a busy machine that may take a while."""
-    enough, limit = len(book.told) + LEAST_TOLD, time.monotonic() + 300.0
-    while len(book.told) < enough and not loading.done():
+    enough, limit = {name: len(book.told) + LEAST_TOLD for name, book in books.items()}, time.monotonic() + 300.0
+    while any(len(books[name].told) < n for name, n in enough.items()) and not loading.done():
         assert time.monotonic() < limit, server.log.read_text()[-4000:]
         await asyncio.sleep(0.02)
 
 
-async def _outage(server: Server, book: Acknowledged, rng: random.Random, database: Database) -> None:
+async def _outage(server: Server, books: Books, rng: random.Random, database: Database) -> None:
     await asyncio.to_thread(database.kill)
-    refused = book.refused
+    refused, seen = _refused(books), next(iter(books.values())).seen
     if rng.random() < 0.5:
         _kill_a_worker(server, rng)
-        book.seen["workers killed while the database was away"] += 1
-    while book.refused == refused:
+        seen["workers killed while the database was away"] += 1
+    while _refused(books) == refused:
         assert server.process.poll() is None, server.log.read_text()[-4000:]
         await asyncio.sleep(0.02)
     await asyncio.sleep(rng.uniform(0.1, 1.5))
     await asyncio.to_thread(database.start)
-    book.seen["outages of the database"] += 1
+    seen["outages of the database"] += 1
     text = server.log.read_text()
     assert "Traceback" not in text, text[-4000:]
 
@@ -157,17 +175,22 @@ def main() -> None:
     options = parser.parse_args()
     if options.store == "sqlite":
         with tempfile.TemporaryDirectory() as home:
-            book = crash(Trial(str(Path(home) / "log.db"), options.rounds, options.seed), print)
+            books = crash(
+                Trial(str(Path(home) / "log.db"), options.rounds, options.seed), lambda line: print(line, flush=True)
+            )
     else:
         database = Database()
         try:
             url = fresh(database.address, "crash")
-            book = crash(Trial(url, options.rounds, options.seed, options.workers, database), print)
+            books = crash(
+                Trial(url, options.rounds, options.seed, options.workers, database),
+                lambda line: print(line, flush=True),
+            )
         finally:
             if database.server.poll() is not None:
                 database.start()
             database.close()
-    print(f"{options.rounds} rounds, no difference: {Counter(book.seen)}")
+    print(f"{options.rounds} rounds, no difference: {describe(books)}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ class Sums(NamedTuple):
     """What the log comes to, arm by arm."""
 
     values: dict[str, list[Fraction]]
+    counts: dict[str, list[int]]
     pulls: Counter
     pending: Counter
     retired: set[str]
@@ -28,9 +29,10 @@ class Audit:
     """Reads the events of a log in the order of their streams."""
 
     def __init__(self) -> None:
-        self.sums = Sums({}, Counter(), Counter(), set(), [])
+        self.sums = Sums({}, {}, Counter(), Counter(), set(), [])
         self.asked, self.told, self.late, self.expired = Counter(), Counter(), Counter(), Counter()
         self.slates: dict[str, list[int]] = {}
+        self.items: dict[str, tuple[int, ...]] = {}
         self.versions: dict[int, object] = {}
         self._closed: set[str] = set()
 
@@ -49,12 +51,14 @@ class Audit:
         elif isinstance(event, Asked):
             self.asked[id] += 1
             self.slates[id] = list(event.action)
+            self.items[id] = tuple(range(ITEMS)) if event.items is None else event.items
             sums.pending.update(self._names(event.action))
         elif isinstance(event, Told):
             self._tell(id, event)
         elif isinstance(event, Expired):
             self.expired[id] += 1
-            self._close(id, [] if event.fill is None else [(j, i, event.fill) for j in self.slates[id] for i in (0, 1)])
+            entries = [] if event.fill is None else [(j, i) for j in self.slates[id] for i in self.items[id]]
+            self._close(id, [(j, i, event.fill) for j, i in entries])
 
     def _names(self, arms) -> list[str]:
         return [self.sums.arms[j] for j in arms]
@@ -66,7 +70,8 @@ class Audit:
             self.late[id] += 1
             return
         self.told[id] += 1
-        assert {arm for arm, _, _ in event.units} == set(self.slates[id])
+        entries = [(j, i) for j in self.slates[id] for i in self.items[id]]
+        assert sorted((arm, item) for arm, item, _ in event.units) == sorted(entries)
         self._close(id, event.units)
 
     def _close(self, id: str, units) -> None:
@@ -77,8 +82,9 @@ class Audit:
         if units:
             self.sums.pulls.update(names)
         for arm, item, value in units:
-            sums = self.sums.values.setdefault(self.sums.arms[arm], [Fraction(0)] * ITEMS)
-            sums[item] += Fraction(value)
+            name = self.sums.arms[arm]
+            self.sums.values.setdefault(name, [Fraction(0)] * ITEMS)[item] += Fraction(value)
+            self.sums.counts.setdefault(name, [0] * ITEMS)[item] += 1
 
 
 def audit(db: str, book: Acknowledged, problem: str = "p") -> Sums:
@@ -123,7 +129,12 @@ def compare(url: str, sums: Sums, problem: str = "p") -> None:
         n = sums.pulls[arm]
         assert n <= row["pulls"] <= n + ended, (row, n, ended)
         if row["pulls"] == n and n:
-            assert row["mean"] == [float(total / n) for total in sums.values[arm]], row
+            counts = sums.counts[arm]
+            assert row["seen"] == counts, (row, counts)
+            means = [
+                float(total / seen) if seen else None for total, seen in zip(sums.values[arm], counts, strict=True)
+            ]
+            assert row["mean"] == means, row
 
 
 def _answered(path: str) -> Any:

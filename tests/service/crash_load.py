@@ -3,15 +3,34 @@
 import asyncio
 import random
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
 ARMS, ITEMS, K = 6, 2, 2
 VALUES = (0.0, 0.25, 0.5, 1.0)
-CLIENTS = 6
 ENDS = ("ignore", 0.0, 0.5)
-POLICIES = ("bc_ucb", "kl_ucb", "cucb")
+
+
+class Subject(NamedTuple):
+    """A problem that clients use: its policies, its context if it has one, and how many clients there are.
+
+    ``owned`` says that a worker owns the problem: its name has to be in every path.
+    """
+
+    name: str
+    policies: tuple[str, ...] = ("bc_ucb", "kl_ucb", "cucb")
+    context: dict[str, Any] | None = None
+    n_clients: int = 4
+    owned: bool = False
+
+
+CONTEXT = {
+    "features": {"numeric": {"age": [0, 100], "basket": None}, "categorical": {"country": ["NO", "SE"]}},
+    "model": {"name": "linear"},
+}
+SUBJECTS = (Subject("p"), Subject("c", ("c2_ucb", "vac2_ucb"), CONTEXT, 2))
+"""One problem without contexts, and one with a regression whose standardised feature changes its scale."""
 
 
 class Stopped(Exception):
@@ -37,11 +56,11 @@ class Client:
     """One client of a round. It repeats what was not answered, under the same id, until ``over`` is set."""
 
     def __init__(
-        self, http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, over: asyncio.Event, problem: str = "p"
+        self, http: httpx.AsyncClient, book: Acknowledged, rng: random.Random, over: asyncio.Event, subject: Subject
     ) -> None:
-        self._http, self._book, self._rng, self._over = http, book, rng, over
-        self._path = f"/v1/problems/{problem}"
-        self._feedback_paths = [f"{self._path}/decisions", "/v1/decisions"][: 2 if problem == "p" else 1]
+        self._http, self._book, self._rng, self._over, self._subject = http, book, rng, over, subject
+        self._path = f"/v1/problems/{subject.name}"
+        self._feedback_paths = [f"{self._path}/decisions", "/v1/decisions"][: 1 if subject.owned else 2]
 
     async def run(self) -> None:
         """Ask and tell until the round is over."""
@@ -70,15 +89,30 @@ class Client:
             return reply.json()
         raise Stopped
 
+    def _request(self, id: str) -> tuple[dict[str, Any], list[str]]:
+        """The request for a decision, and the items that it is about: sometimes one only."""
+        rng, items = self._rng, [f"i{i}" for i in range(ITEMS)]
+        asked: dict[str, Any] = {"id": id}
+        if rng.random() < 0.25:
+            items = asked["items"] = [rng.choice(items)]
+        if self._subject.context is not None:
+            asked["context"] = {
+                "age": rng.randint(0, 100),
+                "basket": rng.expovariate(0.01),
+                "country": rng.choice(("NO", "SE")),
+            }
+        return asked, items
+
     async def _decide(self) -> None:
         book, rng = self._book, self._rng
         id = f"d{rng.getrandbits(60):x}"
         book.sent.add(id)
-        reply = await self._send("POST", f"{self._path}/decisions", {"id": id}, (201, 200))
+        asked, items = self._request(id)
+        reply = await self._send("POST", f"{self._path}/decisions", asked, (201, 200))
         arms = book.asked[id] = reply["arms"]
         if rng.random() < 0.2:
             return  # nothing is ever told: its window ends
-        units = [(arm, f"i{i}", rng.choice(VALUES)) for arm in arms for i in range(ITEMS)]
+        units = [(arm, item, rng.choice(VALUES)) for arm in arms for item in items]
         body = {"feedback": [{"arm": a, "item": i, "value": v} for a, i, v in units]}
         if rng.random() < 0.1:
             await asyncio.sleep(rng.uniform(0.0, 0.6))  # perhaps after the window
@@ -105,15 +139,19 @@ class Client:
 
     async def _change(self) -> None:
         rng = self._rng
-        change: dict[str, Any] = {"policy": {"name": rng.choice(POLICIES)}, "explore": rng.choice((0.0, 0.25))}
+        change: dict[str, Any] = {
+            "policy": {"name": rng.choice(self._subject.policies)},
+            "explore": rng.choice((0.0, 0.25)),
+        }
         change |= {"window_s": rng.choice((0.2, 0.5, 3600.0)), "at_window_end": rng.choice(ENDS)}
         reply = await self._send("PATCH", f"{self._path}/settings", change)
         self._book.versions[reply["version"]] = reply["settings"]
         self._book.seen["settings changed"] += 1
 
 
-async def load(url: str, book: Acknowledged, rng: random.Random, over: asyncio.Event) -> None:
+async def load(url: str, books: dict[str, Acknowledged], rng: random.Random, over: asyncio.Event) -> None:
     """Clients at work until ``over`` is set; an ``AssertionError`` if the service answered what it must not."""
-    limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
+    users = [subject for subject in SUBJECTS for _ in range(subject.n_clients)]
+    limits = httpx.Limits(max_connections=len(users), max_keepalive_connections=len(users))
     async with httpx.AsyncClient(base_url=url, timeout=20.0, limits=limits) as http:
-        await asyncio.gather(*(Client(http, book, rng, over).run() for _ in range(CLIENTS)))
+        await asyncio.gather(*(Client(http, books[user.name], rng, over, user).run() for user in users))

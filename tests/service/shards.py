@@ -26,7 +26,7 @@ from superarm.service.storage.verify import verify
 
 from .crash import compile_ahead, create
 from .crash_audit import audit, compare
-from .crash_load import Acknowledged, Client
+from .crash_load import Acknowledged, Client, Subject
 from .database import Database, fresh
 from .proxy import Nginx
 from .running import Server
@@ -86,7 +86,8 @@ async def attack(fleet: Fleet, books: dict[str, Acknowledged], rng: random.Rando
     over, done = asyncio.Event(), Counter()
     limits = httpx.Limits(max_connections=2 * len(books), max_keepalive_connections=2 * len(books))
     async with httpx.AsyncClient(base_url=fleet.url, timeout=30.0, limits=limits) as http:
-        clients = [Client(http, book, rng, over, name) for name, book in books.items() for _ in range(2)]
+        subjects = [(book, Subject(name, owned=True)) for name, book in books.items() for _ in range(2)]
+        clients = [Client(http, book, rng, over, subject) for book, subject in subjects]
         load = asyncio.gather(*(client.run() for client in clients))
         try:
             for n in range(rounds):
@@ -146,9 +147,9 @@ def trial(database: Database, home: Path, rounds: int, seed: int, tell=lambda li
     books = {name: Acknowledged() for name in PROBLEMS}
     fleet = Fleet(db, home, 3, rng)
     try:
-        compile_ahead(fleet.workers[0])
+        compile_ahead(fleet.workers[0], Subject("p"))
         for name in books:
-            create(fleet.url, name)
+            create(fleet.url, Subject(name))
         done = asyncio.run(attack(fleet, books, rng, rounds, tell))
     finally:
         fleet.close()
