@@ -131,6 +131,8 @@ POLICIES = {
         ("follow_the_leader", {"name": "follow_the_leader"}, sa.follow_the_leader()),
         ("escb", {"name": "escb"}, sa.escb()),
         ("escb_delta", {"name": "escb_delta"}, sa.escb_delta()),
+        ("escb_c", {"name": "escb_c", "parameters": {"rho": 2.0, "c": 0.5}}, sa.escb_c(2.0, 0.5)),
+        ("ols_ucb_c", {"name": "ols_ucb_c"}, sa.ols_ucb_c()),
         ("least_played", {"name": "least_played", "parameters": {"c": 0.1}}, sa.least_played(0.1)),
         ("cucb_t", {"name": "cucb_t"}, sa.cucb_t()),
         ("bcucb_t", {"name": "bcucb_t"}, sa.bcucb_t()),

@@ -10,7 +10,7 @@ import pytest
 import superarm as sa
 from superarm import catalog
 from superarm.errors import SuperarmError
-from superarm.policies import cascade_catalog
+from superarm.policies import cascade_catalog, covariance_catalog
 from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
@@ -28,6 +28,8 @@ SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"wind
 LINEAR = dict.fromkeys(["c2_ucb", "vac2_ucb", "c3_ucb", "comb_lin_ts"], "linear")
 MODELS = LINEAR | dict.fromkeys(["logistic_kl_ucb", "logistic_ts"], "logistic")
 """The models of policies that need a context."""
+MODULAR = {"escb", "escb_c", "ols_ucb_c"}
+"""Policies for modular rewards only."""
 
 
 def during(trial, store=None):
@@ -40,7 +42,7 @@ def during(trial, store=None):
 
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
-    homes = {catalog.__name__, cascade_catalog.__name__}
+    homes = {module.__name__ for module in (catalog, cascade_catalog, covariance_catalog)}
     functions = {name for name, f in vars(catalog).items() if inspect.isfunction(f) and f.__module__ in homes}
     public = {name for name in functions if not name.startswith("_")} - wrappers
 
@@ -58,7 +60,7 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             assert policy["summary"]
             wanted = {"name": policy["name"], "parameters": given}
             more = {"items": ["x"]} if "cascade" in policy["name"] else {}
-            more |= {"reward": {"name": "linear"}} if policy["name"] == "escb" else {}  # for modular rewards only
+            more |= {"reward": {"name": "linear"}} if policy["name"] in MODULAR else {}
             if policy["name"] in MODELS:
                 model = {"name": MODELS[policy["name"]], "parameters": {"shared": "arms"}}
                 more |= {"context": {"features": {}, "model": model}}

@@ -9,7 +9,7 @@ from superarm.service.domain.components import POLICIES
 
 from .inprocess import serving
 from .memory_store import MemoryStore
-from .test_components import MODELS
+from .test_components import MODELS, MODULAR
 
 N_DECISIONS = 5
 
@@ -19,8 +19,8 @@ def spec_of(policy: str, seed: int = 1, **more) -> dict:
     spec = {"arms": list("abcd"), "items": ["x", "y"], "k": 2, "seed": seed}
     if "cascade" in policy or policy == "c3_ucb":
         spec["items"] = ["x"]
-    if policy == "escb":
-        spec["reward"] = {"name": "linear"}  # it is for modular rewards
+    if policy in MODULAR:
+        spec["reward"] = {"name": "linear"}
     if policy.endswith("_t"):
         spec |= {"triggered": True}
     if policy in MODELS:

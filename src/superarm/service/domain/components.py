@@ -32,7 +32,7 @@ _CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
 _RANDOM = ("cts", "angle_ts", "gaussian_cts", "shared_cts", "epsilon_greedy", "uniform", "ts_cascade")
 _CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
 _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
-_BATCHES = ("escb", "escb_delta", "least_played")
+_BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(catalog, name)) for name in (*_PLAIN, *_CASCADES)},
