@@ -82,6 +82,11 @@ class Contexts:
         """
         return _NOTHING if self._pending is None else self._pending.read()
 
+    @property
+    def pending_shape(self) -> tuple[int, int]:
+        """The shape of ``pending``: to read that may take long, since decisions are added to it then."""
+        return (0, 0) if self._pending is None else self._pending.shape
+
     def take_pending(self, pending: Floats) -> None:
         """Take on another precision of pending decisions, to which some were added elsewhere."""
         if self._pending is not None:

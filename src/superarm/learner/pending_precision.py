@@ -55,6 +55,12 @@ class PendingPrecision:
             add_precision(self._sum, self._design, self._support, feedback, times)
         return self._sum
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the sum, which need not be read for it."""
+        n_groups, size = self._sum.shape
+        return n_groups, size
+
     def grow(self, design: Design, support: Support, change: Callable[[Floats], Floats]) -> None:
         """Take on a problem with more arms or items; ``change`` gives sums its shape."""
         self._sum = change(self.read())

@@ -119,17 +119,17 @@ class DecisionContexts:
     def n_together(self) -> int:
         """How many decisions are chosen by one call, so that it takes a few milliseconds."""
         problem, contexts = self._learner.problem, self._contexts
-        d, n_groups = contexts.context.dimension(problem.n_items), len(contexts.pending)
+        d, (n_groups, size) = contexts.context.dimension(problem.n_items), contexts.pending_shape
         n_entries = problem.k * problem.n_items  # of a slate, at most
         n_changed = n_entries if n_groups > problem.n_arms else problem.k if n_groups > 1 else n_groups
-        n_steps = n_changed * d**3 + problem.n_entries * max(d, STEPS_OF_INDEX) + contexts.pending.size
+        n_steps = n_changed * d**3 + problem.n_entries * max(d, STEPS_OF_INDEX) + n_groups * size
         return max(1, min(MAX_CALL_STEPS // n_steps, MAX_CALL_WEIGHTS // n_entries))
 
     @property
     def n_estimate_steps(self) -> int:
         """How many multiplications it takes to estimate all parameter vectors anew."""
         d = self._contexts.context.dimension(self._learner.problem.n_items)
-        return len(self._contexts.pending) * d**3
+        return self._contexts.pending_shape[0] * d**3
 
     def restore(self, asked: Asked) -> Decided:
         """The arms and the context of a decision in the log."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
@@ -110,7 +111,7 @@ async def run_to_end(work: Callable[..., Result], *given: Any) -> Result:
 def is_heavy_problem(learner: ProblemState) -> bool:
     """Whether choosing from a problem may take long: it has many entries, or a regression of many coordinates."""
     contexts = learner.learner.contexts
-    size = 0 if contexts is None else contexts.pending.size
+    size = 0 if contexts is None else math.prod(contexts.pending_shape)
     return max(learner.problem.n_entries, size) >= HEAVY_ENTRIES
 
 
@@ -162,7 +163,7 @@ def _regresses_slowly(tenant: str, asked: Asked, ledger: Ledger) -> bool:
     contexts = None if learner is None else learner.learner.contexts
     if contexts is None or contexts.design is None:
         return False
-    per_entry = int(contexts.pending.shape[1])
+    per_entry = contexts.pending_shape[1]
     return len(asked.action) * asked.n_items * per_entry >= HEAVY_PRODUCTS
 
 
