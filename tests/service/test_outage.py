@@ -3,18 +3,22 @@
 import asyncio
 import logging
 import time
+from functools import partial
 
 import httpx
 
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked
+from superarm.service.domain.ledger import Ledger
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators
+from superarm.service.runtime import following
 from superarm.service.runtime import writer as writers
 from superarm.service.runtime.watch import look
-from superarm.service.storage.base import LogLine, StoreUnavailable
+from superarm.service.storage import snapshot
+from superarm.service.storage.base import LogLine, StoreUnavailable, recall_decision
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import take_snapshot
 from superarm.service.storage.verify import verify
@@ -126,6 +130,37 @@ def test_a_start_waits_for_the_database(monkeypatch):
             store.down = False
             await until(lambda: is_ready(http))
             assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+
+    asyncio.run(live())
+
+
+def test_an_event_whose_decision_has_to_be_read_waits_for_the_database(monkeypatch):
+    """A worker ended if the database went away between the reading of another's event and that of its decision."""
+    monkeypatch.setattr(following, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(snapshot, "Ledger", partial(Ledger, remembered=0))  # closed decisions are read from the log
+    store, failures = Failing(), []
+
+    def fail_at_first(store, key, before):
+        if len(failures) < 3:
+            failures.append(key)
+            raise StoreUnavailable("the database is away")
+        return recall_decision(store, key, before)
+
+    monkeypatch.setattr(snapshot, "recall_decision", fail_at_first)
+
+    async def live() -> None:
+        app = application(store)
+        async with serving(app) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
+            assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code == 201
+            for value, amend in ((1.0, False), (0.0, True)):
+                body = {"outcome": [[value]], "amend": amend}
+                told = await http.post("/v1/decisions/d/feedback", json=body)
+                assert (told.status_code, told.json()["applied"]) == (200, True)
+            assert len(failures) == 3
+            assert await is_ready(http)
+            (mean,) = [row["mean"] for row in (await http.get("/v1/problems/p/arms")).json()["arms"] if row["pulls"]]
+            assert mean == [0.0]
 
     asyncio.run(live())
 

@@ -17,6 +17,7 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.errors import overloaded
 from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.following import repeat_while_away
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
 from superarm.service.runtime.saving import Saver
@@ -28,8 +29,7 @@ log = logging.getLogger("superarm.applying")
 
 Result = TypeVar("Result")
 Work = Callable[[], Awaitable[None]]
-Job = Generator[Work, None, None]
-"""Work in order; what it yields has to be awaited before it goes on."""
+Job = Generator[Work, None, None]  # work in order; what it yields has to be awaited before it goes on
 
 
 class Applier:
@@ -41,12 +41,11 @@ class Applier:
         self.position: Position = {}
         self.deadlines = Deadlines()
         self.gates = Gates()
-        self.since_snapshot = 0
+        self.since_snapshot, self._slice_end = 0, 0.0
         self.on_failed: Callable[[], None] = lambda: None
         self.saver = Saver()
         self._jobs: deque[Job] = deque()
         self._working: asyncio.Task[None] | None = None
-        self._slice_end = 0.0
 
     def restore(self) -> None:
         """Read the newest snapshot and the events after it."""
@@ -237,16 +236,18 @@ class Applier:
             self.ledger.apply(entry)
             then()
 
-        async def work() -> None:
+        async def attempt() -> None:
             problem = None if isinstance(entry.event, Deleted) else self._problem(entry)  # decisions are in one table
             async with self.gates.close_all() if problem is None else self.gates.close(problem):
-                try:
-                    await asyncio.to_thread(apply)
-                except Exception:
-                    self._fail(entry)
-                else:
-                    record = self.ledger.record((entry.tenant, entry.stream)) if entry.kind == "decision" else None
-                    self._note(read, entry.stream if record is None else record.asked.problem)
+                await asyncio.to_thread(apply)
+                record = self.ledger.record((entry.tenant, entry.stream)) if entry.kind == "decision" else None
+                self._note(read, entry.stream if record is None else record.asked.problem)
+
+        async def work() -> None:
+            try:
+                await repeat_while_away(attempt, self._condition)
+            except Exception:
+                self._fail(entry)
 
         return work
 

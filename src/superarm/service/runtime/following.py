@@ -16,6 +16,27 @@ REFRESH_SECONDS = 1.0
 """How long a request that only reads waits for the events of other workers."""
 
 
+async def repeat_while_away(attempt: Callable[[], Awaitable[None]], condition: Condition) -> None:
+    """Do something that reads the log; while the database is away, the process is not ready, and it is tried again.
+
+    If the process is told to stop meanwhile, ``StoreUnavailable`` is raised.
+    """
+    away = False
+    while True:
+        try:
+            await attempt()
+        except StoreUnavailable as error:
+            if condition.phase == "stopping":
+                raise
+            away = True
+            condition.report("read", f"the log cannot be read: {error}")
+            await asyncio.sleep(RETRY_SECONDS)
+        else:
+            if away:
+                condition.clear("read")
+            return
+
+
 class Follower:
     """Reads the events of other workers in a thread, and applies them on the event loop, one reading at a time."""
 
