@@ -79,6 +79,21 @@ def test_a_page_of_another_origin_changes_nothing_on_a_service_without_keys(tmp_
     during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_embeds_nothing_of_a_service_without_keys(tmp_path, site):
+    """A browser sends no origin with an image or a script, but says that another site asks for it."""
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        embedded = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
+        for path in ("/v1/problems", "/", "/export/arms.csv?problem=p", "/metrics"):
+            assert (await http.get(path, headers=embedded)).status_code == 403, path
+        for headers in ({**embedded, "sec-fetch-mode": "navigate"}, {**embedded, "sec-fetch-site": "same-origin"}):
+            assert (await http.get("/", headers=headers)).status_code == 200
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
 def test_a_page_of_its_own_origin_and_a_program_are_served(tmp_path):
     async def trial(http: httpx.AsyncClient) -> None:
         (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()

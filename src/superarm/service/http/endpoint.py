@@ -139,14 +139,21 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
             raise RequestError(
                 403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
             )
-        origin = headers.get(b"origin")
-        if origin is not None and origin.partition(b"://")[2] != host:
-            name = origin.decode("latin-1")
-            raise RequestError(
-                403, "forbidden", f"origin {name!r}: without keys only the service's own page is answered"
-            )
+        _check_origin(headers, host)
     service.rates.take(who.key)
     return who
+
+
+def _check_origin(headers: Headers, host: bytes) -> None:
+    """Refuse with 403 what a page of another origin asks for; a link from it to a page of the service may be followed.
+
+    Browsers send no origin with a ``GET`` that a page embeds, but most say which site it is for.
+    """
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    foreign = site in (b"cross-site", b"same-site") and headers.get(b"sec-fetch-mode") != b"navigate"
+    if foreign or (origin is not None and origin.partition(b"://")[2] != host):
+        name = (origin or site or b"").decode("latin-1")
+        raise RequestError(403, "forbidden", f"origin {name!r}: without keys only the service's own page is answered")
 
 
 @functools.lru_cache(64)
