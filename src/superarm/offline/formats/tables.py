@@ -146,13 +146,12 @@ class _Names:
 
 def _log(table: dict[str, Any], names: _Names, problem: Problem) -> Log:
     """The log: rounds in the order of time, rows in the order of slots."""
-    decisions, first = np.unique([str(d) for d in _decisions(table)], return_index=True)
-    which = dict(zip(decisions.tolist(), range(len(decisions)), strict=True))
+    number, first = _number_decisions(table)
     time = [_number(table["time"][n]) if table["time"] else math.nan for n in first]
     order = np.lexsort((first, np.nan_to_num(np.array(time))))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    round = rank[[which[str(d)] for d in _decisions(table)]]
+    round = rank[number]
     arms = {name: j for j, name in enumerate(names.arms)}
     items = {name: i for i, name in enumerate(names.items)}
     arm = np.array([arms[str(a)] for a in table["arm"]])
@@ -162,11 +161,37 @@ def _log(table: dict[str, Any], names: _Names, problem: Problem) -> Log:
         else np.zeros(len(arm), np.int64)
     )
     position = np.array([-1.0 if _empty(p) else float(p) for p in table["position"] or [1] * len(arm)])
-    pairs, line = np.unique(
-        np.stack([round, np.where(position < 0, np.inf, position), arm], axis=1), axis=0, return_inverse=True
-    )
-    line = line.reshape(-1)
+    pairs, line = _distinct_rows(np.stack([round, np.where(position < 0, np.inf, position), arm], axis=1))
     return _assemble(table, problem, names, (pairs, line, item, first[order]))
+
+
+def _number_decisions(table: dict[str, Any]) -> tuple[Ints, Ints]:
+    """The number of each row's decision, in the order in which they appear, and the first row of each decision."""
+    known, number, first = dict[str, int](), list[int](), list[int]()
+    for n, decision in enumerate(map(str, _decisions(table))):
+        place = known.setdefault(decision, len(known))
+        number.append(place)
+        if place == len(first):
+            first.append(n)
+    return np.array(number, np.int64), np.array(first, np.int64)
+
+
+def _distinct_rows(rows: Floats) -> tuple[Floats, Ints]:
+    """The distinct rows in ascending order, and which of them each row is.
+
+    ``np.unique`` with an axis would hold the interpreter for as long as it sorts, which stops a service.
+
+    >>> _distinct_rows(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 1.0]]))
+    (array([[0., 5.],
+           [2., 1.]]), array([1, 0, 1]))
+    """
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    which = np.empty(len(rows), np.int64)
+    which[order] = np.cumsum(new) - 1
+    return ordered[new], which
 
 
 def _assemble(table: dict[str, Any], problem: Problem, names: _Names, at: tuple[Any, Ints, Ints, Ints]) -> Log:

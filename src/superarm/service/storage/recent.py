@@ -1,5 +1,7 @@
 """The newest decisions of a problem as a log that ``superarm.offline`` evaluates."""
 
+from typing import Any
+
 from superarm.offline.formats.tables import log_from_columns
 from superarm.offline.log import Log
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
@@ -35,6 +37,9 @@ def recent_decisions(
 
 def log_of(records: dict[str, DecisionRecord], tenant: str, name: str, learner: ProblemState) -> Log:
     """The log of decisions; ``InvalidArgument`` if none of them was shown."""
-    rows = [row for record in records.values() for row in decision_rows(tenant, record, learner)]
-    columns = {field: [row[field] for row in rows] for field in FIELDS}
+    columns = {field: list[Any]() for field in FIELDS}
+    for record in records.values():  # never all rows at once: freeing them would stop the event loop for a while
+        for row in decision_rows(tenant, record, learner):
+            for field, values in columns.items():
+                values.append(row[field])
     return log_from_columns(columns, [describe_problem(tenant, name, learner)])
