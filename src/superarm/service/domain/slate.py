@@ -17,8 +17,12 @@ from superarm.service.domain.components import POLICIES
 from superarm.service.domain.events import Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
+from superarm.service.domain.turns import give_turn
 from superarm.service.errors import invalid
 from superarm.streams import Stream, integer, seek, uniform
+
+DRAWS_PER_TURN = 8
+"""After so many slates drawn to count chances, about a millisecond, other threads have a turn."""
 
 
 class SlateRequest(NamedTuple):
@@ -93,6 +97,8 @@ def count_inclusion(
         for arm in draw_slate(learner, f"{id}/{n}", request).action:
             if arm in held:
                 held[arm] += 1
+        if n % DRAWS_PER_TURN == 0:
+            give_turn()
     return tuple(n / (draws + 1) for n in held.values())
 
 
