@@ -14,7 +14,7 @@ from superarm.service.domain.ledger import Ledger
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators
-from superarm.service.runtime import following
+from superarm.service.runtime import outage
 from superarm.service.runtime import writer as writers
 from superarm.service.runtime.watch import look
 from superarm.service.storage import snapshot
@@ -136,7 +136,7 @@ def test_a_start_waits_for_the_database(monkeypatch):
 
 def test_an_event_whose_decision_has_to_be_read_waits_for_the_database(monkeypatch):
     """A worker ended if the database went away between the reading of another's event and that of its decision."""
-    monkeypatch.setattr(following, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(outage, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(snapshot, "Ledger", partial(Ledger, remembered=0))  # closed decisions are read from the log
     store, failures = Failing(), []
 

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+import time
 
 MAX_NEW_OBJECTS = 50_000
 """So many objects without a pass of the garbage collector come from numba, which keeps what it makes."""
@@ -12,6 +13,10 @@ PASS_SECONDS = 0.02
 
 PASSES_PER_SECOND_PASS = 5
 """Every so many passes look also at what earlier ones have left."""
+
+
+TURN_SECONDS = 5e-5
+"""Long enough for a thread that waits for the interpreter to wake up and take it."""
 
 
 def tune_interpreter() -> None:
@@ -44,3 +49,12 @@ def collect_regularly(n: int = 0) -> None:
     if gc.isenabled():  # it is not while a kernel is compiled
         gc.collect(0 if n % PASSES_PER_SECOND_PASS else 1)
     asyncio.get_running_loop().call_later(PASS_SECONDS, collect_regularly, n + 1)
+
+
+def give_turn() -> None:
+    """Let a thread that waits for the interpreter have it.
+
+    Compiled kernels release the interpreter and take it again within microseconds, before another thread has woken up.
+    A loop over short kernels in a thread would therefore keep the event loop waiting until it ends.
+    """
+    time.sleep(TURN_SECONDS)

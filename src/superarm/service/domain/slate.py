@@ -17,8 +17,8 @@ from superarm.service.domain.components import POLICIES
 from superarm.service.domain.events import Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
-from superarm.service.domain.turns import give_turn
 from superarm.service.errors import invalid
+from superarm.service.interpreter import give_turn
 from superarm.streams import Stream, integer, seek, uniform
 
 DRAWS_PER_TURN = 8

@@ -17,9 +17,9 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.errors import overloaded
 from superarm.service.runtime.condition import Condition
 from superarm.service.runtime.deadlines import Deadlines
-from superarm.service.runtime.following import repeat_while_away
 from superarm.service.runtime.gates import Gates
 from superarm.service.runtime.heavy import HEAVY_ENTRIES, SLICE_SECONDS, is_heavy_event
+from superarm.service.runtime.outage import repeat_while_away
 from superarm.service.runtime.saving import Saver
 from superarm.service.runtime.writer import WriteRequest, do_nothing, fail_all
 from superarm.service.storage.base import MOVED, Position, ReadEntry, Store

@@ -21,9 +21,10 @@ from superarm.service.runtime.applying import Applier
 from superarm.service.runtime.batcher import Batcher
 from superarm.service.runtime.certifying import Certifier
 from superarm.service.runtime.condition import Condition
-from superarm.service.runtime.following import RETRY_SECONDS, Follower
+from superarm.service.runtime.following import Follower
 from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
 from superarm.service.runtime.locks import StreamLock, StreamLocks
+from superarm.service.runtime.outage import RETRY_SECONDS
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write

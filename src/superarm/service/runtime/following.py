@@ -4,37 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from superarm.service.runtime.condition import Condition
+from superarm.service.runtime.outage import RETRY_SECONDS
 from superarm.service.storage.base import ReadEntry, Store, StoreUnavailable
 
 FOLLOW_SECONDS = 0.05
 """How often a worker reads what other workers wrote."""
 
-RETRY_SECONDS = 1.0
-"""How long a worker waits before it tries again to reach the database."""
-
 REFRESH_SECONDS = 1.0
 """How long a request that only reads waits for the events of other workers."""
-
-
-async def repeat_while_away(attempt: Callable[[], Awaitable[None]], condition: Condition) -> None:
-    """Do something that reads the log; while the database is away, the process is not ready, and it is tried again.
-
-    If the process is told to stop meanwhile, ``StoreUnavailable`` is raised.
-    """
-    away = False
-    while True:
-        try:
-            await attempt()
-        except StoreUnavailable as error:
-            if condition.phase == "stopping":
-                raise
-            away = True
-            condition.report("read", f"the log cannot be read: {error}")
-            await asyncio.sleep(RETRY_SECONDS)
-        else:
-            if away:
-                condition.clear("read")
-            return
 
 
 class Follower:
