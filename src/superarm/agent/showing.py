@@ -1,7 +1,7 @@
 """An agent as one line of text, and as a table for notebooks."""
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,10 @@ def describe_agent(agent: "Agent") -> str:
     """What an agent learns, how, and how far it is."""
     size = f"{len(agent.arms)} arms, {len(agent.items)} items"
     told = f"{agent.t} decisions, {len(agent.pending)} pending"
-    fields = agent.policy._asdict()
+    policy: Any = agent.policy  # a component is a NamedTuple, which its Protocol does not say
+    fields = policy._asdict()
     index = f" with {fields['confidence']!r}" if "confidence" in fields else ""
-    return f"<Agent: {size}, {type(agent.policy).__name__}{index}, {told}>"
+    return f"<Agent: {size}, {type(policy).__name__}{index}, {told}>"
 
 
 def show_agent(agent: "Agent") -> str:
