@@ -46,23 +46,45 @@ def test_a_determinant_grows_by_at_least_one_plus_the_squared_widths():
         assert after >= np.linalg.det(g) * (1 + widths.sum()) * (1 - 1e-9)
 
 
+def test_angles_of_means_differ_by_less_than_their_hellinger_distance():
+    p = np.linspace(0, 1, 401)
+    q = p[:, None]
+    hellinger = 1 - np.sqrt(p * q) - np.sqrt((1 - p) * (1 - q))
+    angles = 2 * np.arcsin(np.sqrt(p)) - 2 * np.arcsin(np.sqrt(q))
+    assert (angles**2 <= np.pi**2 * hellinger + 1e-9).all()
+
+
+def test_means_of_likelihood_ratios_are_largest_for_binary_outcomes():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        f, other = rng.uniform(0.01, 0.99, 2)
+        outcome = rng.beta(*rng.uniform(0.2, 3, 2), 5)
+        outcome = np.clip(outcome * f / outcome.mean(), 0, 1)
+        weights = np.full(5, 0.2)
+        mean = float(weights @ outcome)  # the true mean of this outcome
+        ratio = outcome * np.log(other / mean) + (1 - outcome) * np.log((1 - other) / (1 - mean))
+        hellinger = 1 - np.sqrt(mean * other) - np.sqrt((1 - mean) * (1 - other))
+        assert weights @ np.exp(ratio) <= 1 + 1e-12
+        assert weights @ np.exp(ratio / 2) <= 1 - hellinger + 1e-12
+
+
 def test_bounds_are_those_on_paper():
     problem, t = contextual_coverage(n_arms=8, n_items=3, k=2, n_contexts=2).problem, 1e5
     d, n = problem.context.dimension(3), 2 * 3
     smooth, norm = problem.reward.smoothness(2), np.sqrt(3.0)
     plain = d * np.log(1 + n * t / d)
 
-    def lost(log_det):
-        return 3 * (log_det / np.log(2) + 1 + np.log(t))
+    def lost(log_det, failed):
+        return 3 * (log_det / np.log(2) + failed)
 
     radius = np.sqrt(plain + 2 * np.log(t)) + 1
-    expected = 2 * radius * smooth.gamma_inf * norm * np.sqrt(2 * t * plain / np.log(2)) + lost(plain)
+    expected = 2 * radius * smooth.gamma_inf * norm * np.sqrt(2 * t * plain / np.log(2)) + lost(plain, 1 + np.log(t))
     assert float(sa.theory.upper_bound_c2_ucb(problem, t)) == pytest.approx(expected)
     weighted = d * np.log(1 + 4096 * n * t / d)
     log_n = d * np.log(4 * d**2 * n**4 * t**4)
     radius = 2 + 4 * np.sqrt(np.log(6 * t**2) + log_n + np.log(np.log(3 * t**2) + log_n))
     leading = 12.4 * radius * smooth.gamma_g * norm * np.sqrt(t * weighted / np.log(2))
-    assert float(sa.theory.upper_bound_vac2_ucb(problem, t)) == pytest.approx(leading + lost(weighted))
+    assert float(sa.theory.upper_bound_vac2_ucb(problem, t)) == pytest.approx(leading + lost(weighted, 1))
     assert float(information(3, 10, 4.0, 2.0)) == pytest.approx(3 * np.log(1 + 40 / 6))
 
 

@@ -20,7 +20,7 @@ from superarm.theory.bound import Bound, rounds
 CONTEXT_CAVEAT = (
     "Bounds of policies on linear models assume that parameters are linear in features of length at most 1 with a "
     "parameter vector of length at most 1, that the reward is monotone, and that the outcomes of one round are "
-    "independent given the past."
+    "independent given the past; that of VAC²-UCB also that every round has the radius of the horizon."
 )
 """What the theorems assume, in a sentence for reports."""
 
@@ -51,13 +51,16 @@ def upper_bound_c2_ucb(problem: Problem, horizon: Any, gamma: float = 1.0) -> Bo
     log_det = information(d, k * problem.n_items * t, 1.0, gamma)
     radius = np.sqrt(log_det + 2.0 * np.log(t)) + math.sqrt(gamma)
     leading = 2.0 * radius * problem.reward.smoothness(k).gamma_inf * norm * np.sqrt(k * t * log_det / math.log(2.0))
-    return Bound("upper_bound_c2_ucb", t, np.zeros_like(t), leading, _bad_rounds(problem, t, log_det))
+    failed = 1.0 + np.log(t)  # the events of round t have probability 1 / t
+    return Bound("upper_bound_c2_ucb", t, np.zeros_like(t), leading, _bad_rounds(problem, log_det, failed))
 
 
 def upper_bound_vac2_ucb(problem: Problem, horizon: Any, gamma: float = 1.0) -> Bound:
     r"""VAC²-UCB with ``rho=1``: :math:`12.4\,\varrho\gamma_g\lVert w\rVert_2\sqrt{T\Lambda/\log 2}` and bad rounds.
 
-    :math:`\varrho` is the radius of Lemma 2 of [LiuEtAl2023]_ at T (half of the multiplier of the width), and
+    It is for the radius of the horizon in every round, and means in [1/4000, 1 - 1/4000]; ``vac2_ucb`` has the radius
+    of the present round. :math:`\varrho` is the radius of Lemma 2 of [LiuEtAl2023]_ at T (half of the multiplier of the
+    width), and
     :math:`\Lambda` the information of observations of weight at most 4096: the batch size enters only inside
     logarithms. Theorem 1 of ``docs/theory/context.md``. Differs from [LiuEtAl2023]_ (Theorem 2): no
     :math:`\gamma \ge 4K`, and no :math:`\sqrt K` in the radius.
@@ -76,7 +79,7 @@ def upper_bound_vac2_ucb(problem: Problem, horizon: Any, gamma: float = 1.0) -> 
     log_det = information(d, k_entries * t, MAX_WEIGHT, gamma)
     gamma_g = problem.reward.smoothness(k).gamma_g
     leading = 12.4 * radius * gamma_g * norm * np.sqrt(t * log_det / math.log(2.0))
-    return Bound("upper_bound_vac2_ucb", t, leading, np.zeros_like(t), _bad_rounds(problem, t, log_det))
+    return Bound("upper_bound_vac2_ucb", t, leading, np.zeros_like(t), _bad_rounds(problem, log_det, 1.0))
 
 
 def _numbers(problem: Problem, horizon: Any) -> tuple[Floats, int, int, float]:
@@ -87,12 +90,12 @@ def _numbers(problem: Problem, horizon: Any) -> tuple[Floats, int, int, float]:
     return rounds(horizon), context.dimension(problem.n_items), problem.k, float(np.linalg.norm(problem.weights))
 
 
-def _bad_rounds(problem: Problem, t: Floats, log_det: Floats) -> Floats:
-    r""":math:`r_{\max}(\Lambda/\log 2 + 1 + \log T)`: rounds of much new information, and events of probability 1/t."""
+def _bad_rounds(problem: Problem, log_det: Floats, failed: Any) -> Floats:
+    r""":math:`r_{\max}(\Lambda/\log 2 + failed)`: rounds of much new information, and failed events."""
     largest, reward = 0.0, problem.reward
     for weight in problem.weights:
         state = reward.start(weight)
         for _ in range(problem.k):
             state = reward.join(state, 1.0)
         largest += reward.worth(weight, state)
-    return np.asarray(largest * (log_det / math.log(2.0) + 1.0 + np.log(t)))
+    return np.asarray(largest * (log_det / math.log(2.0) + failed))
