@@ -1,5 +1,6 @@
 """The array types of the library, and the conversion of arguments to them, with checks."""
 
+import math
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -18,12 +19,14 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidArgument(name, f"{type(value).__name__} is not an array of numbers", "give numbers") from None
-    if np.isnan(array).any():
-        raise InvalidArgument(name, "contains NaN", "give numbers; an outcome not observed is marked by seen=False")
-    if array.size and (array.min() < low or array.max() > high):
-        raise InvalidArgument(
-            name, f"values range over [{array.min():g}, {array.max():g}]", f"give values in [{low:g}, {high:g}]"
-        )
+    if array.size:
+        least, most = np.minimum.reduce(array, axis=None), np.maximum.reduce(array, axis=None)
+        if math.isnan(least):  # that of an array that contains NaN is NaN
+            raise InvalidArgument(name, "contains NaN", "give numbers; an outcome not observed is marked by seen=False")
+        if least < low or most > high:
+            raise InvalidArgument(
+                name, f"values range over [{least:g}, {most:g}]", f"give values in [{low:g}, {high:g}]"
+            )
     return array
 
 

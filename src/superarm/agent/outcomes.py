@@ -19,9 +19,12 @@ def check_outcome(problem: Problem, action: Ints, n_items: int, outcome: Any, se
     (array([1., 0.]), array([ True, False]))
     """
     dense = isinstance(problem.support, Dense)
+    given = _array(outcome)
+    if seen is None and dense and given.shape == (len(action), problem.n_items):  # as most outcomes are given
+        values = floats(given, "outcome", low=0.0, high=1.0).reshape(-1)
+        return values, np.ones(len(values), bool)
     flat = (length(problem.support, action),)
     shapes = [(len(action), problem.n_items), (len(action), n_items), flat] if dense else [flat]
-    given = _array(outcome)
     mask = np.ones(given.shape, bool) if seen is None else _array(seen)
     if mask.dtype != bool or mask.shape != given.shape:
         raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")

@@ -144,8 +144,11 @@ class Context(_ContextFields):
     @interpreted
     def vector(self, encoded: Floats) -> Floats:
         """The user's vector: the encoded features, after a 1 if the model has an intercept or nothing else."""
-        one = np.ones(1 if self.model.intercept or not encoded.size else 0)
-        return np.concatenate([one, encoded])
+        if not self.model.intercept and encoded.size:
+            return encoded
+        whole = np.empty(1 + len(encoded))
+        whole[0], whole[1:] = 1.0, encoded
+        return whole
 
     @interpreted
     def encode(self, given: Any, frame: Frame, n_arms: int, pairs: Any = None) -> EncodedContext:

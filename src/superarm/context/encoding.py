@@ -127,7 +127,7 @@ def _encode_array(d: int, context: Any, name: str) -> Floats:
         raise InvalidArgument(name, f"{context!r} is not an array of numbers", f"give {d} numbers") from None
     if vector.shape != (d,):
         raise InvalidArgument(name, f"shape {vector.shape}", f"give {d} numbers, shape ({d},)")
-    if not (np.abs(vector) <= 1.0).all():
+    if not (np.minimum.reduce(vector) >= -1.0 and np.maximum.reduce(vector) <= 1.0):
         vector = np.where(np.isnan(vector), 0.0, vector)
         if (np.abs(vector) > 1.0).any():
             raise InvalidArgument(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context import Context, EncodedContext, Frame
 from superarm.context.design import Design, make_design
@@ -25,7 +25,6 @@ from superarm.support import fit_rows, length
 from superarm.tally import Feedback
 
 if TYPE_CHECKING:
-    from superarm.arrays import Bools
     from superarm.learner.learner import Learner
     from superarm.problem import Problem
 
@@ -64,6 +63,7 @@ class Contexts:
         self.claimed: Ints = np.zeros(context.n_segments, np.int64)
         self._choice: tuple[Any, Any] = (None, None)
         self._linearises = False
+        self._seen: Bools = np.ones(0, bool)  # of the last pending decision: nothing of it is unseen
 
     def grow(self, before: "Problem", after: "Problem") -> None:
         """Take on a problem with more arms or items."""
@@ -97,7 +97,7 @@ class Contexts:
         return self.context.encode(given, self.frames.frame, problem.n_arms, pairs)
 
     def current_round(
-        self, learner: "Learner", eligible: "Bools", context: EncodedContext, round: int, t: int | None = None
+        self, learner: "Learner", eligible: Bools, context: EncodedContext, round: int, t: int | None = None
     ) -> ContextRound:
         """What the policy sees when it chooses for ``context``: decision ``t`` of its segment, by default the next."""
         n_arms, segment = learner.problem.n_arms, context.segment
@@ -164,11 +164,12 @@ class Contexts:
 
     def bring_up_to_date(self, learner: "Learner", given: Any) -> None:
         """Count the context of a decision that was made, and begin the frame and take on the refit that are due."""
-        self.frames.count(given)
-        frame = self.frames.due()
-        if frame is not None:
-            self.begin_frame(learner, frame)
-        refit = self.plan_refit(learner)
+        if self.frames.in_use:
+            self.frames.count(given)
+            frame = self.frames.due()
+            if frame is not None:
+                self.begin_frame(learner, frame)
+        refit = self.plan_refit(learner) if self.refit_due(learner) else None
         if refit is not None:
             self.take_refit(learner, refit)
 
@@ -189,7 +190,8 @@ class Contexts:
 
     def cells(self, learner: "Learner", arms: Ints | Sequence[int], segment: int) -> Ints:
         """Where arms are in counts that hold all segments one after the other."""
-        return np.asarray(arms, np.int64) + segment * learner.problem.n_arms
+        numbers = np.asarray(arms, np.int64)
+        return numbers + segment * learner.problem.n_arms if segment else numbers
 
     def take_back(
         self, learner: "Learner", decided: tuple[Ints, DecisionContext], arms: Ints, sign: float = 1.0
@@ -204,8 +206,9 @@ class Contexts:
         if self._pending is not None and made.frame == self.frames.frame.version and len(arms) and made.weights.size:
             observed = np.asarray(arms, np.int64)
             weights, shifts = self._fit_weights(learner, observed, decided, 0.0)
-            seen = np.ones(len(weights), bool)
-            self._pending.count(ContextFeedback(0, observed, weights, seen, made.encoded, weights, shifts), sign)
+            if len(self._seen) != len(weights):
+                self._seen = np.ones(len(weights), bool)
+            self._pending.count(ContextFeedback(0, observed, weights, self._seen, made.encoded, weights, shifts), sign)
 
     def apply(
         self,
@@ -261,6 +264,8 @@ class Contexts:
         It has none for arms that are not its own, and for items that came later.
         """
         action, made = decided
+        if observed is action and len(made.weights) == len(action) * learner.problem.n_items:
+            return made.weights, made.shifts  # one for each of the arms' entries: no item came later
         support = learner.problem.support
         weights = fit_rows(support, made.weights, action, observed, otherwise)
         return weights, fit_rows(support, made.shifts, action, observed, 0.0)

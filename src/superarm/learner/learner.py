@@ -201,7 +201,7 @@ class Learner:
         made = self.version if version is None else version
         if not self.tally.missed.size and not feedback.seen.all():
             self.tally = allow_missing(self.tally)
-        counted = feedback._replace(t=self.counted_rounds.round_of(self, feedback.t, made))
+        counted = self.counted_rounds.place(self, feedback, made)
         stream = stream_as_of(stream, feedback.t, counted.t)
         rounding, fitted, support = self.roundings[made], self.fitted, self.problem.support
         if self.tally.moments.size and made < self.moments_since:

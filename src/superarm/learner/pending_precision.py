@@ -32,13 +32,13 @@ class PendingPrecision:
     def __init__(self, design: Design, support: Support) -> None:
         self._design, self._support = design, support
         self._sum: Floats = np.zeros((group_count(design, support), triangle(feature_size(design))))
-        self._waiting: dict[bytes, _Waiting] = {}
+        self._waiting: dict[tuple[bytes, ...], _Waiting] = {}
         self._arms: int | None = 0  # how many are pending; None if that is not known
 
     def count(self, feedback: ContextFeedback, sign: float) -> None:
         """The arms of ``feedback``, of which nothing was observed yet, are pending (``sign=-1.0``: no longer)."""
         user, pairs = feedback.context.x, feedback.context.pairs
-        key = b"".join(part.tobytes() for part in (feedback.action, user, pairs, feedback.weights))
+        key = feedback.action.tobytes(), user.tobytes(), pairs.tobytes(), feedback.weights.tobytes()
         before = self._waiting.pop(key, None)
         times = sign + (before.times if before is not None else 0.0)
         if times:

@@ -29,6 +29,11 @@ class CountedRounds(NamedTuple):
         """The round that feedback about a decision of round ``t`` and of that version counts for."""
         return self.since if version < self.first and forgets(learner.fitted) else t
 
+    def place(self, learner: "Learner", feedback: Feedback, version: int) -> Feedback:
+        """Feedback about a decision of that version, with the round that it counts for."""
+        t = self.round_of(learner, feedback.t, version)
+        return feedback if t == feedback.t else feedback._replace(t=t)
+
     def begins_block(self, learner: "Learner", t: int) -> bool:
         """Whether choosing for round ``t`` would forget something."""
         return learner.forgets and block_age(learner.fitted, learner.memory, t) < 0
