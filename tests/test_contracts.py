@@ -26,7 +26,7 @@ from superarm.oracles.exhaustive import RewardAt
 from superarm.oracles.ranged import RangedGreedy
 from superarm.policies import Uniform, contextual
 from superarm.policies.contextual import forgetting_contexts
-from superarm.policies.fast import directional_sieve, linear_sieve, sieve, sparse_sieve
+from superarm.policies.fast import directional_sieve, linear_sieve, shared_sieve, sieve, sparse_sieve
 from superarm.policies.set_search import SumAndBonus
 from superarm.rewards import Coverage, Linear, Smoothness
 from superarm.streams import uniform
@@ -150,7 +150,10 @@ EXAMPLES = {
     "superarm.policies.fast.directional_sieve:DirectionalSieve": directional_sieve.DirectionalSieve(
         indices.KLMoss(), policies.Triangle(), Greedy()
     ),
+    "superarm.policies.fast.linear_sieve:EntryScorer": linear_sieve.EntryScorer(None, None, 1.0),
     "superarm.policies.fast.linear_sieve:LinearSieve": linear_sieve.LinearSieve(superarm.vac2_ucb()),
+    "superarm.policies.fast.shared_sieve:SharedScorer": shared_sieve.SharedScorer(None, None),
+    "superarm.policies.fast.shared_sieve:SharedSieve": shared_sieve.SharedSieve(superarm.vac2_ucb()),
     "superarm.policies.fast.sieve:Sieve": sieve.Sieve(Bernstein(), Greedy(), intake.Exact()),
     "superarm.policies.fast.sparse_sieve:SparseSieve": sparse_sieve.SparseSieve(
         Bernstein(), oracles.LazyGreedy(), intake.Exact()
@@ -183,6 +186,7 @@ PLAIN_ONLY = {
     "superarm.policies.contextual.rules",
     "superarm.policies.contextual.segment_policy",
     "superarm.policies.fast.linear_sieve",
+    "superarm.policies.fast.shared_sieve",  # tests/policies compares both sieves with the plain policy
 }  # families of their own files
 BRUTE_FORCED = {  # oracles for certain action sets: tests/oracles compares each with brute force on those
     "continuous", "cost_benefit", "greedy_max", "imm", "knapsack_scheme", "knapsack_table", "linearised",
