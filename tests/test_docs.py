@@ -114,6 +114,12 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
+    for picture, beneath in re.findall(r"^!\[[^]]*\]\((\S+)\)\n\n(.+?)\n\n", page.read_text(), re.M | re.S):
+        assert re.search(r"`(superarm run|python|make) ?[^`]*`", beneath), picture
+
+
 def _modules():
     for info in pkgutil.walk_packages(superarm.__path__, "superarm."):
         yield importlib.import_module(info.name)
