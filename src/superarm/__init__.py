@@ -4,9 +4,9 @@ Every round choose a batch of arms, see what each arm of the batch did, and lear
 when the worth of a batch is a nonlinear function of its arms.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
+from superarm._garbage import import_module
 from superarm._renamed import find_old_modules
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ def __getattr__(name: str) -> Any:
         globals()[name] = _find_version()  # once: it reads a file
         return globals()[name]
     if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
+        return import_module(_MODULES[name])
     if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
+        return getattr(import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'superarm' has no attribute {name!r}")
 
 

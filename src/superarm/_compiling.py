@@ -6,7 +6,6 @@ off meanwhile.
 """
 
 import contextlib
-import gc
 import hashlib
 import sys
 import threading
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from superarm._garbage import let_garbage_wait
 
 _QUIET_SECONDS = 1.0
 """Compiling that takes no longer is not announced."""
@@ -88,7 +89,7 @@ def compiling(kernel: str, classes: list[type], place: Path | None, signature: s
     timer.daemon = True
     timer.start()
     try:
-        with _hold_lock(place, signature, waiting), _let_garbage_wait():
+        with _hold_lock(place, signature, waiting), let_garbage_wait():
             yield
     finally:
         timer.cancel()
@@ -104,21 +105,6 @@ def _hold_lock(place: Path | None, signature: str, waiting: threading.Event) -> 
                 file = held.enter_context((place / f"{digest}.lock").open("w"))
                 _wait_for(file, waiting)
         yield
-
-
-@contextlib.contextmanager
-def _let_garbage_wait() -> Iterator[None]:
-    """Collect no garbage meanwhile: numba keeps most of what it makes, and searching it takes a tenth of the time.
-
-    If two threads compile, the collector is on again when the first of them ends.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 def _wait_for(file: Any, waiting: threading.Event) -> None:
