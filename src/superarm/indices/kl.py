@@ -60,7 +60,7 @@ class KL(NamedTuple):
 
     def level(self, pulls: float, t: int, share: float) -> float:
         log_t = math.log(t)
-        return (self.rho * log_t + self.c * math.log(max(1.0, log_t))) / pulls
+        return (self.rho * log_t + self.c * math.log(log_t if log_t > 1.0 else 1.0)) / pulls
 
     def score(self, mean: float, deviation: float, level: float, stream: Stream) -> float:
         return upper_confidence(mean, level)

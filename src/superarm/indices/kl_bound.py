@@ -1,7 +1,8 @@
 """The inversion of the Bernoulli divergence: one bound at a time, or those of many entries in vector registers.
 
 Both perform the same operations on every entry, so they agree to the last bit. The logarithms are polynomials, since a
-call of the C library's function would keep a loop out of the vector registers.
+call of the C library's function would keep a loop out of the vector registers. Kernels compare numbers themselves,
+since numba would compile a function for every use of ``min`` and ``max``.
 """
 
 import math
@@ -109,7 +110,8 @@ def upper_relaxation(p: float, x: float) -> float:
     q = _first_relaxation(p, x)
     if q > 0.9:
         entropy = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
-        q = min(q, -math.expm1(-(x + entropy) / (1.0 - p)))
+        sharp = -math.expm1(-(x + entropy) / (1.0 - p))
+        return sharp if sharp < q else q
     return q
 
 
@@ -118,7 +120,8 @@ def _start(p: float, x: float) -> float:
     """Where the iteration for an entry starts, for x > 0; the bound itself where that has a closed form."""
     if p <= 0.0:
         return -math.expm1(-x)
-    return min(1.0, upper_relaxation(p, x)) if p < 1.0 else 1.0
+    q = upper_relaxation(p, x) if p < 1.0 else 1.0
+    return q if q < 1.0 else 1.0
 
 
 @separate
@@ -134,7 +137,7 @@ def upper_confidence(p: float, x: float) -> float:
     0.220078601107
     """
     if x <= 0.0:
-        return min(1.0, p)
+        return p if p < 1.0 else 1.0
     q = _start(p, x)
     if 0.0 < p < q < 1.0:
         q = _refine(p, x, _refine(p, x, q))
@@ -171,7 +174,7 @@ def _upper_confidences_in_lanes(p: Floats, first: int, n: int, x: float, q: Floa
     at, end = np.uint64(first), np.uint64(first + n)  # unsigned, for the vector registers
     if x <= 0.0:
         for i in range(at, end):
-            q[i] = min(1.0, p[i])
+            q[i] = p[i] if p[i] < 1.0 else 1.0
         return
     hard = _starts_in_lanes(p, first, n, x, q)
     for i in range(at, end):
@@ -205,7 +208,8 @@ def _step_above(p: float, x: float, q: float) -> float:
     d, rest, left = q - p, 1.0 - p, 1.0 - q
     excess = -p * log1p(d / p) - rest * log1p(-d / rest) - x
     above = q - excess * (q * left) / d
-    return min(1.0, above) if (d > 0.0) & (left > _NEAR_ONE * rest) & (above >= p) else q
+    bound = above if above < 1.0 else 1.0
+    return bound if (d > 0.0) & (left > _NEAR_ONE * rest) & (above >= p) else q
 
 
 def _loose_bounds_one_by_one(p: Floats, first: int, n: int, x: float, q: Floats) -> None:
@@ -225,7 +229,7 @@ def _loose_bounds_in_lanes(p: Floats, first: int, n: int, x: float, q: Floats) -
     at, end = np.uint64(first), np.uint64(first + n)
     if x <= 0.0:
         for i in range(at, end):
-            q[i] = min(1.0, p[i])
+            q[i] = p[i] if p[i] < 1.0 else 1.0
         return
     high = hard = 0
     at_0 = _start(0.0, x)
@@ -283,5 +287,6 @@ def tangent_bounds(p: Floats, first: int, n: int, q: Floats, step: float, bounds
     for i in range(np.uint64(first), np.uint64(first + n)):
         d = q[i] - p[i]
         fall = step * (q[i] * (1.0 - q[i])) / d if d > 0.0 else 0.0
-        bounds[i] = min(1.0, max(p[i], q[i] - fall))
+        bound = q[i] - fall if q[i] - fall > p[i] else p[i]
+        bounds[i] = bound if bound < 1.0 else 1.0
     return True

@@ -2,7 +2,8 @@
 
 Numbers and weights are rounded up to multiples of a unit, products and sums are exact, and 64 arms are summed at once.
 A pass over all arms reads half of what it would in single precision, or a quarter where 8 bits will do. Bounds only
-rule out arms, after [Minoux1978]_.
+rule out arms, after [Minoux1978]_. Kernels compare numbers themselves, since numba would compile a function for every
+use of ``min`` and ``max``.
 """
 
 from typing import Any, NamedTuple
@@ -85,7 +86,7 @@ def write_numbers(table: FixedPoint, arm: int, numbers: Floats, first: int, n: i
     codes, unit, tile = table.codes, table.unit, arm // WIDTH
     largest, at = 0.0, np.uint64(first)
     for i in range(np.uint64(n)):
-        largest = max(largest, numbers[at + i])
+        largest = numbers[at + i] if numbers[at + i] > largest else largest
     if largest > unit[tile] * table.largest:
         _widen(table, tile, largest)
     inverse = _UP / unit[tile] if largest > 0.0 else 0.0
@@ -98,7 +99,8 @@ def write_numbers(table: FixedPoint, arm: int, numbers: Floats, first: int, n: i
 @inlined
 def _round_up(x: float, largest: int) -> Any:
     """A whole number above x, or 0 if x is 0."""
-    return np.int16(min(float(largest), np.floor(x) + 1.0) if x > 0.0 else 0.0)
+    code = np.floor(x) + 1.0 if x > 0.0 else 0.0
+    return np.int16(code if code < largest else largest)
 
 
 @lean
@@ -109,9 +111,9 @@ def _widen(table: FixedPoint, tile: int, largest: float) -> None:
     """
     codes, unit, size = table.codes, table.unit, 2 * WIDTH * len(table.weights)
     before = unit[tile]
-    unit[tile] = max(
-        _LEAST_UNIT, 2.0 * before, largest * (_UP * _UP * (1.0 if before > 0.0 else _HEADROOM) / table.largest)
-    )
+    wide = largest * (_UP * _UP * (1.0 if before > 0.0 else _HEADROOM) / table.largest)
+    wide = wide if wide > 2.0 * before else 2.0 * before
+    unit[tile] = wide if wide > _LEAST_UNIT else _LEAST_UNIT
     ratio = before / unit[tile] * _UP
     for place in range(np.uint64(tile * size), np.uint64((tile + 1) * size)):
         codes[place] = _round_up(codes[place] * ratio, table.largest)
@@ -121,9 +123,9 @@ def _widen(table: FixedPoint, tile: int, largest: float) -> None:
 def fit_unit(table: FixedPoint, tile: int) -> None:
     """Take a smaller unit for a tile if all numbers are small; all of its arms have to be written then."""
     codes, unit, size = table.codes, table.unit, 2 * WIDTH * len(table.weights)
-    largest = 0
+    largest = np.int64(0)
     for place in range(np.uint64(tile * size), np.uint64((tile + 1) * size)):
-        largest = max(largest, int(codes[place]))
+        largest = np.int64(codes[place]) if codes[place] > largest else largest
     if largest < table.largest // 2 - 1:
         unit[tile] *= 0.5
 
@@ -137,13 +139,13 @@ def sum_numbers(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: 
     """
     most = 0.0
     for i in range(len(weights)):
-        most = max(most, weights[i])
+        most = weights[i] if weights[i] > most else most
     _round_weights(table, weights, most)
     pairs, scale, unit = len(table.weights), table.scale, table.unit
     for tile in range(len(top)):
         for block in range(len(scale)):
             at = block * _BLOCK_PAIRS
-            first, n = 2 * WIDTH * (tile * pairs + at), min(_BLOCK_PAIRS, pairs - at)
+            first, n = 2 * WIDTH * (tile * pairs + at), _BLOCK_PAIRS if _BLOCK_PAIRS < pairs - at else pairs - at
             factor, before = np.float32(scale[block] * unit[tile]), start if block == 0 else sums
             top[tile] = fixed_sums(table.codes, first, table.weights, at, n, factor, before, tile * WIDTH, sums)
     return most * (1.0 + (len(scale) + 16) * 1.2e-7)  # each step of single precision is off by at most 6e-8
@@ -156,12 +158,15 @@ def _round_weights(table: FixedPoint, weights: Floats, most: float) -> None:
     lift = _LIFT if most < _TINY else 1.0
     share = 1.0 / (most * lift) if most > 0.0 else 0.0
     for block in range(len(scale)):
-        first, last = 2 * block * _BLOCK_PAIRS, min(2 * (block + 1) * _BLOCK_PAIRS, n)
+        first, last = 2 * block * _BLOCK_PAIRS, 2 * (block + 1) * _BLOCK_PAIRS
+        last = last if last < n else n
         total, largest = 0.0, 0.0
         for i in range(first, last):
             total += weights[i] * lift
-            largest = max(largest, weights[i] * lift)
-        scale[block] = max(_LEAST_WEIGHT, share * max(total / _MAX_WEIGHTS, largest / (_MAX_WEIGHT - 1.0)))
+            largest = weights[i] * lift if weights[i] * lift > largest else largest
+        by_sum, by_largest = total / _MAX_WEIGHTS, largest / (_MAX_WEIGHT - 1.0)
+        unit = share * (by_largest if by_largest > by_sum else by_sum)
+        scale[block] = unit if unit > _LEAST_WEIGHT else _LEAST_WEIGHT
         inverse = share * _UP / scale[block]
         for i in range(first, last, 2):
             pair = _round_weight(weights[i] * lift * inverse)
@@ -171,8 +176,9 @@ def _round_weights(table: FixedPoint, weights: Floats, most: float) -> None:
 
 
 @inlined
-def _round_weight(x: float) -> int:
-    return int(min(_MAX_WEIGHT, np.floor(x) + 1.0) if x > 0.0 else 0.0)
+def _round_weight(x: float) -> Any:
+    weight = np.floor(x) + 1.0 if x > 0.0 else 0.0
+    return np.int64(weight if weight < _MAX_WEIGHT else _MAX_WEIGHT)
 
 
 @lean

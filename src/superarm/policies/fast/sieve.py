@@ -214,7 +214,8 @@ def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: S
     Of several tiles that are due in one round, each gets fewer rounds than the one before, so that they are not due in
     one round again: when all are, as in the first round, they spread over a whole stride.
     """
-    stride, renewed, until = max(_MIN_STRIDE, current.t // _STRIDE_DIVISOR), 0, memory.until
+    stride, renewed, until = current.t // _STRIDE_DIVISOR, 0, memory.until
+    stride = stride if stride > _MIN_STRIDE else _MIN_STRIDE
     if _has_tangents(confidence, memory.estimates):
         stride //= 2
     for tile in range(len(until)):
@@ -223,7 +224,8 @@ def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: S
         until[tile] = current.t + stride - renewed * stride // len(until)
         renewed += 1
         begin_renewal(memory.screen, tile)
-        for j in range(tile * WIDTH, min((tile + 1) * WIDTH, problem.n_arms)):
+        last = (tile + 1) * WIDTH
+        for j in range(tile * WIDTH, last if last < problem.n_arms else problem.n_arms):
             if not memory.screen.all_one[j]:
                 view = ArmView(j, current.candidates.counts[j], until[tile], 1.0)
                 if not _extend_bounds(confidence, problem, current, memory, view):
@@ -249,7 +251,7 @@ def _extend_bounds(confidence: Index, problem: Problem, current: Round, memory: 
 @inlined
 def _bound(confidence: Index, problem: Problem, tally: Tally, memory: Sifted, view: ArmView, stream: Stream) -> None:
     """Bound an arm's parameters for all rounds up to ``view.t``, as long as its pull count is ``view.pulls``."""
-    view = ArmView(view.arm, view.pulls, max(1, view.t), view.scale)
+    view = ArmView(view.arm, view.pulls, view.t if view.t > 1 else 1, view.scale)
     bound_scores(confidence, problem, tally, memory.later, view, stream)
     write_bounds(memory.screen, problem.reward, view.arm, memory.later.q)
     counted, levels, solved = memory.counted, memory.levels, memory.solved

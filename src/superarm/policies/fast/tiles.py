@@ -82,7 +82,8 @@ def bound_gains(screen: Tiles, reward: RewardHooks, terms: Terms, states: Floats
 @inlined
 def begin_renewal(screen: Tiles, tile: int) -> None:
     """To be called before all bounds of a tile are written, but those of arms whose bounds are all 1."""
-    for j in range(tile * WIDTH, min((tile + 1) * WIDTH, len(screen.all_one))):
+    n, last = len(screen.all_one), (tile + 1) * WIDTH
+    for j in range(tile * WIDTH, last if last < n else n):
         if screen.all_one[j]:
             return
     fit_unit(screen.z, tile)
