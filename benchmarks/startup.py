@@ -1,11 +1,13 @@
 """How long a new process takes to its first result: with machine code on disk, and with an empty cache.
 
 The cold rows are measured with the sources of this checkout and with those of an old commit, by turns, each in a new
-process with an empty cache directory. Wall-clock time depends on what else the machine does, so processor time and the
-number of compiled functions are printed as well.
+process with an empty cache directory; the bytecode of all modules is there, as after an installation with pip.
+Wall-clock time depends on what else the machine does, so processor time and the number of compiled functions are
+printed as well.
 """
 
 import argparse
+import compileall
 import json
 import os
 import subprocess
@@ -82,13 +84,16 @@ COLD = {
 }
 
 
+def environment(**changes: str) -> dict[str, str]:
+    """That of new processes: Python may keep what it makes of the sources, as it does unless told otherwise."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | changes
+
+
 def seconds(code: str) -> tuple[float, float, float]:
     """Seconds until a process that runs ``code`` has done so, until it has ended, and of processor time."""
-    # Python may keep what it makes of the sources, as it does unless told otherwise.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     spent, started = _children(), time.time()
     command = [sys.executable, "-c", f"{code}\nimport time; print(time.time())"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
     ended = time.time()
     return float(done.stdout.split()[-1]) - started, ended - started, _children() - spent
 
@@ -114,9 +119,9 @@ def warm(times: int) -> None:
 def laps(program: str, sources: Path) -> Any:
     """Wall-clock seconds, processor seconds and compiled functions of each lap of ``program``, (n_laps, 3)."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"PYTHONPATH": str(sources), "NUMBA_CACHE_DIR": cache, "NUMBA_DISABLE_JIT": "0"}
+        given = environment(PYTHONPATH=str(sources), NUMBA_CACHE_DIR=cache, NUMBA_DISABLE_JIT="0")
         code = CLOCK.format(began=time.time()) + program + "print(json.dumps([[began, 0.0, 0], *laps]))"
-        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=given)
     return np.diff(np.array(json.loads(done.stdout.splitlines()[-1])), axis=0)
 
 
@@ -136,6 +141,9 @@ def cold(old: str, turns: int) -> None:
     """Print how long new processes take that have to compile, now and with the sources of the commit ``old``."""
     with checkout(old) as before:
         trees = {old: before, "now": ROOT / "src"}
+        seconds("import numba, superarm; superarm.Agent, numba.njit(lambda x: x)(1)")  # makes the bytecode of numba
+        for sources in trees.values():
+            compileall.compile_dir(sources, quiet=1)
         found: dict[tuple[str, str], list[Any]] = {}
         for _ in range(turns):
             for program in dict.fromkeys(program for program, _ in COLD.values()):

@@ -27,7 +27,8 @@ _package = Path(__file__).parent
 
 _APART = {
     "__init__", "_compile_errors", "_compile_rules", "_compiling", "_contract", "_garbage", "_renamed", "agent",
-    "catalog", "cli", "data", "describe", "experiments", "learner", "service", "statistics", "testing", "theory", "warm",
+    "catalog", "cli", "data", "describe", "experiments", "learner", "service", "statistics", "testing", "theory",
+    "warm",
 }  # fmt: skip
 """Modules and sub-packages that kernels outside of them never call: they hold no components and no verbs."""
 
