@@ -180,3 +180,31 @@ def test_pipelined_requests_are_answered_in_their_order():
     one = b"GET / HTTP/1.1\r\nhost: x\r\nx-request-id: %d\r\n\r\n"
     received = asyncio.run(_ask(b"".join(one % n for n in range(5)), b"", Answering()))
     assert [int(part.partition(b"\r\n")[0]) for part in received.split(b"x-request-id: ")[1:]] == list(range(5))
+
+
+def test_a_connection_is_closed_when_it_is_idle_and_not_before():
+    """With a limit of one second: requests come for longer than that, and the last answer is followed by the end."""
+
+    async def ask_slowly() -> tuple[int, float]:
+        config = Config(Answering(), timeout_keep_alive=1, log_config=None, access_log=False)
+        config.load()
+        loop, state = asyncio.get_running_loop(), ServerState()
+
+        def make():
+            return TimedProtocol(config=config, server_state=state, app_state={})
+
+        server = await loop.create_server(make, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        for _ in range(4):
+            writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            await asyncio.wait_for(reader.readuntil(b'{"error":1}'), 20.0)
+            await asyncio.sleep(0.4)
+        answered = loop.time()
+        assert await asyncio.wait_for(reader.read(), 20.0) == b""
+        writer.close()
+        server.close()
+        return state.total_requests, loop.time() - answered
+
+    n, waited = asyncio.run(ask_slowly())
+    assert n == 4
+    assert waited > 0.5

@@ -4,7 +4,8 @@ Uvicorn closes a connection that is idle after a response. It waits without end 
 for the rest of headers that have begun. When it stops, it closes connections without a request at once, also one that
 was accepted a moment ago and whose request is on its way: its client would see a failure. It writes the head of a
 response and its body by two calls of the operating system; here they are written by one. Most bodies and responses of
-the service are here as a whole: they are read and written without the messages of ASGI.
+the service are here as a whole: they are read and written without the messages of ASGI. Uvicorn starts a timer after
+each response, for idle connections, and stops it at the next request; here one timer serves many responses.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from superarm.service.http.request_id import WHOLE_BODY, WHOLE_RESPONSE
 
+WITH_HTTPTOOLS = AutoHTTPProtocol.__name__ == "HttpToolsProtocol"
 HEADER_SECONDS = 10.0
 LAST_REQUEST_SECONDS = 1.0
 """How long a new connection may still send its first request, after the process was told to stop."""
@@ -102,6 +104,7 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     _timer: asyncio.TimerHandle | None = None
     _stopping = False
+    _idle_since: float | None = None
 
     def shutdown(self) -> None:
         if self.cycle is None and not self._stopping:
@@ -134,11 +137,38 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def on_response_complete(self) -> None:
         self.transport.flush()
-        super().on_response_complete()
+        if not WITH_HTTPTOOLS or self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._watch_idle(self.timeout_keep_alive)
+
+    def _watch_idle(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Called by uvicorn for every request: the timer goes on, and finds that the connection is not idle."""
+        self._idle_since = None
+        if not WITH_HTTPTOOLS:
+            super()._unset_keepalive_if_required()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if WITH_HTTPTOOLS and self._idle_since is None:
+            return  # the next response starts the timer again
+        left = 0.0 if self._idle_since is None else self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0.0:
+            self._watch_idle(left)
+        else:
+            super().timeout_keep_alive_handler()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._stop()
         super().connection_lost(error)
+        super()._unset_keepalive_if_required()
 
     def _awaits_headers(self) -> bool:
         """Whether no request is being answered: its headers are complete when its cycle begins."""
