@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=60)
     rounds = parser.parse_args().rounds
-    plan = Batcher(lambda writes: None, lambda key: 0, Gates())
+    plan = Batcher(lambda writes: None, lambda key: 0, Gates(), lambda: False)
     without, controlled = make_problem(0.0), make_problem(0.05)
     cases = [(without, True), (controlled, True), (controlled, False)]
     taken = np.array([[plan_burst(plan, state, n, together) for state, together in cases] for n in range(rounds)])[3:]

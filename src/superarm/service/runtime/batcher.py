@@ -67,15 +67,21 @@ class Batcher:
     """Collects asks and events until the event loop comes round again, or until there are ``MAX_COMMIT_EVENTS``.
 
     So a burst goes to the log in several commits: while one runs, the rest is read, and the first answers are sent.
-    Planning stops after ``SLICE_SECONDS`` and goes on in the next turn of the event loop; slates of a large problem are
-    planned in a thread. ``submit`` passes events to the writer, or raises ``RequestError``; ``n_pending`` counts the
-    pending decisions of a problem.
+    While a commit runs (``is_writing``), fewer are kept until its end, when ``go_on`` is called: they could not be
+    written sooner, and what a batch costs besides its events is paid less often. Planning stops after
+    ``SLICE_SECONDS`` and goes on in the next turn of the event loop; slates of a large problem are planned in a thread.
+    ``submit`` passes events to the writer, or raises ``RequestError``; ``n_pending`` counts the pending decisions of a
+    problem.
     """
 
     def __init__(
-        self, submit: Callable[[list[WriteRequest]], None], n_pending: Callable[[Key], int], gates: Gates
+        self,
+        submit: Callable[[list[WriteRequest]], None],
+        n_pending: Callable[[Key], int],
+        gates: Gates,
+        is_writing: Callable[[], bool],
     ) -> None:
-        self._submit, self._n_pending, self._gates = submit, n_pending, gates
+        self._submit, self._n_pending, self._gates, self._is_writing = submit, n_pending, gates, is_writing
         self._asks: list[QueuedAsk] = []
         self._parked: list[QueuedAsk] = []  # a thread works on their problem
         self._writes: list[WriteRequest] = []
@@ -108,7 +114,13 @@ class Batcher:
 
     def _begin_turn(self) -> None:
         self._due = self._tired = False
-        self._flush()
+        if max(len(self._asks), len(self._writes)) >= MAX_COMMIT_EVENTS or not self._is_writing():
+            self._flush()
+
+    def go_on(self) -> None:
+        """A commit has ended: plan and write what was kept meanwhile, unless the next commit runs."""
+        if (self._asks or self._writes) and not self._due:
+            self._begin_turn()
 
     def _flush(self) -> None:
         asks, self._asks = [ask for ask in self._asks if not ask.done.done()], []

@@ -63,7 +63,7 @@ class Coordinator:
         self.follower = Follower(store, self.condition, self.applier.read_unapplied, self.applier.apply_reads)
         self.gates = self.applier.gates
         self.deadlines = self.applier.deadlines
-        self.batcher = Batcher(self._submit, self._n_pending, self.gates)
+        self.batcher = Batcher(self._submit, self._n_pending, self.gates, lambda: self.writer.is_writing)
         self.certifier = Certifier(self.gates)
         self.leaving: set[Key] = set()  # decisions that a compaction is about to remove from the log
 
@@ -100,7 +100,7 @@ class Coordinator:
             self.deadlines.watch(key, record, resumed=True)
         for kind in {kernel_kind(learner): learner for learner in self.ledger.problems.values()}.values():
             await asyncio.to_thread(compile_kernels, kind.as_created(kind.settings))
-        self.writer = Writer(self.store, self.applier, self._queue_limit)
+        self.writer = Writer(self.store, self.applier, self._queue_limit, self.batcher.go_on)
         self.applier.saver.save = lambda saved: self.writer.run(lambda: self.store.save(saved))
         if isinstance(self.ownership, OwnedProblems):
             self.ownership.writer = self.writer

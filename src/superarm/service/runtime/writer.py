@@ -102,10 +102,15 @@ class Receiver(Protocol):
 
 
 class Writer:
-    """Group commit: a batch is what was queued while the last commit ran, so no timer is needed."""
+    """Group commit: a batch is what was queued while the last commit ran, so no timer is needed.
 
-    def __init__(self, store: Store, receiver: Receiver, limit: int) -> None:
-        self._store, self._receiver, self._limit = store, receiver, limit
+    ``on_report`` is called on the event loop after each report to the receiver.
+    """
+
+    def __init__(
+        self, store: Store, receiver: Receiver, limit: int, on_report: Callable[[], None] = do_nothing
+    ) -> None:
+        self._store, self._receiver, self._limit, self._on_report = store, receiver, limit, on_report
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[list[WriteRequest] | Callable[[], None] | None] = queue.SimpleQueue()
         self._uncertain = False
@@ -121,6 +126,11 @@ class Writer:
             raise overloaded(f"{reason}; try again")
         self.depth += len(writes)
         self._queue.put(writes)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a commit will be reported before more events can be written, and they would be queued."""
+        return self.depth > 0 and self.overload() is None
 
     def overload(self, more: int = 1) -> str | None:
         """Why ``more`` events would be refused, in a few words; None if they would be queued."""
@@ -201,7 +211,9 @@ class Writer:
     def _report_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
         self.depth -= len(batch)
         self._receiver.on_commit(batch, numbers, logs)
+        self._on_report()
 
     def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)
         self._receiver.on_failure(batch, error)
+        self._on_report()
