@@ -104,7 +104,7 @@ class Receiver(Protocol):
 class Writer:
     """Group commit: a batch is what was queued while the last commit ran, so no timer is needed.
 
-    ``on_report`` is called on the event loop after each report to the receiver.
+    ``on_report`` is called on the event loop when a commit has ended.
     """
 
     def __init__(
@@ -210,8 +210,8 @@ class Writer:
 
     def _report_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
         self.depth -= len(batch)
+        self._on_report()  # first: the next commit runs while the events of this one are applied
         self._receiver.on_commit(batch, numbers, logs)
-        self._on_report()
 
     def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)
