@@ -160,6 +160,12 @@ def measured(process: subprocess.Popen[bytes], *what: Any) -> tuple[Load, float]
     return found, 1e6 * (processor(process.pid) - before) / max(found.n, 1)
 
 
+def written(port: int) -> tuple[float, float]:
+    """How many events a service has written, and by how many commits."""
+    lines = dict(line.split(" ", 1) for line in call(port, "GET", "/metrics").decode().splitlines() if line[:1] != "#")
+    return float(lines["superarm_events_total"]), float(lines["superarm_commit_seconds_count"])
+
+
 class Seen:
     """Measurements by name, and how they are told."""
 
@@ -190,10 +196,13 @@ def decisions(home: Path, options: argparse.Namespace, processes: list[subproces
         runs += [(f"durable {policy}", durable, DURABLE, path), (f"not durable {policy}", loose, LOOSE, path)]
     for turn in range(options.rounds + 1):  # the first round only warms
         for name, process, port, path in runs:
+            before = written(port) if port != ECHO else (0.0, 0.0)
             found, busy = measured(process, port, path, b"{}", c, s)
+            after = written(port) if port != ECHO else (0.0, 1.0)
             if turn:
                 seen.add(name, found.rate)
                 seen.add(f"{name} busy", busy)
+                seen.add(f"{name} together", (after[0] - before[0]) / (after[1] - before[1]))
         if turn:
             seen.add("fdatasync", sync_ms(home))
             seen.add("p50 at one", load(DURABLE, "/v1/problems/bc/decisions", b"{}", 1, s / 2).p50)
@@ -203,6 +212,7 @@ def decisions(home: Path, options: argparse.Namespace, processes: list[subproces
         for name in (f"durable {policy}", f"not durable {policy}"):
             busy = f"{seen.middle(f'{name} busy'):.0f} us, echo's is {seen.ratio('echo busy', f'{name} busy')} of it"
             print(f"{name:24} {seen.middle(name):8.0f} /s   {seen.ratio(name, 'echo')} of echo; loop busy {busy}")
+            print(f"{'':24} {seen.middle(f'{name} together'):8.0f} events per commit")
         print(f"durable / not            {seen.ratio(f'durable {policy}', f'not durable {policy}')}")
     print(f"one connection: p50 {seen.middle('p50 at one'):.2f} ms; one fdatasync {seen.middle('fdatasync'):.2f} ms")
 
