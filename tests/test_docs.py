@@ -15,7 +15,9 @@ from tests.pages import runner
 from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OUTSIDE = [*sorted(ROOT.glob("*.md")), ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"]
+"""Pages that are not below docs: the README, what contributors and users of the repository read."""
+PAGES = [*OUTSIDE, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def _blocks(page):
@@ -112,6 +114,18 @@ def test_the_first_example_of_the_readme_is_short():
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def _anchors(page):
+    """The anchors of a page's headings, as hosts of repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: page.name)
+def test_links_into_pages_name_a_heading(page):
+    for target, anchor in re.findall(r"\]\(([^)#:\s]+)#([^)\s]+)\)", page.read_text()):
+        assert anchor in _anchors(page.parent / target), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,9 +1,11 @@
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -63,6 +65,18 @@ def test_bounds_names_theorems_guarantees_and_assumptions(tmp_path):
     assert "uniform: its oracle guarantees nothing here" in done.output
     assert "complete feedback before the next round" in done.output
     assert (tmp_path / "bounds" / "01" / "bounds.png").is_file()
+
+
+@pytest.mark.usefixtures("blank_figures")
+def test_the_commands_of_the_report_work_in_its_directory(spec, tmp_path, monkeypatch):
+    assert _invoke(run, spec, "--out", tmp_path / "out", "--quiet").exit_code == 0
+    monkeypatch.chdir(tmp_path / "out")
+    commands = re.findall(r"<code>superarm (\w+) ([^<]*)</code>", Path("report.html").read_text(encoding="utf-8"))
+    assert [name for name, _ in commands] == ["run", "report"]
+    for name, arguments in commands:
+        done = CliRunner().invoke(main, [name, *arguments.split()])
+        assert done.exit_code == 0, done.output
+        assert "4 of them already done" in done.stderr or name == "report"
 
 
 @pytest.mark.usefixtures("blank_figures")

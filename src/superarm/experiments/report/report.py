@@ -1,7 +1,6 @@
 """The report: one self-contained HTML file, with figures and tables for papers beside it."""
 
 import math
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +78,6 @@ def _context(study: "Study") -> dict[str, Any]:
         "assumptions": ASSUMPTIONS,
         "run_times": inline_svg(plot_run_times(study), "run-times", "Microseconds per round of each policy"),
         "spec": study.experiment.to_toml(),
-        "command": f"superarm run {shlex.quote(str(Path(study.directory.name) / 'spec.toml'))}",
     }
 
 
