@@ -210,8 +210,10 @@ class Writer:
 
     def _report_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
         self.depth -= len(batch)
-        self._on_report()  # first: the next commit runs while the events of this one are applied
-        self._receiver.on_commit(batch, numbers, logs)
+        try:
+            self._on_report()  # first: the next commit runs while the events of this one are applied
+        finally:
+            self._receiver.on_commit(batch, numbers, logs)
 
     def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         self.depth -= len(batch)
