@@ -31,27 +31,32 @@ SECONDS := 600
 export PYTHONDONTWRITEBYTECODE :=
 # One process runs a file, so that its fixtures and compositions are made once.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durations-min 3
-# The examples in docstrings come last: small files, so that both processes end at the same time.
+# The longest files come first (compiled), and the examples in docstrings last (plain): both processes end together.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system early-system optional-system checks lint types layers passes plain compiled test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
+.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
 	$(BIN)/superarm warm quickstart # with all cores; run compiles one composition after the other
 	$(BIN)/superarm run quickstart --out out/quickstart
 
-# Style, types and layers beside the tests, which leave a core idle at times.
+# Both passes and the checks at the same time: each leaves a core idle at times, while a test waits and at its end.
 test:
 	@$(MAKE) --no-print-directory -j2 $(READY) early-system
 	@$(MAKE) --no-print-directory optional-system
-	@$(MAKE) --no-print-directory -j2 passes checks
+	@$(MAKE) --no-print-directory -j3 plain compiled-beside checks
+	@$(MAKE) --no-print-directory covered
 
 checks: lint types layers
 
 passes: $(READY)
 	@$(MAKE) --no-print-directory plain
 	@$(MAKE) --no-print-directory compiled
+	@$(MAKE) --no-print-directory covered
+
+# What the passes have covered, and which tests neither of them has run.
+covered: $(READY)
 	@$(BIN)/python -B -m tests.left_out $(VENV)/record-plain $(VENV)/record-compiled
 
 # A virtual environment, made by a Python that is new enough.
@@ -105,8 +110,13 @@ layers: $(READY)
 plain: $(READY)
 	TEST_RECORD=$(VENV)/record-plain $(PYTEST) $(IN_ORDER) $(TESTS)
 
+# Only the tests that need compiled code.
 compiled: $(READY)
-	TEST_RECORD=$(VENV)/record-compiled $(PYTEST) --compiled $(or $(TESTS),-m compiled)
+	TEST_RECORD=$(VENV)/record-compiled $(PYTEST) $(IN_ORDER) --compiled $(or $(TESTS),-m compiled)
+
+# The same beside the plain pass: its output comes at its end, so that it does not mix with the other.
+compiled-beside: $(READY)
+	@$(MAKE) --no-print-directory compiled > $(VENV)/compiled.log 2>&1; status=$$?; cat $(VENV)/compiled.log; exit $$status
 
 test-numba-oldest:
 	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'

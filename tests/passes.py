@@ -1,7 +1,7 @@
 """The two passes of the tests: as plain Python, the default, and compiled, with ``--compiled``.
 
-``make test`` runs every test as plain Python, except those marked ``compiled``, and then those compiled. A test is
-skipped by its markers only, and ``tests/left_out.py`` lists what neither pass has run.
+``make test`` runs every test as plain Python, except those marked ``compiled``, and beside them those compiled. A test
+is skipped by its markers only, and ``tests/left_out.py`` lists what neither pass has run.
 """
 
 import contextlib
@@ -66,6 +66,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if compiled():
+        items.sort(key=lambda item: item.path.parent.name != "modes")  # they take longest: no process is left with one
     for item in items:
         if reason := reason_to_skip(item):
             item.add_marker(pytest.mark.skip(reason=reason))
