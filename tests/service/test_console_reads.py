@@ -20,6 +20,8 @@ from .inprocess import serving
 ARMS = [f"ad-{n}" for n in range(64)]
 ITEMS = [f"i{n}" for n in range(32)]
 """2,048 entries: enough for KL-UCB to have the device for large problems, whose memory changes with every choice."""
+SIZES = {"cts": (24, 4)}
+"""The arms and items of policies that have no such device, and draw a number for each entry."""
 
 
 def leaves(memory: Any) -> list[np.ndarray]:
@@ -30,8 +32,8 @@ def leaves(memory: Any) -> list[np.ndarray]:
 
 
 def spec(policy: str) -> dict[str, Any]:
-    settings = {"policy": {"name": policy}, "window_s": None}
-    return {"arms": ARMS, "items": ITEMS, "k": 3, "settings": settings, "seed": 7}
+    settings, (n_arms, n_items) = {"policy": {"name": policy}, "window_s": None}, SIZES.get(policy, (64, 32))
+    return {"arms": ARMS[:n_arms], "items": ITEMS[:n_items], "k": 3, "settings": settings, "seed": 7}
 
 
 async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
@@ -45,7 +47,7 @@ async def live(path: Path, policy: str, looks: bool) -> list[list[str]]:
             made = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()
             slates.append(made["arms"])
             if n % 4:
-                outcome = rng.integers(0, 2, (3, 32)).tolist()
+                outcome = rng.integers(0, 2, (3, SIZES.get(policy, (64, 32))[1])).tolist()
                 (await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": outcome})).raise_for_status()
             if looks and n > 20:
                 await unchanged(http, app.service.coordinator.ledger.problems["default", "p"])
