@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import superarm as sa
-from superarm.context import FeatureMoments, Frame, frame_number
+from superarm.context import FeatureMoments, Frame, encoding, frame_number
 from superarm.context.encoding import encode
 from superarm.describe import build, describe
 
@@ -210,3 +210,12 @@ def test_arms_may_be_given_by_name():
     assert made.arms.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     with pytest.raises(sa.InvalidArgument, match="has no range"):
         sa.Context(sa.Features(d=1), [{"price": 1}], sa.models.Linear(), arm_features=sa.Features(numeric=["price"]))
+
+
+def test_contexts_of_many_numbers_are_rounded_as_those_of_few(monkeypatch):
+    names = [f"x{n}" for n in range(encoding.FEW_NUMBERS + 1)]
+    features = sa.Features(numeric=dict.fromkeys(names, (0.0, 7.3)), categorical={"country": ["NO", "SE"]})
+    context = {"country": "SE"} | dict(zip(names, np.random.default_rng(0).uniform(-1.0, 9.0, len(names)), strict=True))
+    found = encode(features, Frame(), context)
+    monkeypatch.setattr(encoding, "FEW_NUMBERS", len(found))
+    assert found.tolist() == encode(features, Frame(), context).tolist()
