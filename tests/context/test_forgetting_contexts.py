@@ -81,6 +81,28 @@ def test_order_undo_and_a_saved_agent_agree(name):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_window_that_forgets_nothing_explains_as_the_policy_does(name):
+    model, policy = MODELS[name]
+    model = sa.models.Logistic(shared=True, kept=0) if name == "logistic" else model  # a window has no refits
+    agents = [sa.Agent(make_problem(model), wrapped, seed=1) for wrapped in (policy, sa.sliding_window(policy, 100, 5))]
+    decisions = []
+    for agent in agents:
+        play(agent, np.random.default_rng(0), 9)
+        decisions.append(agent.ask(context=USERS[0]))
+    one, other = (agent.explain(decision) for agent, decision in zip(agents, decisions, strict=True))
+    assert str(one) == str(other)
+
+
+def test_what_a_window_has_forgotten_explains_nothing():
+    model, policy = MODELS["shared"]
+    agent = sa.Agent(make_problem(model), sa.sliding_window(policy, 4, 2), seed=1)
+    play(agent, np.random.default_rng(0), 5)
+    for _ in range(6):  # without feedback the window becomes empty
+        decision = agent.ask(context=USERS[0])
+    assert all(not arm.estimate.any() and not arm.features for arm in agent.explain(decision).arms)
+
+
 def test_a_window_goes_around_the_policy_that_suits_the_model():
     for model, policy in MODELS.values():
         fitted = sa.Agent(make_problem(model), sa.sliding_window(policy, 8, 4)).learner.fitted

@@ -70,7 +70,7 @@ def test_a_refit_is_the_maximum_of_the_likelihood(model):
             refits += 1
             expected = maximise_likelihood(rows[group], ridge)
             np.testing.assert_allclose(kept.point[group], expected, atol=2e-5)
-            estimate = agent.learner.fitted.coefficients(agent.tally, agent.learner.memory)[group]
+            estimate = agent.learner.fitted.coefficients(agent.problem, agent.tally, agent.learner.memory)[group]
             np.testing.assert_allclose(estimate, expected, atol=2e-5)
         agent.tell(decision, outcome, seen)
         for place, arm in enumerate(decision.action):
@@ -94,7 +94,7 @@ def test_between_refits_the_estimate_stays_close_to_maximum_likelihood():
         agent.tell(agent.ask(context=[x]), [[outcome]])
         rows.append((np.array([1.0, x]), outcome))
         if n in (50, 200, 399):
-            theta = agent.learner.fitted.coefficients(agent.tally, agent.learner.memory)[0]
+            theta = agent.learner.fitted.coefficients(agent.problem, agent.tally, agent.learner.memory)[0]
             expected = maximise_likelihood(rows, agent.learner.fitted.ridge)
             phi = np.array([row[0] for row in rows])
             mean = 1.0 / (1.0 + np.exp(-np.log(PRIOR / (1.0 - PRIOR)) - phi @ expected))

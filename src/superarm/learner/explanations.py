@@ -40,7 +40,7 @@ def feature_effects(
         return ()
     policy: Any = traits.plain(learner.policy, learner.problem)
     memory = restore_memory(policy, learner.problem, learner.tally, learner.state)
-    theta = policy.coefficients(learner.tally, memory)
+    theta = policy.coefficients(learner.problem, learner.tally, memory)
     u = np.zeros(own_size(contexts.design))
     fill_own_features(contexts.design, context.encoded, arm, u)
     first, last = span(learner.problem.support, arm)

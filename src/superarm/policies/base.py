@@ -123,7 +123,7 @@ class PolicyHooks(Protocol):
         """The estimates of all entries, and the parameters at which the oracle chooses; plain Python."""
         ...
 
-    def coefficients(self, tally: Any, memory: Any) -> Any:
+    def coefficients(self, problem: Problem, tally: Any, memory: Any) -> Any:
         """The parameter vectors of a regression, (n_groups, d); plain Python, for explanations."""
         ...
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import component, for_kernels, interpreted, verb
+from superarm._jit import component, for_kernels, interpreted, kernel, verb
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context.observations import ContextRound, ContextTally
@@ -127,16 +127,8 @@ class ContextForgetting(NamedTuple):
         return ContextBlocks(blocks, np.zeros(entries), shifts, tally)
 
     def choose(self, problem: Problem, current: ContextRound, memory: ContextBlocks, stream: Stream) -> Ints:
-        move_on(memory.blocks, self.weights, (current.round - 1) // self.block)
-        first = current.context.segment * problem.n_arms
-        own = slice(first, first + problem.n_arms)
-        waiting = current.candidates.counts - current.tally.pulls[own]
-        now = unflatten(self.layout, memory.blocks.now, current.tally)
-        remembered = max(1, int(self.block * self.weights.sum()))
-        candidates = Candidates(memory.blocks.now.pulls[own] + waiting, current.candidates.eligible)
-        t, pending = min(current.t, remembered), current.pending
-        recent: Any = ContextRound(t, now, candidates, current.context, pending, current.round)
-        inner = prepare(self.policy, problem, now)
+        recent = _recent_round(self, problem, current, memory)
+        inner = prepare(self.policy, problem, recent.tally)
         action = choose(self.policy, problem, recent, inner, stream)
         everyone, support = np.arange(problem.n_arms), problem.terms.support
         fill_weights(self.policy, inner, support, everyone, memory.weights, memory.shifts)
@@ -183,6 +175,26 @@ class ContextForgetting(NamedTuple):
         return bool(linearises(self.policy))
 
     @interpreted
+    def parameters(self, problem: Problem, current: ContextRound, memory: ContextBlocks, stream: Stream) -> Any:
+        """Those of the policy on what is remembered."""
+        if not traits.explains(self.policy):
+            wrong = f"{type(self.policy).__name__} chooses batches by other things than parameters of entries"
+            raise InvalidArgument(
+                "policy", wrong, "explain decisions of policies on segments, linear or logistic models"
+            )
+        hooks: Any = self.policy
+        recent = _recent_round(self, problem, current, memory)
+        return hooks.parameters(problem, recent, prepare(self.policy, problem, recent.tally), stream)
+
+    @interpreted
+    def coefficients(self, problem: Problem, tally: Any, memory: ContextBlocks) -> Floats:
+        """The parameter vectors, from what is remembered."""
+        hooks: Any = self.policy
+        now = unflatten(self.layout, memory.blocks.now, tally)
+        found: Floats = hooks.coefficients(problem, now, prepare(self.policy, problem, now))
+        return found
+
+    @interpreted
     def save_state(self, memory: ContextBlocks) -> PolicyState:
         """What cannot be computed anew."""
         blocks, n = memory.blocks, len(self.weights)
@@ -224,3 +236,18 @@ class ContextForgetting(NamedTuple):
     @interpreted
     def guarantee(self, problem: Problem) -> Guarantee:
         return self.policy.guarantee(problem)
+
+
+@kernel
+def _recent_round(
+    forgetting: ContextForgetting, problem: Problem, current: ContextRound, memory: ContextBlocks
+) -> ContextRound:
+    """What the policy on the recent tally sees, after the blocks that are too old are forgotten."""
+    move_on(memory.blocks, forgetting.weights, (current.round - 1) // forgetting.block)
+    first = current.context.segment * problem.n_arms
+    own = slice(first, first + problem.n_arms)
+    waiting = current.candidates.counts - current.tally.pulls[own]
+    now = unflatten(forgetting.layout, memory.blocks.now, current.tally)
+    remembered = max(1, int(forgetting.block * forgetting.weights.sum()))
+    candidates = Candidates(memory.blocks.now.pulls[own] + waiting, current.candidates.eligible)
+    return ContextRound(min(current.t, remembered), now, candidates, current.context, current.pending, current.round)

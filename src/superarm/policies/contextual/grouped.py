@@ -98,7 +98,7 @@ class GroupedPolicy(NamedTuple):
         return memory.mean, memory.q
 
     @interpreted
-    def coefficients(self, tally: ContextTally, memory: Cells) -> Floats:
+    def coefficients(self, problem: Problem, tally: ContextTally, memory: Cells) -> Floats:
         """The empirical mean of every coordinate, in place of its log-odds, which may be infinite."""
         d = tally.response.shape[1]
         diagonal = tally.precision[:, [r * (r + 1) // 2 + r for r in range(d)]]

@@ -192,7 +192,7 @@ class LogisticPolicy(NamedTuple):
         return 1.0 / (1.0 + np.exp(-self.offset - memory.ridge.q)), optimistic
 
     @interpreted
-    def coefficients(self, tally: ContextTally, memory: Logits) -> Floats:
+    def coefficients(self, problem: Problem, tally: ContextTally, memory: Logits) -> Floats:
         """The estimate of every parameter vector."""
         refresh(memory.ridge, tally, correction(memory.kept), self.ridge)
         return memory.ridge.theta

@@ -102,7 +102,7 @@ class LinearPolicy(NamedTuple):
         return memory.q, optimistic
 
     @interpreted
-    def coefficients(self, tally: ContextTally, memory: Ridge) -> Floats:
+    def coefficients(self, problem: Problem, tally: ContextTally, memory: Ridge) -> Floats:
         """The ridge estimate of every parameter vector."""
         refresh(memory, tally, no_correction(tally), self.ridge)
         return memory.theta
