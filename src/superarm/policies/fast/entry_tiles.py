@@ -81,9 +81,9 @@ def write_entry(tiles: EntryTiles, estimates: Ridge, entry: int) -> None:
         at += r + 1
     tiles.unit[entry] = np.float32(max(largest, 1e-30) / _LARGEST * (1.0 + 1e-6))
     unit = float(tiles.unit[entry])
-    first = tile * size * WIDTH + lane
+    first, scale = tile * size * WIDTH + lane, 1.0 / unit
     for at in range(size):
-        tiles.inverse[first + at * WIDTH] = math.floor(estimates.inverse[entry, at] / unit + 0.5)
+        tiles.inverse[first + at * WIDTH] = math.floor(estimates.inverse[entry, at] * scale + 0.5)
     terms = roots * roots / unit + d * d
     tiles.square_slack[entry] = np.float32(1.1 * ((size + 8) * _ULP * terms + 0.5 * d * d))
     tiles.mean_slack[entry] = np.float32(1.1 * (d + 8) * _ULP * total)

@@ -39,11 +39,11 @@ class GainSums(NamedTuple):
 
 
 @kernel
-def sum_slopes(reward: Any, terms: Terms, states: Floats, reduced: Reduced, largest: float) -> GainSums:
-    """The sums for a batch whose items have these states."""
+def sum_slopes(reward: Any, terms: Terms, states: Floats, reduced: Reduced, largest: float, cross: Floats) -> GainSums:
+    """The sums for a batch whose items have these states; ``cross`` (m,) is written to."""
     m, n_item = reduced.cross.shape
     slope, mean, square, size, lowest = 0.0, 0.0, 0.0, 0.0, 0.0 if n_item == 0 else np.inf
-    cross = np.zeros(m)
+    cross[:] = 0.0
     for i in range(len(states)):
         u = item_gain(reward, terms.weights[i], states[i], 1.0)
         slope += u

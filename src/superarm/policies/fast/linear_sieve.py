@@ -16,7 +16,7 @@ from superarm.policies.contextual.ridge import Ridge, empty_ridge, no_correction
 from superarm.policies.contextual.rules import clip_scores, radius
 from superarm.policies.contextual.scoring import score_entry
 from superarm.policies.fast.entry_tiles import EntryTiles, bound_entries, empty_tiles, write_entry
-from superarm.policies.fast.reaches import ARMS_PER_BLOCK, Reaches, no_reaches, pick_by_reach, score_arm
+from superarm.policies.fast.reaches import Reaches, bound_blocks, no_reaches, pick_by_reach, score_arm
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 from superarm.rewards.traits import gains_shrink, linear_gain
@@ -129,7 +129,7 @@ class LinearSieve(NamedTuple):
         return found
 
     @interpreted
-    def coefficients(self, tally: ContextTally, memory: LinearSifted) -> Floats:
+    def coefficients(self, problem: Problem, tally: ContextTally, memory: LinearSifted) -> Floats:
         """The ridge estimate of every parameter vector."""
         _renew(memory, tally, self.policy.ridge)
         return memory.ridge.theta
@@ -178,12 +178,10 @@ def _choose_lazily(policy: Any, problem: Problem, current: ContextRound, memory:
     memory.spread[0] = radius(policy.rule, len(u), 1, current.t)
     bound_entries(memory.tiles, u, memory.spread[0], q)
     states = initial_states(problem.reward, problem.terms)
-    reaches.block[:] = -1.0
     for j in range(problem.n_arms):
         reaches.exact[j] = False
         reaches.arm[j] = gain(problem.reward, problem.terms, states, q, j) if current.candidates.eligible[j] else -1.0
-        block = j // ARMS_PER_BLOCK
-        reaches.block[block] = max(reaches.block[block], reaches.arm[j])
+    bound_blocks(reaches)
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
     size, scorer = 0, EntryScorer(memory.ridge, u, memory.spread[0])
     while size < len(chosen):

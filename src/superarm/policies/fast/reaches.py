@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, verb
+from superarm._jit import inlined, kernel, lean, verb
 from superarm.arrays import Bools, Floats
 from superarm.candidates import Candidates
 from superarm.oracles.gains import wins_tie
@@ -54,7 +54,7 @@ def no_reaches(n_arms: int) -> Reaches:
     return Reaches(np.zeros(n_arms), np.zeros(blocks), np.zeros(n_arms, np.bool_))
 
 
-@kernel
+@lean
 def pick_by_reach(
     problem: Problem, candidates: Candidates, reaches: Reaches, states: Floats, q: Floats, scorer: Any
 ) -> int:
@@ -64,7 +64,7 @@ def pick_by_reach(
     """
     best, most = -1, -1.0
     for n in range(-_FIRST_BLOCKS, len(reaches.block)):
-        block = int(np.argmax(reaches.block)) if n < 0 else n
+        block = _largest(reaches.block) if n < 0 else n
         if reaches.block[block] >= most:
             highest = -1.0
             for j in range(block * ARMS_PER_BLOCK, min((block + 1) * ARMS_PER_BLOCK, problem.n_arms)):
@@ -80,6 +80,30 @@ def pick_by_reach(
                 highest = max(highest, reaches.arm[j])
             reaches.block[block] = highest
     return best
+
+
+@inlined
+def _largest(numbers: Floats) -> int:
+    """Where the largest number is, the first of them."""
+    at = 0
+    for n in range(len(numbers)):
+        if numbers[n] > numbers[at]:
+            at = n
+    return at
+
+
+@lean
+def bound_blocks(reaches: Reaches) -> None:
+    """Write the largest bound of each block of arms, by four chains of comparisons that do not wait for one another."""
+    arm, n_arms = reaches.arm, len(reaches.arm)
+    for block in range(len(reaches.block)):
+        first, last = block * ARMS_PER_BLOCK, min((block + 1) * ARMS_PER_BLOCK, n_arms)
+        a, b, c, d = -1.0, -1.0, -1.0, -1.0
+        for j in range(first, last - 3, 4):
+            a, b, c, d = max(a, arm[j]), max(b, arm[j + 1]), max(c, arm[j + 2]), max(d, arm[j + 3])
+        for j in range(last - (last - first) % 4, last):
+            a = max(a, arm[j])
+        reaches.block[block] = max(a, b, c, d)
 
 
 @inlined

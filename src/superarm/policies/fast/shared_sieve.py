@@ -23,7 +23,7 @@ from superarm.policies.contextual.shared_scores import (
     score_shared_arm,
 )
 from superarm.policies.fast.gain_sums import GainSums, bound_block, sum_slopes
-from superarm.policies.fast.reaches import ARMS_PER_BLOCK, Reaches, no_reaches, pick_by_reach, score_arm
+from superarm.policies.fast.reaches import Reaches, bound_blocks, no_reaches, pick_by_reach, score_arm
 from superarm.problem import Problem
 from superarm.rewards import gain, initial_states, join_arm
 from superarm.rewards.traits import gains_shrink, linear_gain
@@ -141,9 +141,9 @@ class SharedSieve(NamedTuple):
         return found
 
     @interpreted
-    def coefficients(self, tally: ContextTally, memory: SharedSifted) -> Floats:
+    def coefficients(self, problem: Problem, tally: ContextTally, memory: SharedSifted) -> Floats:
         """The ridge estimate of the parameter vector."""
-        found: Floats = self.policy.coefficients(tally, memory.ridge)
+        found: Floats = self.policy.coefficients(problem, tally, memory.ridge)
         return found
 
     @interpreted
@@ -201,11 +201,7 @@ def _bound_gains(memory: SharedSifted, sums: GainSums) -> None:
         own, total = memory.own[first:last], memory.total[first:last]
         block = ArmBlock(first, memory.v[number], memory.mean[first:last], own, total)
         bound_block(sums, block, memory.spread[0], reaches.arm)
-    for number in range(len(reaches.block)):
-        largest = -1.0
-        for j in range(number * ARMS_PER_BLOCK, min((number + 1) * ARMS_PER_BLOCK, n_arms)):
-            largest = max(largest, reaches.arm[j])
-        reaches.block[number] = largest
+    bound_blocks(reaches)
 
 
 @kernel
@@ -217,10 +213,10 @@ def _grow_lazily(design: Any, problem: Problem, current: ContextRound, memory: S
         reaches.exact[j] = False
         reaches.arm[j] = np.inf if current.candidates.eligible[j] else -1.0
     chosen = np.empty(capacity(problem.actions, problem.n_arms), np.int64)
-    size, scorer = 0, SharedScorer(design, memory)
+    size, scorer, cross = 0, SharedScorer(design, memory), np.zeros(len(memory.reduced.mean))
     while size < len(chosen):
         largest = gain(reward, terms, states, memory.ones, 0)
-        _bound_gains(memory, sum_slopes(reward, terms, states, memory.reduced, largest))
+        _bound_gains(memory, sum_slopes(reward, terms, states, memory.reduced, largest, cross))
         best = pick_by_reach(problem, current.candidates, reaches, states, q, scorer)
         if best < 0:
             break
