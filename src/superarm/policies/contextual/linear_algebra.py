@@ -41,11 +41,15 @@ def invert_factor(factor: Floats, d: int, out: Floats) -> None:
     for r in range(d):
         pivot = factor[at + r]
         for c in range(r):
-            total, row = 0.0, c * (c + 1) // 2
-            for o in range(c, r):
-                row = o * (o + 1) // 2
-                total -= factor[at + o] * out[row + c]
-            out[at + c] = total / pivot
+            out[at + c] = 0.0
+        row = 0
+        for o in range(r):  # the sums of a row side by side: they do not wait for one another
+            scale = factor[at + o]
+            for c in range(o + 1):
+                out[at + c] -= scale * out[row + c]
+            row += o + 1
+        for c in range(r):
+            out[at + c] = out[at + c] / pivot
         out[at + r] = 1.0 / pivot
         at += r + 1
 

@@ -48,12 +48,12 @@ _GRID = 4096.0
 class Logits(NamedTuple):
     """The memory of logistic policies.
 
-    Ridge estimates of log-odds, buffers (n_entries,) for weights and shifts, and the observations that are kept.
+    Ridge estimates, a buffer (n_entries,) for the estimates of log-odds without the offset, and the observations that
+    are kept.
     """
 
     ridge: Ridge
-    weight: Floats
-    shift: Floats
+    estimate: Floats
     kept: KeptObservations
 
 
@@ -102,7 +102,7 @@ class LogisticPolicy(NamedTuple):
 
     def prepare(self, problem: Problem, tally: ContextTally) -> Logits:
         n, kept = len(tally.total), keep_nothing_yet(self.kept, self.design, problem.terms.support)
-        return Logits(empty_ridge(tally), np.zeros(n), np.zeros(n), kept)
+        return Logits(empty_ridge(tally), np.zeros(n), kept)
 
     def choose(self, problem: Problem, current: ContextRound, memory: Logits, stream: Stream) -> Ints:
         score_logits(self, problem, current, memory, stream)
@@ -177,8 +177,10 @@ class LogisticPolicy(NamedTuple):
         for j in action:
             first, last = span(support, j)
             for e in range(first, last):
-                weights[at] = memory.weight[e]
-                shifts[at] = memory.shift[e]
+                eta = memory.estimate[e]
+                mean = sigmoid(self.offset + eta)
+                weights[at] = max(1.0, math.floor(mean * (1.0 - mean) * _GRID + 0.5)) / _GRID
+                shifts[at] = math.floor((weights[at] * eta - mean) * _GRID + 0.5) / _GRID
                 at += 1
 
     @interpreted
@@ -226,7 +228,7 @@ class LogisticPolicy(NamedTuple):
 def score_logits(
     policy: LogisticPolicy, problem: Problem, current: ContextRound, memory: Logits, stream: Stream
 ) -> None:
-    """Write probabilities to ``q``, and weights and shifts of the linearisation at the estimate to their buffers."""
+    """Write probabilities to ``q``, and the estimates to their buffer."""
     ridge, support, design = memory.ridge, problem.terms.support, policy.design
     more = correction(memory.kept)
     refresh(ridge, current.tally, more, policy.ridge)
@@ -236,23 +238,20 @@ def score_logits(
     wide = Ridge(ridge.theta, inverse, ridge.stale, ridge.q, ridge.low, ridge.widened)
     if policy.draws > 0.0:
         score_entries(design, support, current, wide, 0.0)
-        _linearise(policy.offset, memory)
+        _keep_estimates(memory)
         drawn = draw_parameters(ridge.theta, inverse, policy.draws, stream)
         scores = Ridge(drawn, inverse, ridge.stale, ridge.q, np.zeros(len(ridge.q)), ridge.widened)
         score_entries(design, support, current, scores, 0.0)
     else:
         score_entries(design, support, current, wide, math.sqrt(2.0 * beta))
-        _linearise(policy.offset, memory)
+        _keep_estimates(memory)
     for e in range(len(ridge.q)):
         ridge.q[e] = sigmoid(policy.offset + ridge.q[e])
 
 
 @lean
-def _linearise(offset: float, memory: Logits) -> None:
-    """Write the weights and shifts at the estimates, which are in the middle of the bounds of log-odds."""
-    q, low, weight, shift = memory.ridge.q, memory.ridge.low, memory.weight, memory.shift
+def _keep_estimates(memory: Logits) -> None:
+    """Write the estimates, which are in the middle of the bounds of log-odds."""
+    q, low, estimate = memory.ridge.q, memory.ridge.low, memory.estimate
     for e in range(len(q)):
-        eta = 0.5 * (q[e] + low[e])
-        mean = sigmoid(offset + eta)
-        weight[e] = max(1.0, math.floor(mean * (1.0 - mean) * _GRID + 0.5)) / _GRID
-        shift[e] = math.floor((weight[e] * eta - mean) * _GRID + 0.5) / _GRID
+        estimate[e] = 0.5 * (q[e] + low[e])
