@@ -16,6 +16,7 @@
 # make manifests          check the manifests for Kubernetes and compose.yaml
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
+# make compose-test       run compose.yaml, with PostgreSQL, and drive a decision through it (as root)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,7 +35,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durat
 # The longest files come first (compiled), and the examples in docstrings last (plain): both processes end together.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test bench clean
+.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -174,10 +175,13 @@ $(DOCS_READY): $(READY)
 	@touch $@
 
 MANIFESTS := .venv-manifests
-# The manifests for Kubernetes against its schemas, where unknown fields are errors; compose.yaml as podman-compose reads it.
-manifests:
-	test -d $(MANIFESTS) || $(PYTHON) -m venv $(MANIFESTS)
+$(MANIFESTS)/.ready:
+	$(PYTHON) -m venv $(MANIFESTS)
 	$(MANIFESTS)/bin/pip install --quiet kubernetes-validate==1.37.0 podman-compose==1.6.0
+	@touch $@
+
+# The manifests for Kubernetes against its schemas, where unknown fields are errors; compose.yaml as podman-compose reads it.
+manifests: $(MANIFESTS)/.ready
 	POSTGRES_PASSWORD=- SUPERARM_ADMIN_KEY=- $(MANIFESTS)/bin/podman-compose config > $(MANIFESTS)/compose.yaml
 	$(MANIFESTS)/bin/kubernetes-validate --strict deploy/kubernetes/sqlite.yaml deploy/kubernetes/postgres.yaml
 
@@ -186,6 +190,9 @@ image: $(READY)
 
 image-test: $(READY)
 	$(BIN)/python tools/image_test.py
+
+compose-test: $(READY) $(MANIFESTS)/.ready
+	$(BIN)/python tools/compose_test.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -68,15 +68,20 @@ def choose_base() -> str:
 
 def make_base() -> None:
     """A minimal Debian with Python, as an image."""
-    install("debootstrap")
     say("making a minimal Debian")
+    run("buildah", "commit", "-q", "--rm", import_debian(PACKAGES), MADE_BASE)
+
+
+def import_debian(packages: str) -> str:
+    """A new container of buildah with a minimal Debian and some of its packages: its name."""
+    install("debootstrap")
     with tempfile.TemporaryDirectory(prefix="superarm-base-") as directory:
-        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "stable", directory, *mirror())
+        run("debootstrap", "--variant=minbase", f"--include={packages}", "stable", directory, *mirror())
         for name in ("var/cache/apt", "var/lib/apt/lists"):
             shutil.rmtree(Path(directory) / name, ignore_errors=True)
         container = output("buildah", "from", "scratch").strip()
         run("buildah", "add", "-q", container, directory, "/")
-        run("buildah", "commit", "-q", "--rm", container, MADE_BASE)
+    return container
 
 
 @contextlib.contextmanager
