@@ -107,7 +107,7 @@ def _heat(view: View, learner: ProblemState, shown: Ints, tally: Tally) -> Html:
     names = [learner.arms.all[int(j)] for j in shown]
     note = "Estimated means of the arms of this page of the table; an empty box where nothing is known."
     if known_values := [value for row in table for value in row if value is not None]:
-        note += f" The lightest box is 0, the darkest {max(known_values):.3g}."
+        note += f" The stronger the colour, the larger; the strongest is {max(known_values):.3g}."
     note += f" {len(items)} of {n_items:,} items, by weight." if last else ""
     broad = len(items) > NARROW_ITEMS
     picture = svg.heat(names, [learner.items.all[int(i)] for i in items], table)

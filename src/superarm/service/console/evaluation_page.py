@@ -86,7 +86,7 @@ def _table(wanted: Wanted, found: Evaluation) -> Html:
     most = max((one.high for one in found.values.values() if not isinstance(one, str)), default=1.0)
     heads = [tag("th", name, scope="col", class_="num" if name in _NUMBERS else None) for name in ("What", *_COLUMNS)]
     rows = [_row(wanted, name, one, most) for name, one in found.values.items()]
-    return scrollable("Values", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows)))
+    return scrollable("Values", tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), class_="stacked"))
 
 
 def _row(wanted: Wanted, name: str, one: PolicyValue | str, most: float) -> Html:

@@ -30,7 +30,7 @@ def problems(shown: Sequence[ShownProblem], total: int, page: int, public: bool)
     heads = [tag("th", word, scope="col", class_="num") for word in ("Reward now", "Decisions", "Pending", "Arms")]
     right = [tag("th", word, scope="col") for word in ("Learning?", "Feedback")]
     rows = [_row(one, public) for one in shown]
-    table = tag("table", tag("thead", tag("tr", left, heads, right)), tag("tbody", rows))
+    table = tag("table", tag("thead", tag("tr", left, heads, right)), tag("tbody", rows), class_="stacked")
     scroll = scrollable("Problems", table)
     last = max(0, (total - 1) // PROBLEMS_PER_PAGE)
     return section(
@@ -56,12 +56,12 @@ def _row(one: ShownProblem, public: bool) -> Html:
     return tag(
         "tr",
         link,
-        tag("td", svg.spark([None if mean is None else mean.value for mean in curve])),
-        tag("td", reward, class_="num"),
-        tag("td", f"{learner.asked:,}", class_="num"),
-        tag("td", f"{one.pending:,}", class_="num"),
-        tag("td", f"{learner.problem.n_arms:,}", class_="num"),
-        tag("td", learning.word, class_=learning.kind),
+        tag("td", svg.spark([None if mean is None else mean.value for mean in curve]), data_label="Reward over time"),
+        tag("td", reward, class_="num", data_label="Reward now"),
+        tag("td", f"{learner.asked:,}", class_="num", data_label="Decisions"),
+        tag("td", f"{one.pending:,}", class_="num", data_label="Pending"),
+        tag("td", f"{learner.problem.n_arms:,}", class_="num", data_label="Arms"),
+        tag("td", learning.word, class_=learning.kind, data_label="Learning?"),
         _feedback(learner, one.pending, public),
     )
 
@@ -71,8 +71,6 @@ def _feedback(learner: ProblemState, pending: int, public: bool) -> Html:
     faults = [] if public else find_faults(learner, pending)
     if faults:
         worst = next((fault for fault in faults if fault.harms), faults[0])
-        return tag("td", worst.seen, class_="words bad" if worst.harms else "words")
-    if public:
-        return tag("td", "–")
+        return tag("td", worst.seen, class_="words bad" if worst.harms else "words", data_label="Feedback")
     finished = learner.history.complete + learner.history.expired
-    return tag("td", "good" if finished >= FEW else "too early")
+    return tag("td", "–" if public else "good" if finished >= FEW else "too early", data_label="Feedback")

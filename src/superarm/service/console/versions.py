@@ -72,7 +72,7 @@ def versions(learner: ProblemState, changes: dict[int, VersionStart]) -> Html:
     )
     if last > len(shown):
         note += f" The newest {len(shown)} of {last} versions."
-    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows))
+    table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", rows), class_="stacked")
     scroll = scrollable("Versions", table)
     return section("versions", "Versions of the settings", scroll, note=note)
 
@@ -92,12 +92,12 @@ def _row(learner: ProblemState, version: int, change: VersionStart | None) -> Ht
             tag("span", " current", class_="quiet") if gap is None and version == len(learner.versions) else None,
             scope="row",
         ),
-        tag("td", "–" if change is None else moment(change.at)),
-        tag("td", (change.by if change else "") or "–"),
-        tag("td", tag("ul", [tag("li", words) for words in said], class_="bare"), class_="words"),
-        tag("td", f"{mine.count:,}", class_="num"),
-        tag("td", "–" if mean is None else _interval(mean, ""), class_="num"),
-        tag("td", "–" if gap is None else _interval(gap, "+"), class_="num"),
+        tag("td", "–" if change is None else moment(change.at), data_label="Since (UTC)"),
+        tag("td", (change.by if change else "") or "–", data_label="By key"),
+        tag("td", tag("ul", [tag("li", words) for words in said], class_="bare"), class_="words", data_label="Changed"),
+        tag("td", f"{mine.count:,}", class_="num", data_label="Finished"),
+        tag("td", "–" if mean is None else _interval(mean, ""), class_="num", data_label="Reward"),
+        tag("td", "–" if gap is None else _interval(gap, "+"), class_="num", data_label="Current minus this"),
     )
 
 
