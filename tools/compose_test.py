@@ -71,11 +71,13 @@ def make_postgres() -> None:
 class Composition:
     """The containers of compose.yaml under a name of their own."""
 
-    def __init__(self, postgres: str, key: str, override: Path) -> None:
+    def __init__(self, postgres: str, key: str, directory: Path) -> None:
+        override, backend = directory / "override.yaml", directory / "containers.conf"
         override.write_text(f"services: {{postgres: {{image: {postgres}}}}}\n")
+        backend.write_text('[network]\nnetwork_backend = "netavark"\n')  # its containers find one another by name
         self.port = free_port()
         values = {"SUPERARM_ADMIN_KEY": key, "POSTGRES_PASSWORD": PASSWORD, "SUPERARM_PUBLISHED_PORT": str(self.port)}
-        self._environment = {**os.environ, **values}
+        self._environment = {**os.environ, **values, "CONTAINERS_CONF": str(backend)}
         arguments = [f"--podman-args={' '.join(PODMAN[1:])}", f"--podman-run-args={' '.join(LIMITS)}"]
         self._line = [COMPOSE, *arguments, "-p", f"superarm-test-{os.getpid()}"]
         self._line += ["-f", REPOSITORY / "compose.yaml", "-f", override]
@@ -116,7 +118,7 @@ def main() -> int:
     image = "localhost/superarm:latest"
     key = output(*PODMAN, "run", "--rm", "--network=host", *LIMITS, image, "keys", "new").strip().splitlines()[-1]
     with tempfile.TemporaryDirectory(prefix="superarm-compose-") as directory:
-        composition = Composition(postgres, key, Path(directory) / "override.yaml")
+        composition = Composition(postgres, key, Path(directory))
         try:
             test(composition, key)
         finally:

@@ -175,7 +175,8 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
     assert "front" not in problems
     assert "Give one with the scope" in login
     closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a", "/evaluation?problem=p"]
-    look(path, *closed, status=403, **open_to_all)
+    for refused in look(path, *closed, status=403, **open_to_all):
+        assert "This page is not public" in refused
     look(path, "/export/arms.csv?problem=p", status=403, **open_to_all)
     look(path, "/v1/problems", "/v1/problems/p/arms", status=401, **open_to_all)
     look(path, "/?problem=p", "/problems", "/export/arms.csv?problem=p", status=401)

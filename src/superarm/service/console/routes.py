@@ -136,6 +136,7 @@ class Console:
     async def _show(
         self, headers: dict[bytes, bytes], scope: Any, send: Any, render: Callable[[Any, bytes], Awaitable[bytes]]
     ) -> None:
+        who = None
         try:
             who = self._who(headers, scope)
             body = await render(who, scope["query_string"])
@@ -146,6 +147,8 @@ class Console:
                 passing = error.status == 503
                 return await _send(send, error.status, notices.refused(error.message, passing=passing))
             words = _refusal(error) if error.status == 403 or b"cookie" in headers else ""
+            if who is not None and access_of(who).public:
+                words = "This page is not public: it needs a key."
             return await _send(send, error.status, notices.login(words))
         return await _send(send, 200, body)
 
