@@ -26,7 +26,7 @@ from superarm.learner.context_batch import choose_in_contexts
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
 from superarm.policies import Ascent
-from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, sum_numbers, write_numbers
+from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, refine_sums, sum_numbers, write_numbers
 from superarm.policies.fast.linear_sieve import LinearSieve
 from superarm.policies.set_search import search
 from superarm.rewards.base import _gain_by_difference as gain_by_difference
@@ -78,7 +78,8 @@ def bounds() -> list[Any]:
     for arm, scale in ((0, 0.01), (1, 1.0), (0, 0.1), (1, 0.1)):
         write_numbers(table, arm, scale * mean, 0, 5)
         fit_unit(table, 0)
-    return [*found, sum_numbers(table, 1.0 - mean, start, sums, top), sums, top]
+    found += [sum_numbers(table, 1.0 - mean, start, sums, top), sums.copy(), top.copy()]
+    return [*found, refine_sums(table, mean, start, sums, top, np.float32(0.1)), sums, top]
 
 
 def of_actions(actions: Any) -> list[Any]:

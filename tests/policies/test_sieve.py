@@ -11,14 +11,14 @@ from superarm.indices import KL, Bernstein, KLMoss
 from superarm.intake import Exact
 from superarm.oracles import Default
 from superarm.policies.base import Round, choose, prepare
-from superarm.policies.fast import sparse_sieve
+from superarm.policies.fast import sparse_sieve, tiles
 from superarm.policies.fast.sieve import Sieve
 from superarm.policies.fast.sparse_sieve import SparseSieve
 from superarm.policies.fast.tournament import fill_in_order, new_tournament, update_key
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
 from superarm.streams import new_stream
-from superarm.tally import empty
+from superarm.tally import Tally, empty
 
 compiled = pytest.mark.compiled("trajectories of large problems take too long as plain Python")
 
@@ -89,6 +89,34 @@ def test_a_small_sieve_does_so_for_every_kind_of_bound(index, kind):
     for a, b in zip(played[0].tally, played[1].tally, strict=True):
         assert np.array_equal(a, b)
     assert bool(played[1].memory.bounded.any()) == (index != Bernstein(0.05))
+
+
+@pytest.mark.parametrize("policy", [sa.bc_ucb, sa.kl_ucb], ids=["bc_ucb", "kl_ucb"])
+@pytest.mark.parametrize("spread", [0.2, 0.0], ids=["different", "alike"])
+def test_a_large_sieve_does_so_with_coarse_bounds_before_fine_ones(policy, spread, monkeypatch):
+    rng, n_arms, n_items = np.random.default_rng(11), 5 * WIDTH + 5, 8
+    problem = sa.Problem(n_arms, n_items, sa.Coverage(), sa.Subsets(3), weights=rng.uniform(0.2, 2.0, n_items))
+    p = 0.2 + spread * rng.uniform(-1.0, 1.0, (n_arms, n_items))
+    pulls = np.full(n_arms, 400.0)
+    total = np.floor(400.0 * p).reshape(-1)  # with the same means, nearly all arms reach the largest bound
+    agents = []
+    for entries, oracle in ((0, Default()), (10**9, Default()), (0, PLAIN)):
+        monkeypatch.setattr(tiles, "_COARSE_FROM_ENTRIES", entries)
+        agents.append(sa.Agent(problem, policy(oracle=oracle), tally=Tally(pulls, total, total.copy(), np.zeros(0))))
+    screens = [agent.learner.memory.screen for agent in agents[:2]]
+    rough, refined = [], []
+    for _ in range(12):
+        decisions = [agent.ask() for agent in agents]
+        assert decisions[0].action.tolist() == decisions[1].action.tolist() == decisions[2].action.tolist()
+        outcome = (rng.random((3, n_items)) < p[decisions[0].action]).astype(float)
+        for agent, decision in zip(agents, decisions, strict=True):
+            agent.tell(decision, outcome)
+        rough.append(bool(screens[0].rough[0]))
+        refined.append(int(screens[0].refined[0]))
+        assert not screens[1].rough[0]
+    assert any(rough)
+    assert all(rough) == (spread > 0.0)
+    assert min(refined) > 0
 
 
 def test_no_decision_but_the_first_renews_more_than_a_share_of_all_bounds():

@@ -141,14 +141,37 @@ def sum_numbers(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: 
     for i in range(len(weights)):
         most = weights[i] if weights[i] > most else most
     _round_weights(table, weights, most)
-    pairs, scale, unit = len(table.weights), table.scale, table.unit
     for tile in range(len(top)):
-        for block in range(len(scale)):
-            at = block * _BLOCK_PAIRS
-            first, n = 2 * WIDTH * (tile * pairs + at), _BLOCK_PAIRS if _BLOCK_PAIRS < pairs - at else pairs - at
-            factor, before = np.float32(scale[block] * unit[tile]), start if block == 0 else sums
-            top[tile] = fixed_sums(table.codes, first, table.weights, at, n, factor, before, tile * WIDTH, sums)
-    return most * (1.0 + (len(scale) + 16) * 1.2e-7)  # each step of single precision is off by at most 6e-8
+        _sum_tile(table, tile, start, sums, top)
+    return most * (1.0 + (len(table.scale) + 16) * 1.2e-7)  # each step of single precision is off by at most 6e-8
+
+
+@lean
+def refine_sums(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: Any, enough: Any) -> int:
+    """Do so in the tiles whose ``top`` reaches ``enough``, and return how many there are.
+
+    For sums of another table, whose numbers were rounded more coarsely, with the same weights.
+    """
+    most, count = 0.0, 0
+    for i in range(len(weights)):
+        most = weights[i] if weights[i] > most else most
+    _round_weights(table, weights, most)
+    for tile in range(len(top)):
+        if top[tile] >= enough:
+            _sum_tile(table, tile, start, sums, top)
+            count += 1
+    return count
+
+
+@inlined
+def _sum_tile(table: FixedPoint, tile: int, start: Any, sums: Any, top: Any) -> None:
+    """Write the sums of one tile, and the largest of them, with the weights last rounded."""
+    pairs, scale, unit = len(table.weights), table.scale, table.unit
+    for block in range(len(scale)):
+        at = block * _BLOCK_PAIRS
+        first, n = 2 * WIDTH * (tile * pairs + at), _BLOCK_PAIRS if _BLOCK_PAIRS < pairs - at else pairs - at
+        factor, before = np.float32(scale[block] * unit[tile]), start if block == 0 else sums
+        top[tile] = fixed_sums(table.codes, first, table.weights, at, n, factor, before, tile * WIDTH, sums)
 
 
 @inlined

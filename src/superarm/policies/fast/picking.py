@@ -11,7 +11,7 @@ from superarm._jit import inlined, lean
 from superarm.indices import Index, bound_by_tangents
 from superarm.policies.base import Round
 from superarm.policies.fast.sieving import score_once
-from superarm.policies.fast.tiles import bound_gains, largest_reach, next_reaching
+from superarm.policies.fast.tiles import bound_gains, largest_reach, next_reaching, refine_bounds
 from superarm.policies.fast.tournament import precedes
 from superarm.policies.scoring import ArmView, arm_level
 from superarm.problem import Problem
@@ -36,6 +36,10 @@ def pick_arm(confidence: Index, problem: Problem, current: Round, memory: Any, s
     best = largest_reach(screen.reach, screen.top)
     if screen.reach[best] == 0.0:
         return -1
+    if screen.rough[0]:
+        most = _gain(confidence, problem, current, memory, best, stream)
+        refine_bounds(screen, np.float32(most / scale * (1.0 - 1.2e-7)))
+        best = largest_reach(screen.reach, screen.top)
     best = _most_promising(confidence, problem, current, memory, best, scale)
     most = _gain(confidence, problem, current, memory, best, stream)
     enough = np.float32(most / scale * (1.0 - 1.2e-7))

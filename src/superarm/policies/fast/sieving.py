@@ -29,10 +29,10 @@ def decides_alike(confidence: Index, oracle: Oracle, problem: Problem) -> bool:
 @lean
 def is_overridden(current: Round) -> bool:
     """Whether the round uses counts or eligibility other than the tally's."""
-    eligible = 0
-    for j in range(len(current.candidates.eligible)):
-        eligible += current.candidates.eligible[j]
-    return eligible < len(current.candidates.eligible) or current.candidates.counts is not current.tally.pulls
+    eligible, every_arm = current.candidates.eligible, True
+    for j in range(np.uint64(len(eligible))):  # bits, not a count: 32 arms to a register
+        every_arm &= eligible[j]
+    return not every_arm or current.candidates.counts is not current.tally.pulls
 
 
 @lean

@@ -9,25 +9,44 @@ import numpy as np
 
 from superarm._jit import for_kernels, inlined
 from superarm._lanes import WIDTH
-from superarm.arrays import Bools, Floats
-from superarm.policies.fast.fixed_point import FixedPoint, fit_unit, new_fixed_point, sum_numbers, write_numbers
+from superarm.arrays import Bools, Floats, Ints
+from superarm.policies.fast.fixed_point import (
+    FixedPoint,
+    fit_unit,
+    new_coarse_fixed_point,
+    new_fixed_point,
+    refine_sums,
+    sum_numbers,
+    write_numbers,
+)
 from superarm.rewards import Reward, Terms
 from superarm.rewards.base import RewardHooks, bound_argument, bound_slope
 
 _GROUP = 8
 """How many bounds are compared at once: a register of single precision."""
 
+_COARSE_FROM_ENTRIES = 2_000_000
+"""From this many entries on, numbers of 8 bits are summed first: those of 16 take 4 MB, more than the cache of a core.
+
+With fewer, reading half as much saves less time than evaluating more arms takes.
+"""
+
 
 class Tiles(NamedTuple):
     """Bounds of all parameters, and of all gains.
 
-    ``z`` bounds the bound arguments of all q. ``all_one`` (n_arms,) marks arms whose bounds are all 1. ``start``
-    (n_tiles * WIDTH,) is 0, or minus infinity for an arm that may not join. ``reach`` (same) are the sums of slope * z,
-    ``top`` (n_tiles,) the largest of each tile, ``slope`` (n_items,) the current slope of each item, and ``row`` (same)
-    is a buffer.
+    ``z`` bounds the bound arguments of all q. ``coarse`` does so with 8 bits, and is empty for problems that are not
+    large; ``rough`` (1,) says that the last gains were bounded with it, and ``refined`` (1,) in how many tiles such
+    bounds had to be refined, an eighth less after each pass without it. ``all_one`` (n_arms,) marks arms whose bounds
+    are all 1. ``start`` (n_tiles * WIDTH,) is 0, or minus infinity for an arm that may not join. ``reach`` (same) are
+    the sums of slope * z, ``top`` (n_tiles,) the largest of each tile, ``slope`` (n_items,) the current slope of each
+    item, and ``row`` (same) is a buffer.
     """
 
     z: FixedPoint
+    coarse: FixedPoint
+    rough: Bools
+    refined: Ints
     all_one: Bools
     start: Any
     reach: Any
@@ -44,6 +63,9 @@ def new_tiles(n_arms: int, n_items: int) -> Tiles:
     start[:n_arms] = np.float32(0.0)
     return Tiles(
         new_fixed_point(n_arms, n_items),
+        new_coarse_fixed_point(n_arms if n_arms * n_items >= _COARSE_FROM_ENTRIES else 0, n_items),
+        np.zeros(1, np.bool_),
+        np.zeros(1, np.int64),
         np.zeros(n_arms, np.bool_),
         start,
         np.zeros(n * WIDTH, np.float32),
@@ -68,15 +90,31 @@ def write_bounds(screen: Tiles, reward: Reward, arm: int, q: Floats) -> None:
     for i in range(np.uint64(n)):
         row[i] = bound_argument(reward, q[first + i])
     write_numbers(screen.z, arm, row, 0, n)
+    if len(screen.coarse.unit) > 0:
+        write_numbers(screen.coarse, arm, row, 0, n)
 
 
 @inlined
 def bound_gains(screen: Tiles, reward: RewardHooks, terms: Terms, states: Floats) -> float:
-    """Bound the gain of every arm that may join: ``reach[j]`` times the number returned."""
-    slopes = screen.slope
+    """Bound the gain of every arm that may join: ``reach[j]`` times the number returned.
+
+    In a large problem bounds are coarse, unless those of more than half of the tiles had to be refined lately.
+    """
+    slopes, rough, refined = screen.slope, screen.rough, screen.refined
     for i in range(np.uint64(len(states))):
         slopes[i] = bound_slope(reward, terms.weights[i], states[i])
+    rough[0] = len(screen.coarse.unit) > 0 and 2 * refined[0] <= len(screen.top)
+    if rough[0]:
+        return sum_numbers(screen.coarse, slopes, screen.start, screen.reach, screen.top)
+    refined[0] = refined[0] * 7 // 8
     return sum_numbers(screen.z, slopes, screen.start, screen.reach, screen.top)
+
+
+@inlined
+def refine_bounds(screen: Tiles, enough: Any) -> None:
+    """Bound gains anew, with 16 bits, in the tiles in which an arm's coarse bound reaches ``enough``."""
+    refined = screen.refined
+    refined[0] = refine_sums(screen.z, screen.slope, screen.start, screen.reach, screen.top, enough)
 
 
 @inlined
@@ -87,6 +125,8 @@ def begin_renewal(screen: Tiles, tile: int) -> None:
         if screen.all_one[j]:
             return
     fit_unit(screen.z, tile)
+    if len(screen.coarse.unit) > 0:
+        fit_unit(screen.coarse, tile)
 
 
 @inlined
