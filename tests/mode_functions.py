@@ -26,8 +26,9 @@ from superarm.learner.context_batch import choose_in_contexts
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
 from superarm.policies import Ascent
-from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, refine_sums, sum_numbers, write_numbers
+from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, sum_numbers, write_numbers
 from superarm.policies.fast.linear_sieve import LinearSieve
+from superarm.policies.fast.tiles import new_tiles, refine_bounds
 from superarm.policies.set_search import search
 from superarm.rewards.base import _gain_by_difference as gain_by_difference
 from superarm.rewards.traits import additive
@@ -78,8 +79,14 @@ def bounds() -> list[Any]:
     for arm, scale in ((0, 0.01), (1, 1.0), (0, 0.1), (1, 0.1)):
         write_numbers(table, arm, scale * mean, 0, 5)
         fit_unit(table, 0)
-    found += [sum_numbers(table, 1.0 - mean, start, sums, top), sums.copy(), top.copy()]
-    return [*found, refine_sums(table, mean, start, sums, top, np.float32(0.1)), sums, top]
+    screen = new_tiles(2, 5)
+    for arm, scale in ((0, 0.3), (1, 0.7)):
+        screen.row[:] = scale * mean
+        write_numbers(screen.z, arm, screen.row, 0, 5)
+    screen.slope[:] = 1.0 - mean
+    refine_bounds(screen, np.float32(0.0))
+    found += [screen.reach, screen.top, screen.refined]
+    return [*found, sum_numbers(table, 1.0 - mean, start, sums, top), sums, top]
 
 
 def of_actions(actions: Any) -> list[Any]:
