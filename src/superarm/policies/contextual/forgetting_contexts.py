@@ -241,7 +241,7 @@ class ContextForgetting(NamedTuple):
 @kernel
 def _recent_round(
     forgetting: ContextForgetting, problem: Problem, current: ContextRound, memory: ContextBlocks
-) -> ContextRound:
+) -> Any:  # a ContextRound, of which the Protocol of policies does not know
     """What the policy on the recent tally sees, after the blocks that are too old are forgotten."""
     move_on(memory.blocks, forgetting.weights, (current.round - 1) // forgetting.block)
     first = current.context.segment * problem.n_arms
