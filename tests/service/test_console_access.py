@@ -11,7 +11,7 @@ from tests.system_packages import chromium
 
 from .running import Server
 
-SPEC = {"arms": ["a", "b", "c", "d"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
+SPEC = {"arms": ["a", "b", "c", "d" * 200], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
 VIEWS = {
     "problem": "/?problem=p&try=a&decision=d1",
     "problems": "/problems",
