@@ -25,6 +25,7 @@ from superarm.indices.kl import divergence, upper_confidence
 from superarm.learner.context_batch import choose_in_contexts
 from superarm.offline.estimators import entries, paired, slates
 from superarm.oracles import certify, maximize
+from superarm.oracles.ranged import RangedGreedy
 from superarm.policies import Ascent
 from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, sum_numbers, write_numbers
 from superarm.policies.fast.linear_sieve import LinearSieve
@@ -86,6 +87,8 @@ def bounds() -> list[Any]:
     screen.slope[:] = 1.0 - mean
     refine_bounds(screen, np.float32(0.0))
     found += [screen.reach, screen.top, screen.refined]
+    problem, q = sa.Problem(N_ARMS, 3, sa.Coverage(), sa.Subsets(4)), 0.3 * P[:, :3].reshape(-1)
+    found.append(maximize(RangedGreedy(), problem, q, problem.candidates(), new_stream(np.random.SeedSequence(0))))
     return [*found, sum_numbers(table, 1.0 - mean, start, sums, top), sums, top]
 
 
