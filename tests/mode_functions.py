@@ -29,6 +29,7 @@ from superarm.oracles.ranged import RangedGreedy
 from superarm.policies import Ascent
 from superarm.policies.fast.fixed_point import fit_unit, new_fixed_point, sum_numbers, write_numbers
 from superarm.policies.fast.linear_sieve import LinearSieve
+from superarm.policies.fast.shared_sieve import SharedSieve
 from superarm.policies.fast.tiles import new_tiles, refine_bounds
 from superarm.policies.set_search import search
 from superarm.rewards.base import _gain_by_difference as gain_by_difference
@@ -40,7 +41,7 @@ from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes
 from tests.compositions import ACTIONS, DIRECTIONAL_SIEVE, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
-from tests.policies import test_linear_sieve, test_scores_of_eight_arms
+from tests.policies import test_linear_sieve, test_scores_of_eight_arms, test_shared_sieve
 from tests.simulation.test_contextual import GAMES as CONTEXTUAL
 from tests.simulation.test_contextual import digest
 
@@ -196,13 +197,22 @@ def ascent() -> list[Any]:
 
 
 def linear_sieve() -> list[Any]:
-    """The sieve of linear policies, in a simulation and in an agent, which keeps the weights of its decisions."""
-    problem = test_linear_sieve.make()
-    policy = LinearSieve(sa.vac2_ucb(0.01).plain(problem))
-    run, earned = test_linear_sieve.play(policy, problem, 40, 0)
+    """The sieve of linear policies with a model per entry."""
+    return _sieved(test_linear_sieve.make(), LinearSieve, test_linear_sieve.play)
+
+
+def shared_sieve() -> list[Any]:
+    """The sieve of linear policies with a shared model."""
+    return _sieved(test_shared_sieve.make(), SharedSieve, test_shared_sieve.play)
+
+
+def _sieved(problem: sa.Problem, sieve: Callable[[Any], Any], play: Callable[..., Any]) -> list[Any]:
+    """A simulation, and an agent, which keeps the weights of its decisions."""
+    policy = sieve(sa.vac2_ucb(0.01).plain(problem))
+    run, earned = play(policy, problem, 40, 0)
     agent = sa.Agent(problem, policy, seed=1)
     for t in range(4):
-        decision = agent.ask(context=np.full(test_linear_sieve.D, 0.2 * t))
+        decision = agent.ask(context=np.full(problem.context.features.d, 0.2 * t))
         if t != 1:  # this one stays pending
             agent.tell(decision, np.full((len(decision.action), problem.n_items), 0.5))
     return [*run.tally, earned, *agent.learner.tally]
@@ -274,6 +284,7 @@ def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
         defaults,
         ascent,
         linear_sieve,
+        shared_sieve,
         scores_of_eight_arms,
         kept_observations,
         contexts_together,

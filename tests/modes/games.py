@@ -53,7 +53,9 @@ def list_part(part: str) -> list[str]:
 
 
 WITH_CONTEXTS = [
-    name for name in FUNCTIONS if name.startswith("contexts") or name in ("linear sieve", "kept observations")
+    name
+    for name in FUNCTIONS
+    if name.startswith("contexts") or name in ("linear sieve", "shared sieve", "kept observations")
 ]
 """The functions on contexts have kernels of their own: one file compares them, and another one all others."""
 WITHOUT_CONTEXTS = [name for name in FUNCTIONS if name not in WITH_CONTEXTS]
