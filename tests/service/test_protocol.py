@@ -1,12 +1,14 @@
 """Uvicorn's protocol with joined writes: the same bytes, in fewer calls of the operating system."""
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from superarm.service import protocol
 from superarm.service.http.bodies import Bodies
 from superarm.service.http.endpoint import Reply, send_reply, take_body
 from superarm.service.http.request_id import Exchange
@@ -208,3 +210,49 @@ def test_a_connection_is_closed_when_it_is_idle_and_not_before():
     n, waited = asyncio.run(ask_slowly())
     assert n == 4
     assert waited > 0.5
+
+
+LARGE = 8_000_000
+"""More bytes than the buffers of two sockets take."""
+
+
+async def _send_large(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % LARGE)]})
+    await send({"type": "http.response.body", "body": bytes(LARGE)})
+
+
+async def _take_large(bytes_per_turn: int) -> int:
+    """How many bytes a client gets that reads so many at a time, when the server has ended the connection."""
+    config = Config(_send_large, timeout_keep_alive=60, log_config=None, access_log=False)
+    config.load()
+    loop, state, taken = asyncio.get_running_loop(), ServerState(), 0
+
+    def make():
+        return TimedProtocol(config=config, server_state=state, app_state={})
+
+    server = await loop.create_server(make, "127.0.0.1", 0)
+    with socket.socket() as client:
+        client.setblocking(False)
+        await loop.sock_connect(client, server.sockets[0].getsockname())
+        await loop.sock_sendall(client, b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        async with asyncio.timeout(60.0):
+            while not state.connections:
+                await asyncio.sleep(0.01)
+            while state.connections:
+                await asyncio.sleep(0.01)
+                taken += len(await loop.sock_recv(client, bytes_per_turn)) if bytes_per_turn else 0
+            while bytes_per_turn and (part := await loop.sock_recv(client, LARGE)):
+                taken += len(part)
+    server.close()
+    return taken
+
+
+def test_a_client_that_reads_nothing_is_dropped(monkeypatch):
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.05)
+    assert asyncio.run(_take_large(0)) == 0
+
+
+def test_a_client_that_reads_slowly_gets_everything(monkeypatch):
+    """It takes some of the bytes every 10 ms, and so for longer than the limit."""
+    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 1.0)
+    assert asyncio.run(_take_large(LARGE // 400)) > LARGE

@@ -5,7 +5,8 @@ for the rest of headers that have begun. When it stops, it closes connections wi
 was accepted a moment ago and whose request is on its way: its client would see a failure. It writes the head of a
 response and its body by two calls of the operating system; here they are written by one. Most bodies and responses of
 the service are here as a whole: they are read and written without the messages of ASGI. Uvicorn starts a timer after
-each response, for idle connections, and stops it at the next request; here one timer serves many responses.
+each response, for idle connections, and stops it at the next request; here one timer serves many responses. It keeps
+what a client does not read for as long as the client likes; here such a connection is dropped.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ WITH_HTTPTOOLS = AutoHTTPProtocol.__name__ == "HttpToolsProtocol"
 HEADER_SECONDS = 10.0
 LAST_REQUEST_SECONDS = 1.0
 """How long a new connection may still send its first request, after the process was told to stop."""
+UNREAD_SECONDS = 30.0
+"""A connection is dropped if its client takes nothing of what waits for it for so long."""
 
 
 class JoiningTransport:
@@ -99,12 +102,14 @@ def _status_line(status: int) -> bytes:
 class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``.
 
-    A process that stops answers the first request of a connection that it has accepted.
+    A connection whose client reads nothing for ``UNREAD_SECONDS`` is dropped with what waits for it. A process that
+    stops answers the first request of a connection that it has accepted.
     """
 
     _timer: asyncio.TimerHandle | None = None
     _stopping = False
     _idle_since: float | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def shutdown(self) -> None:
         if self.cycle is None and not self._stopping:
@@ -165,8 +170,32 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         else:
             super().timeout_keep_alive_handler()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_unread()
+
+    def _watch_unread(self) -> None:
+        size = self.transport.get_write_buffer_size()
+        self._unread = self.loop.call_later(UNREAD_SECONDS, self._drop_unread, size)
+
+    def _forget_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _drop_unread(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() < before:
+            self._watch_unread()
+        else:
+            self.transport.abort()
+
     def connection_lost(self, error: Exception | None) -> None:
         self._stop()
+        self._forget_unread()
         super().connection_lost(error)
         super()._unset_keepalive_if_required()
 
