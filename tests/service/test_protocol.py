@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.server import ServerState
 
 from superarm.service import protocol
@@ -221,11 +222,11 @@ async def _send_large(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": bytes(LARGE)})
 
 
-async def _take_large(bytes_per_turn: int) -> int:
-    """How many bytes a client gets that reads so many at a time, when the server has ended the connection."""
+async def _wait_unread() -> None:
+    """Ask for the large response, read nothing, and wait until the server has ended the connection."""
     config = Config(_send_large, timeout_keep_alive=60, log_config=None, access_log=False)
     config.load()
-    loop, state, taken = asyncio.get_running_loop(), ServerState(), 0
+    loop, state = asyncio.get_running_loop(), ServerState()
 
     def make():
         return TimedProtocol(config=config, server_state=state, app_state={})
@@ -234,25 +235,70 @@ async def _take_large(bytes_per_turn: int) -> int:
     with socket.socket() as client:
         client.setblocking(False)
         await loop.sock_connect(client, server.sockets[0].getsockname())
-        await loop.sock_sendall(client, b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        await loop.sock_sendall(client, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         async with asyncio.timeout(60.0):
             while not state.connections:
                 await asyncio.sleep(0.01)
             while state.connections:
                 await asyncio.sleep(0.01)
-                taken += len(await loop.sock_recv(client, bytes_per_turn)) if bytes_per_turn else 0
-            while bytes_per_turn and (part := await loop.sock_recv(client, LARGE)):
-                taken += len(part)
     server.close()
-    return taken
 
 
 def test_a_client_that_reads_nothing_is_dropped(monkeypatch):
     monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.05)
-    assert asyncio.run(_take_large(0)) == 0
+    asyncio.run(_wait_unread())
 
 
-def test_a_client_that_reads_slowly_gets_everything(monkeypatch):
-    """It takes some of the bytes every 10 ms, and so for longer than the limit."""
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 1.0)
-    assert asyncio.run(_take_large(LARGE // 400)) > LARGE
+class Unread(Written):
+    """A transport for which some bytes wait, and a clock that calls back when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting, self.aborted, self.calls = 100, False, list[Any]()
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def call_later(self, seconds: float, call: Any, *args: Any) -> "Unread":
+        assert seconds == protocol.UNREAD_SECONDS
+        self.calls.append((call, args))
+        return self
+
+    def cancel(self) -> None:
+        self.calls.clear()
+
+    def let_time_pass(self, waiting: int) -> None:
+        self.waiting = waiting
+        call, args = self.calls.pop()
+        call(*args)
+
+
+def _slow_client() -> tuple[Any, Unread]:
+    config = Config(_app, log_config=None)
+    config.load()
+    connection, unread = (
+        TimedProtocol(config=config, server_state=ServerState(), app_state={}, _loop=object()),
+        Unread(),
+    )
+    connection.transport, connection.loop, connection.flow = unread, unread, FlowControl(unread)
+    connection.pause_writing()
+    return connection, unread
+
+
+def test_a_client_that_reads_slowly_is_waited_for_as_long_as_it_reads():
+    _, unread = _slow_client()
+    unread.let_time_pass(60)
+    unread.let_time_pass(59)
+    assert not unread.aborted
+    unread.let_time_pass(59)
+    assert unread.aborted
+
+
+def test_nothing_is_waited_for_when_a_client_has_read():
+    connection, unread = _slow_client()
+    connection.resume_writing()
+    assert not unread.calls
+    assert not connection.flow.write_paused
