@@ -82,15 +82,20 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"body"})
 
 
-async def _ask(request: bytes, until: bytes, app: Any = _app) -> bytes:
-    config = Config(app, timeout_keep_alive=1, log_config=None, access_log=False)
+async def _serve(app: Any, keep_alive: int = 1) -> tuple[asyncio.Server, ServerState]:
+    """A server with the protocol on a free port, and what it knows of its connections."""
+    config = Config(app, timeout_keep_alive=keep_alive, log_config=None, access_log=False)
     config.load()
-    loop, state = asyncio.get_running_loop(), ServerState()
+    state = ServerState()
 
     def make():
         return TimedProtocol(config=config, server_state=state, app_state={})
 
-    server = await loop.create_server(make, "127.0.0.1", 0)
+    return await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0), state
+
+
+async def _ask(request: bytes, until: bytes, app: Any = _app) -> bytes:
+    server, _ = await _serve(app)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
     writer.write(request)
     received = await asyncio.wait_for(reader.readuntil(until) if until else reader.read(), 20.0)
@@ -189,14 +194,8 @@ def test_a_connection_is_closed_when_it_is_idle_and_not_before():
     """With a limit of one second: requests come for longer than that, and the last answer is followed by the end."""
 
     async def ask_slowly() -> tuple[int, float]:
-        config = Config(Answering(), timeout_keep_alive=1, log_config=None, access_log=False)
-        config.load()
-        loop, state = asyncio.get_running_loop(), ServerState()
-
-        def make():
-            return TimedProtocol(config=config, server_state=state, app_state={})
-
-        server = await loop.create_server(make, "127.0.0.1", 0)
+        loop = asyncio.get_running_loop()
+        server, state = await _serve(Answering())
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         for _ in range(4):
             writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -224,14 +223,8 @@ async def _send_large(scope: Any, receive: Any, send: Any) -> None:
 
 async def _wait_unread() -> None:
     """Ask for the large response, read nothing, and wait until the server has ended the connection."""
-    config = Config(_send_large, timeout_keep_alive=60, log_config=None, access_log=False)
-    config.load()
-    loop, state = asyncio.get_running_loop(), ServerState()
-
-    def make():
-        return TimedProtocol(config=config, server_state=state, app_state={})
-
-    server = await loop.create_server(make, "127.0.0.1", 0)
+    loop = asyncio.get_running_loop()
+    server, state = await _serve(_send_large, keep_alive=60)
     with socket.socket() as client:
         client.setblocking(False)
         await loop.sock_connect(client, server.sockets[0].getsockname())
