@@ -55,6 +55,6 @@ def give_turn() -> None:
     """Let a thread that waits for the interpreter have it.
 
     Compiled kernels release the interpreter and take it again within microseconds, before another thread has woken up.
-    A loop over short kernels in a thread would therefore keep the event loop waiting until it ends.
+    A loop over short kernels in a thread could therefore keep the event loop waiting; how long was not measured.
     """
     time.sleep(TURN_SECONDS)
