@@ -3,9 +3,15 @@
 import asyncio
 import gc
 from collections import deque
+from collections.abc import Iterator
+
+import pytest
 
 from superarm.service import interpreter
 from superarm.service.interpreter import collect_regularly
+
+SHORT_PASS = 10_000
+"""A pass over so many objects takes a few milliseconds."""
 
 
 def test_new_objects_are_looked_at_where_an_old_one_is_freed_for_each(monkeypatch):
@@ -39,5 +45,49 @@ def test_nothing_is_looked_at_while_a_kernel_is_compiled():
         gc.enable()
 
 
+@pytest.fixture
+def passes() -> Iterator[list[int]]:
+    """How many new objects each pass of the collector has looked at, as the service sets it up."""
+    seen = list[int]()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(sum(len(gc.get_objects(generation=n)) for n in range(info["generation"] + 1)))
+
+    gc.collect()
+    gc.callbacks += [interpreter._leave_old_objects_alone, note]
+    yield seen
+    gc.callbacks.remove(interpreter._leave_old_objects_alone)
+    gc.callbacks.remove(note)
+    interpreter._Passes.left_out = False
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("n_made", [12_000, 49_000, 60_000])
+def test_what_a_compiler_has_made_is_not_looked_at(passes, n_made):
+    gc.disable()
+    kept = [[n] for n in range(n_made)]
+    gc.enable()
+    gc.collect(0)
+    assert len(kept) == n_made
+    assert max(passes) < SHORT_PASS
+
+
+def test_what_requests_have_made_while_a_kernel_was_compiled_is_not_looked_at(passes):
+    """As many objects were freed as made, so that Python counts hardly any new ones."""
+    kept = deque([[n] for n in range(60_000)], 60_000)
+    gc.collect()
+    gc.disable()
+    for n in range(50_000):
+        kept.append([n])
+    asyncio.run(collect_once())
+    gc.enable()
+    passes.clear()
+    assert gc.get_count()[0] < SHORT_PASS
+    assert len(gc.get_objects(generation=0)) > 40_000
+    asyncio.run(collect_once())
+    assert max(passes) < SHORT_PASS
+
+
 async def collect_once() -> None:
-    collect_regularly()
+    collect_regularly(1)

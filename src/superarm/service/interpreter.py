@@ -5,8 +5,11 @@ import gc
 import sys
 import time
 
-MAX_NEW_OBJECTS = 50_000
-"""So many objects without a pass of the garbage collector come from numba, which keeps what it makes."""
+MAX_NEW_OBJECTS = 10_000
+"""So many objects without a pass of the garbage collector come from numba, which keeps what it makes.
+
+Twice as many as Python waits for. A pass over 50,000 objects of a compiler was seen to take 25 ms and more.
+"""
 
 PASS_SECONDS = 0.02
 """How often new objects are looked at."""
@@ -33,10 +36,18 @@ def tune_interpreter() -> None:
     sys.setswitchinterval(0.001)
 
 
+class _Passes:
+    """What is known of passes of the garbage collector: whether one was left out since the last."""
+
+    left_out = False
+
+
 def _leave_old_objects_alone(phase: str, info: dict[str, int]) -> None:
     """Before a pass over very many new objects, or after one over all, do not look at any of them again."""
-    if (phase == "start" and gc.get_count()[0] > MAX_NEW_OBJECTS) or (phase == "stop" and info["generation"] == 2):
+    many = phase == "start" and (_Passes.left_out or gc.get_count()[0] > MAX_NEW_OBJECTS)
+    if many or (phase == "stop" and info["generation"] == 2):
         gc.freeze()
+        _Passes.left_out = False
 
 
 def collect_regularly(n: int = 0) -> None:
@@ -44,10 +55,13 @@ def collect_regularly(n: int = 0) -> None:
 
     Python begins a pass when 5,000 more objects were made than freed. A service that forgets an old decision for every
     new one frees as many as it makes: new objects would pile up, and a pass over some hundred thousand of them would
-    stop everything for a tenth of a second.
+    stop everything for a tenth of a second. They do pile up while a kernel is compiled; it is noted that there were no
+    passes, since Python's count of new objects, less those freed, does not tell.
     """
-    if gc.isenabled():  # it is not while a kernel is compiled
+    if gc.isenabled():
         gc.collect(0 if n % PASSES_PER_SECOND_PASS else 1)
+    else:
+        _Passes.left_out = True
     asyncio.get_running_loop().call_later(PASS_SECONDS, collect_regularly, n + 1)
 
 
