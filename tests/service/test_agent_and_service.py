@@ -24,7 +24,7 @@ import superarm as sa
 from superarm.describe import describe
 from superarm.policies.contextual import for_context
 from superarm.service.application import application
-from superarm.service.domain import history
+from superarm.service.domain import event_lines, history, piecewise
 from superarm.service.domain.ledger import Ledger, fold
 from superarm.service.domain.spec import PolicySpec, to_policy
 from superarm.service.http import decoding
@@ -521,6 +521,8 @@ HEAVY = {
     applying: ["HEAVY_ENTRIES"],
     feedback: ["HEAVY_UNITS"],
     decoding: ["LARGE_BYTES"],
+    event_lines: ["LARGE_BYTES"],
+    piecewise: ["PIECE_BYTES"],
 }
 
 

@@ -7,15 +7,15 @@ import threading
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from superarm.service import schemas
 from superarm.service.application import application
-from superarm.service.domain import event_lines
+from superarm.service.domain import event_lines, piecewise
 from superarm.service.domain.counting import join_rows
 from superarm.service.domain.event_lines import decode, encode
-from superarm.service.domain.events import Created, Expired, Told, Warmed
+from superarm.service.domain.events import AnyEvent, Created, Expired, Told, Warmed
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import ProblemSpec
@@ -43,6 +43,7 @@ def make_everything_heavy(monkeypatch) -> None:
     monkeypatch.setattr(applying, "HEAVY_ENTRIES", 0)
     monkeypatch.setattr(feedback, "HEAVY_UNITS", 0)
     monkeypatch.setattr(decoding, "LARGE_BYTES", 0)
+    monkeypatch.setattr(piecewise, "PIECE_BYTES", 0)
     for module in (heavy, applying, batcher):
         monkeypatch.setattr(module, "SLICE_SECONDS", 0.0)
 
@@ -133,6 +134,7 @@ def test_events_with_rows_are_encoded_and_decoded_in_pieces_to_the_same(monkeypa
     warmed = Warmed(7, "id", "digest", [0, 1], [[0.5, -1.0], [1.0, 0.0]], 3)
     assert encode(warmed) == msgspec.json.encode(warmed)
     monkeypatch.setattr(event_lines, "LARGE_BYTES", 0)
+    monkeypatch.setattr(piecewise, "PIECE_BYTES", 0)
     for event in (told, warmed, Told(7, [(1, 0, 0.5)]), Expired(3, 0.0)):
         assert decode(encode(event)) == event
         assert type(decode(encode(event))) is type(event)
@@ -148,10 +150,12 @@ json_values = st.recursive(
 BODIES = [schemas.TellBody, schemas.BulkLine, schemas.PastBody, schemas.AskManyBody, schemas.ArmsBody, ProblemSpec]
 
 
+@pytest.mark.parametrize("size", [0, 12])
 @pytest.mark.parametrize("kind", BODIES)
 @given(data=st.data())
-@settings(max_examples=20)
-def test_a_body_in_pieces_is_decoded_as_at_once(kind, data):
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_body_in_pieces_is_decoded_as_at_once(monkeypatch, kind, size, data):
+    monkeypatch.setattr(piecewise, "PIECE_BYTES", size)
     fields = [field.name for field in msgspec.structs.fields(kind)]
     body = msgspec.json.encode(data.draw(st.dictionaries(st.sampled_from([*fields, "unknown"]), json_values)))
     decoder = BodyDecoder(kind)
@@ -164,21 +168,88 @@ def test_a_body_in_pieces_is_decoded_as_at_once(kind, data):
         assert decoder.decode_in_pieces(body) == expected
 
 
-def test_an_error_in_a_piece_says_where_it_is():
-    decoder = BodyDecoder(schemas.TellBody)
-    body = b'{"outcome": [[0.5], [0.5, 2.0]]}'
-    messages = []
+WRONG = [
+    (schemas.TellBody, b'{"outcome": [[0.5], [0.5, 2.0]]}', "$.outcome[1][1]"),
+    (schemas.TellBody, b'{"feedback": [{"arm": "a", "value": "much"}]}', "$.feedback[0].value"),
+    (ProblemSpec, b'{"arms": ["a", 7]}', "$.arms[1]"),
+    (ProblemSpec, b'{"arms": []}', "$.arms"),
+    (ProblemSpec, b'{"arms": ["a"], "support": {"a": ["b", 7]}}', "$.support[...][1]"),
+    (ProblemSpec, b'{"arms": ["a"], "support": {"/": ["b"]}}', "`key` in `$.support`"),
+    (ProblemSpec, b'{"arms": ["a"], "settings": {"policy": {"name": 1}}}', "$.settings.policy.name"),
+    (ProblemSpec, b'{"arms": ["a"], "actions": {"name": "subsets", "parameters": {"k": 0}}}', "$.actions.parameters.k"),
+    (ProblemSpec, b'{"arms": ["a"], "actions": {"name": "nothing"}}', "$.actions.name"),
+    (ProblemSpec, b'{"arms": ["a"], "actions": {"parameters": {"k": 1}}}', "$.actions"),
+    (ProblemSpec, b'{"items": ["a"]}', "arms"),
+    (ProblemSpec, b'{"arms": ["a"], "arm": 1}', "arm"),
+]
+
+
+@pytest.mark.parametrize(("kind", "body", "place"), WRONG)
+@pytest.mark.parametrize("size", [0, 12])
+def test_an_error_in_a_piece_says_where_it_is(monkeypatch, kind, body, place, size):
+    monkeypatch.setattr(piecewise, "PIECE_BYTES", size)
+    decoder, messages = BodyDecoder(kind), []
     for decode_body in (decoder.decode_at_once, decoder.decode_in_pieces):
         with pytest.raises(msgspec.ValidationError) as error:
             decode_body(body)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-    assert "$.outcome[1][1]" in messages[0]
+    assert place in messages[0]
 
 
-def test_examples_are_decoded_alike():
+def list_long_values() -> list[tuple[object, object]]:
+    """Types, and values of them that take half a megabyte or more."""
+    names = [f"a{n}" for n in range(60_000)]
+    features = {name: [0.5, 0.25] for name in names}
+    partition = {"groups": dict.fromkeys(names, "g"), "limits": {"g": 2}}
+    spec: dict = {"arms": names, "k": 3}
+    actions = {"name": "explicit", "parameters": {"batches": [names]}}
+    specs = [
+        spec,
+        spec | {"batches": [names, names[:1]]},
+        spec | {"support": {name: ["value"] for name in names}},
+        spec | {"actions": actions},
+        spec | {"actions": {"name": "partition", "parameters": partition}},
+        spec | {"context": {"features": {"d": 2}, "arms": features}},
+    ]
+    made = [(ProblemSpec, each) for each in specs]
+    made += [(AnyEvent, {"type": "created", "at": 0, "key": "", "spec": each}) for each in specs]
+    told = [[3, [0.5] * 1_000]] * 200
+    return [
+        *made,
+        (AnyEvent, {"type": "armed", "at": 0, "add": names, "support": [[0]] * len(names)}),
+        (AnyEvent, {"type": "told", "at": 0, "units": [[1, 2, 0.5]] * 60_000, "rows": told}),
+        (schemas.AskManyBody, {"decisions": [{"id": name, "eligible": names[:9]} for name in names[:9_000]]}),
+        (schemas.TellBody, {"feedback": [{"arm": name * 9, "value": 1} for name in names[-10_000:]]}),
+    ]
+
+
+@pytest.mark.parametrize("n", range(len(list_long_values())))
+def test_no_long_value_is_decoded_by_one_call(monkeypatch, n):
+    """A creation with 100,000 names took one call of 50 ms and more, also each time when it was read from the log."""
+    kind, value = list_long_values()[n]
+    body, longest, decode_piece = msgspec.json.encode(value), 0, piecewise._decode
+
+    def watch(decode, piece, at):
+        nonlocal longest
+        result = decode_piece(decode, piece, at)
+        undecoded = result.values() if isinstance(result, dict) else result if isinstance(result, list) else ()
+        if not type(result).__name__.startswith("Raw") and not any(isinstance(part, msgspec.Raw) for part in undecoded):
+            longest = max(longest, len(memoryview(piece) if result is not None else piece))
+        return result
+
+    monkeypatch.setattr(piecewise, "_decode", watch)
+    decoder = piecewise.PiecewiseDecoder(kind)
+    assert decoder.decode_in_pieces(body) == decoder.decode_at_once(body)
+    assert len(body) > 400_000
+    assert 0 < longest < 2 * piecewise.PIECE_BYTES
+
+
+@pytest.mark.parametrize("size", [0, 12])
+def test_examples_are_decoded_alike(monkeypatch, size):
     from superarm.service.http.operations import OPERATIONS
 
+    monkeypatch.setattr(piecewise, "PIECE_BYTES", size)
     for operation in OPERATIONS:
         if inspect.isclass(operation.body) and operation.body is not bytes:
             decoder, body = BodyDecoder(operation.body), msgspec.json.encode(operation.example)

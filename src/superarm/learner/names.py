@@ -29,10 +29,14 @@ class Names:
         new = [str(size + n) for n in range(names)] if isinstance(names, int) else list(names)
         if any(not isinstance(name, str) or not name for name in new):
             raise InvalidArgument(self.what, "holds a name that is not a string", "give distinct, non-empty strings")
-        if len(set(new)) < len(new) or any(name in self._places for name in new):
+        places = {name: size + n for n, name in enumerate(new)}
+        if len(places) < len(new) or not self._places.keys().isdisjoint(places):
             raise InvalidArgument(self.what, "a name appears twice", "give distinct, non-empty strings")
         self.all += new
-        self._places.update({name: size + n for n, name in enumerate(new)})
+        if self._places:
+            self._places.update(places)
+        else:
+            self._places = places
 
     def number(self, name: str) -> int | None:
         """The number of one name, None if it is unknown."""

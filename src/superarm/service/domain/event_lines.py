@@ -1,4 +1,4 @@
-"""Events as lines of the log: JSON, of which very long ones are made and read row by row."""
+"""Events as lines of the log: JSON, of which very long ones are made and read in pieces."""
 
 from typing import Any
 
@@ -6,32 +6,13 @@ from msgspec import Raw, json
 from msgspec.structs import replace
 
 from superarm.service.domain.events import AnyEvent, Told, Warmed
+from superarm.service.domain.piecewise import PiecewiseDecoder
 
 _encoder = json.Encoder()
-_decoder = json.Decoder(AnyEvent)
+_decoder = PiecewiseDecoder(AnyEvent)
 
 LARGE_BYTES = 65_536
-"""The rows of a longer line are decoded one by one: a single call for all of them would keep other threads waiting."""
-
-
-class LooseTold(Told, frozen=True, tag="told"):
-    """``Told`` with rows that are not decoded yet."""
-
-    rows: tuple[tuple[int, Raw], ...] = ()  # type: ignore[assignment]
-
-
-class LooseWarmed(Warmed, frozen=True, tag="warmed"):
-    """``Warmed`` with rows that are not decoded yet."""
-
-    rows: list[Raw]  # type: ignore[assignment]
-
-
-_loose_decoders: dict[bytes, json.Decoder[Any]] = {
-    b'{"type":"told"': json.Decoder(LooseTold),
-    b'{"type":"warmed"': json.Decoder(LooseWarmed),
-}
-_told_row = json.Decoder(tuple[float, ...])
-_warmed_row = json.Decoder(list[float])
+"""A longer line is decoded in pieces: a single call for all of it would keep other threads waiting."""
 
 
 def encode(event: Any) -> bytes:
@@ -59,15 +40,4 @@ def decode(line: bytes | str) -> Any:
     >>> decode(b'{"type":"expired","at":5,"fill":0.0}')
     Expired(at=5, fill=0.0)
     """
-    if len(line) >= LARGE_BYTES and isinstance(line, bytes):
-        for start, decoder in _loose_decoders.items():
-            if line.startswith(start):
-                return _decode_rows(decoder.decode(line))
-    return _decoder.decode(line)
-
-
-def _decode_rows(event: Any) -> Any:
-    fields = {name: getattr(event, name) for name in event.__struct_fields__}
-    if isinstance(event, LooseTold):
-        return Told(**fields | {"rows": tuple((arm, _told_row.decode(row)) for arm, row in event.rows)})
-    return Warmed(**fields | {"rows": [_warmed_row.decode(row) for row in event.rows]})
+    return _decoder.decode_in_pieces(line) if len(line) >= LARGE_BYTES else _decoder.decode_at_once(line)
