@@ -228,6 +228,7 @@ class verb(Generic[P, R]):
             return found(*args)
 
         functools.update_wrapper(call, method)
+        call.__dict__["find_method"] = find
         if not _config.DISABLE_JIT:
             resolve = _numba_linking.resolve_verb if LINKED else _overload
             resolve(call, find, allocates)

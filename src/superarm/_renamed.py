@@ -127,7 +127,7 @@ def old_keywords(**names: str) -> Callable[[F], F]:
 def _take_old_keywords(fn: Any, title: str, names: Mapping[str, str]) -> Any:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        for old in names.keys() & kwargs.keys():
+        for old in names.keys() & kwargs.keys() if kwargs else ():
             _warn(f"{title}({old}=)", f"{title}({names[old]}=)")
             kwargs[names[old]] = kwargs.pop(old)
         return fn(*args, **kwargs)

@@ -117,7 +117,7 @@ def unpend(learner: Learner, made: DecisionEntry, sign: float) -> None:
 
 def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:
     action.flags.writeable = False
-    return Decision(name, t, action, tuple(arms[j] for j in action))
+    return Decision(name, t, action, tuple([arms[j] for j in action.tolist()]))
 
 
 def _from_plain(plain: dict[str, Any], arms: list[str]) -> DecisionEntry:

@@ -14,6 +14,8 @@ from superarm.context.frames import Frame
 from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Segments, is_model, sharing
 from superarm.errors import InvalidArgument
 
+_NO_PAIRS = np.zeros(0)
+
 
 class EncodedContext(NamedTuple):
     """A context as kernels take it.
@@ -162,7 +164,7 @@ class Context(_ContextFields):
         if not self.pairs:
             if pairs is not None:
                 raise InvalidArgument("pairs", "none are declared", "declare them: Context(…, pairs=d)")
-            return np.zeros(0)
+            return _NO_PAIRS
         if pairs is None:
             raise InvalidArgument("pairs", "missing", f"give shape ({n_arms}, {self.pairs}), one row per arm")
         table = _table(pairs, "pairs")

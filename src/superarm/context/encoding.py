@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.arrays import FEW_NUMBERS, Floats, are_within
 from superarm.context.features import OTHER, Features, unknown
 from superarm.context.frames import Frame
 from superarm.errors import InvalidArgument
@@ -20,16 +20,14 @@ COORDINATE_GRID = 1024.0
 """Coordinates of encoded contexts are multiples of 1 / COORDINATE_GRID."""
 
 
-FEW_NUMBERS = 32
-"""So many numbers are rounded to the grid one by one, which is quicker than by arrays; more by arrays."""
-
-
 def to_grid(values: Any) -> Floats:
     """Numbers in [-1, 1], rounded to the grid."""
     return _round_to_grid(np.clip(values, -1.0, 1.0))
 
 
-def _round_to_grid(values: Any) -> Floats:
+def _round_to_grid(values: Floats) -> Floats:
+    if values.ndim == 1 and len(values) <= FEW_NUMBERS:
+        return np.array([math.floor(x * COORDINATE_GRID + 0.5) / COORDINATE_GRID for x in values.tolist()], float)
     return np.asarray(np.floor(values * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
 
 
@@ -132,7 +130,7 @@ def _encode_array(d: int, context: Any, name: str) -> Floats:
         raise InvalidArgument(name, f"{context!r} is not an array of numbers", f"give {d} numbers") from None
     if vector.shape != (d,):
         raise InvalidArgument(name, f"shape {vector.shape}", f"give {d} numbers, shape ({d},)")
-    if not (np.minimum.reduce(vector) >= -1.0 and np.maximum.reduce(vector) <= 1.0):
+    if not are_within(vector, -1.0, 1.0):
         vector = np.where(np.isnan(vector), 0.0, vector)
         if (np.abs(vector) > 1.0).any():
             raise InvalidArgument(
@@ -145,6 +143,8 @@ def _encode_array(d: int, context: Any, name: str) -> Floats:
 
 def _dense(context: Any, d: int, name: str) -> Any:
     """An array, a SciPy sparse vector or a mapping from coordinates to values, as an array."""
+    if isinstance(context, np.ndarray | list):
+        return context
     if hasattr(context, "toarray"):
         return context.toarray().reshape(-1)
     if not isinstance(context, Mapping):

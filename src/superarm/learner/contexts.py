@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from superarm._repeated_calls import RepeatedCall
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context import Context, EncodedContext, Frame
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from superarm.problem import Problem
 
 _NOTHING = np.zeros((0, 0))
+_NO_SHIFTS = np.zeros(0)
 
 
 class DecisionContext(NamedTuple):
@@ -43,7 +45,7 @@ class DecisionContext(NamedTuple):
     weights: Floats
     frame: int
     t: int
-    shifts: Floats = np.zeros(0)
+    shifts: Floats = _NO_SHIFTS
 
 
 class Contexts:
@@ -63,6 +65,7 @@ class Contexts:
         self.claimed: Ints = np.zeros(context.n_segments, np.int64)
         self._choice: tuple[Any, Any] = (None, None)
         self._linearises = False
+        self._fill_weights = RepeatedCall(fill_decision_weights)
         self._seen: Bools = np.ones(0, bool)  # of the last pending decision: nothing of it is unseen
 
     def grow(self, before: "Problem", after: "Problem") -> None:
@@ -116,8 +119,7 @@ class Contexts:
 
     def keep_choice(self, fitted: Any, memory: Any) -> None:
         """Keep what the policy computed when it chose, for the weights of ``decide``."""
-        if self._choice[0] is not fitted:
-            self._linearises = bool(linearises(fitted))
+        self._linearises = self._linearises if self._choice[0] is fitted else bool(linearises(fitted))
         self._choice = fitted, memory
 
     def decide(self, learner: "Learner", action: Ints, encoded: EncodedContext) -> DecisionContext:
@@ -125,8 +127,8 @@ class Contexts:
         fitted, memory = self._choice
         support = learner.problem.support
         n = 0 if self.design is None else length(support, action)
-        weights, shifts = np.zeros(n), np.zeros(n if self._linearises else 0)
-        fill_decision_weights(fitted, memory, support, action, weights, shifts)
+        weights, shifts = np.zeros(n), np.zeros(n) if self._linearises else _NO_SHIFTS
+        self._fill_weights(fitted, memory, support, action, weights, shifts)
         return DecisionContext(encoded, weights, self.frames.frame.version, self._next(encoded.segment), shifts)
 
     def _next(self, segment: int) -> int:
@@ -204,11 +206,10 @@ class Contexts:
         """Add the precision of some arms of a decision to ``pending``; one of an earlier frame counts no longer."""
         made = decided[1]
         if self._pending is not None and made.frame == self.frames.frame.version and len(arms) and made.weights.size:
-            observed = np.asarray(arms, np.int64)
-            weights, shifts = self._fit_weights(learner, observed, decided, 0.0)
+            weights, shifts = self._fit_weights(learner, arms, decided, 0.0)
             if len(self._seen) != len(weights):
                 self._seen = np.ones(len(weights), bool)
-            self._pending.count(ContextFeedback(0, observed, weights, self._seen, made.encoded, weights, shifts), sign)
+            self._pending.count(ContextFeedback(0, arms, weights, self._seen, made.encoded, weights, shifts), sign)
 
     def apply(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from superarm._compiling import note_composition
+from superarm._repeated_calls import RepeatedCall
 from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
@@ -89,6 +90,7 @@ class Learner:
         self.roundings = [traits.intake(policy)]
         self.counted_rounds = CountedRounds()
         self.moments_since = 0
+        self._choose, self._learn, self._choose_each = (RepeatedCall[..., Any](f) for f in (choose, learn, choose_each))
         self._settle(problem, tally)
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
@@ -142,7 +144,7 @@ class Learner:
         current = self.current_round(t, eligible, context, reserved)
         own = self.fitted, self.problem, self.memory_at(t)
         fitted, task, memory = own if actions is None else self._with_actions(actions)
-        action = choose(fitted, task, current, memory, stream)
+        action: Ints = self._choose(fitted, task, current, memory, stream)
         if self.contexts is not None:
             self.contexts.keep_choice(fitted, memory)
         return action
@@ -154,7 +156,7 @@ class Learner:
         """
         current = self.current_round(t, eligible, reserved=reserved)
         memory = self.memory_at(t + len(keys) - 1)
-        batches = choose_each(self.fitted, self.problem, current, memory, keys).tolist()
+        batches = self._choose_each(self.fitted, self.problem, current, memory, keys).tolist()
         return [batch if batch[-1] >= 0 else [j for j in batch if j >= 0] for batch in batches]
 
     def current_round(
@@ -198,8 +200,8 @@ class Learner:
         present one by default). Where outcomes are recorded as they are, rows of many decisions of one round, or of any
         rounds if the policy does not forget, can be applied by one call.
         """
-        made = self.version if version is None else version
-        if not self.tally.missed.size and not feedback.seen.all():
+        made, seen = self.version if version is None else version, feedback.seen
+        if not self.tally.missed.size and np.count_nonzero(seen) < len(seen):
             self.tally = allow_missing(self.tally)
         counted = self.counted_rounds.place(self, feedback, made)
         stream = stream_as_of(stream, feedback.t, counted.t)
@@ -207,7 +209,7 @@ class Learner:
         if self.tally.moments.size and made < self.moments_since:
             self._apply_without_moments(counted, rounding, stream, sign)
         elif type(rounding) is type(self.roundings[-1]):
-            learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
+            self._learn(fitted, self.problem, self.tally, self.memory, counted, stream, sign)
         elif forgets(fitted) or self.contexts is not None:
             learn(record_as(fitted, rounding), self.problem, self.tally, self.memory, counted, stream, sign)
         else:
@@ -218,9 +220,8 @@ class Learner:
         """Record feedback to a decision that was made before the tally held moments."""
         bare = with_moments(self.tally, no_moments())
         if forgets(self.fitted):
-            other: Any = self.fitted
-            memory = blocks_without_moments(self.memory)
-            learn(other._replace(intake=rounding), self.problem, bare, memory, counted, stream, sign)
+            other, memory = record_as(self.fitted, rounding), blocks_without_moments(self.memory)
+            learn(other, self.problem, bare, memory, counted, stream, sign)
             self.memory = restore_memory(self.fitted, self.problem, self.tally, save_state(self.fitted, self.memory))
         else:
             record(bare, self.problem.support, counted, rounding, stream, sign)
@@ -232,9 +233,8 @@ class Learner:
 
     def warm_start(self, tally: Tally, t: int | None = None) -> None:
         """Add past data or a prior, which count for round ``t`` (``past_round`` by default) if the policy forgets."""
-        if [part.shape for part in tally[:2]] != [part.shape for part in self.tally[:2]] or len(tally) != len(
-            self.tally
-        ):
+        own = self.tally
+        if [part.shape for part in tally[:2]] != [part.shape for part in own[:2]] or len(tally) != len(own):
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
         state = self.counted_rounds.with_past(self, tally, self.past_round(tally) if t is None else t)
         self._settle(self.problem, merge(self.tally, tally), state)
