@@ -15,7 +15,7 @@ SHORT_PASS = 10_000
 
 
 def test_new_objects_are_looked_at_where_an_old_one_is_freed_for_each(monkeypatch):
-    monkeypatch.setattr(interpreter, "PASS_SECONDS", 0.0)
+    monkeypatch.setattr(interpreter, "MAX_PASS_SECONDS", 0.0)
     kept = deque([[n] for n in range(60_000)], 60_000)
     gc.collect()
     for n in range(50_000):
@@ -32,6 +32,16 @@ def test_new_objects_are_looked_at_where_an_old_one_is_freed_for_each(monkeypatc
     young, old = asyncio.run(live())
     assert young < 1_000
     assert old > 50_000
+
+
+def test_passes_are_rare_while_they_are_short_and_frequent_while_they_are_long():
+    period, periods = interpreter.PASS_SECONDS, []
+    for seconds in [0.001] * 20 + [0.02] * 20:
+        period = interpreter.adapt_period(period, seconds)
+        periods.append(period)
+    assert periods[19] == interpreter.MAX_PASS_SECONDS
+    assert periods[-1] == interpreter.PASS_SECONDS
+    assert max(periods) <= interpreter.MAX_PASS_SECONDS
 
 
 def test_nothing_is_looked_at_while_a_kernel_is_compiled():

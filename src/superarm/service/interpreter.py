@@ -12,7 +12,13 @@ Twice as many as Python waits for. A pass over 50,000 objects of a compiler was 
 """
 
 PASS_SECONDS = 0.02
-"""How often new objects are looked at."""
+"""How often new objects are looked at where there are many."""
+
+MAX_PASS_SECONDS = 0.1
+"""How often they are looked at where there are few: a pass looks also at what belongs to requests under way."""
+
+LONG_PASS_SECONDS = 0.004
+"""A pass that takes longer had many objects to look at."""
 
 PASSES_PER_SECOND_PASS = 5
 """Every so many passes look also at what earlier ones have left."""
@@ -50,8 +56,8 @@ def _leave_old_objects_alone(phase: str, info: dict[str, int]) -> None:
         _Passes.left_out = False
 
 
-def collect_regularly(n: int = 0) -> None:
-    """Look at new objects, now and every 20 ms, as long as the event loop runs.
+def collect_regularly(n: int = 0, period: float = PASS_SECONDS) -> None:
+    """Look at new objects, now and every 20 to 100 ms, as long as the event loop runs.
 
     Python begins a pass when 5,000 more objects were made than freed. A service that forgets an old decision for every
     new one frees as many as it makes: new objects would pile up, and a pass over some hundred thousand of them would
@@ -59,10 +65,25 @@ def collect_regularly(n: int = 0) -> None:
     passes, since Python's count of new objects, less those freed, does not tell.
     """
     if gc.isenabled():
+        began = time.perf_counter()
         gc.collect(0 if n % PASSES_PER_SECOND_PASS else 1)
+        period = adapt_period(period, time.perf_counter() - began)
     else:
         _Passes.left_out = True
-    asyncio.get_running_loop().call_later(PASS_SECONDS, collect_regularly, n + 1)
+    asyncio.get_running_loop().call_later(period, collect_regularly, n + 1, period)
+
+
+def adapt_period(period: float, seconds: float) -> float:
+    """The time until the next pass, after one that took so long: shorter if it was long, and longer if it was not.
+
+    >>> adapt_period(0.1, 0.02)
+    0.05
+    >>> adapt_period(0.08, 0.001)
+    0.1
+    """
+    if seconds > LONG_PASS_SECONDS:
+        return max(PASS_SECONDS, period / 2)
+    return min(MAX_PASS_SECONDS, period * 1.25)
 
 
 def give_turn() -> None:
