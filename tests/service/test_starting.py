@@ -1,11 +1,22 @@
 """How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
 
+import asyncio
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import httpx
 import pytest
 
+import superarm as sa
+from superarm import _compiling
+from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
+from superarm.service.runtime import admin
 from superarm.service.server import read_limits
 
+from .inprocess import serving
+from .memory_store import MemoryStore
 from .running import Server, command, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}
@@ -55,3 +66,64 @@ def test_a_worker_ignores_settings_that_only_another_version_knows(caplog):
     limits = read_limits({"problems": 7, "setting_of_tomorrow": 1})
     assert limits == ServiceLimits(problems=7)
     assert "setting_of_tomorrow" in caplog.text
+
+
+def test_compiling_is_logged_and_keeps_nobody_waiting(monkeypatch, caplog):
+    """Audit, D12: with a cold cache the creation of a problem took a minute, without a word in the log."""
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(_compiling, "_QUIET_SECONDS", 0.0)
+    finish, compile_kernels = threading.Event(), admin.compile_kernels
+
+    def compile_slowly(created) -> None:
+        with _compiling.compiling("choose", [], None, "choose"):
+            assert finish.wait(60.0)
+        compile_kernels(created)
+
+    monkeypatch.setattr(admin, "compile_kernels", compile_slowly)
+
+    async def live() -> list[int]:
+        async with serving(application(MemoryStore())) as http:
+            creating = [asyncio.ensure_future(http.put("/v1/problems/p", json=SPEC)) for _ in range(2)]
+            while "compiling the kernel choose" not in caplog.text:
+                assert (await http.get("/health")).status_code == 200
+                await asyncio.sleep(0.001)
+            assert not any(each.done() for each in creating)
+            finish.set()
+            statuses = sorted([(await each).status_code for each in creating])
+            assert (await http.post("/v1/problems/p/decisions", json={})).status_code == 201
+            return statuses
+
+    assert asyncio.run(live()) == [200, 201]  # whoever gives up and asks again gets the same problem
+
+
+def test_a_client_outlasts_a_creation_that_takes_longer_than_its_timeout():
+    """Audit, D12: the client waits for 30 seconds, and creating a problem could take longer. It asks again."""
+    finish, asked = threading.Event(), list[str]()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            asked.append(self.path)
+            if len(asked) < 3:
+                finish.wait(60.0)
+                return
+            body = b'{"name": "p"}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    service = sa.connect(f"http://127.0.0.1:{server.server_port}", timeout=0.2)
+    try:
+        assert service.create("p", ["a", "b"], ["i"]).name == "p"
+        assert asked == ["/v1/problems/p"] * 3
+    finally:
+        finish.set()
+        service.close()
+        server.shutdown()
+        server.server_close()
