@@ -8,7 +8,7 @@ from superarm.service.domain.spec import Late, Mode, PolicySpec, ProblemSpec, Se
 _CHOICES: dict[str, Any] = {"mode": Mode, "late": Late}
 _UNKNOWN_CHOICE = re.compile(r"Invalid enum value (.*) - at `\$\.(.*)`", re.DOTALL)
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
-_NO_NAME = re.compile(r"Expected `str` matching regex .* - at `(?:key in )?\$\.?(.*)`", re.DOTALL)
+_NO_NAME = re.compile(r"Expected `str` matching regex .* - at (?:`key` in )?`\$\.?(.*)`", re.DOTALL)
 _NO_POLICY = re.compile(r"Expected `object`, got `str` - at `\$\.((?:settings\.)?policy)`")
 
 _PLACES = {
@@ -28,6 +28,8 @@ def explain(message: str) -> str:
     'policy: unknown here; it belongs into settings: {"settings": {"policy": …}}'
     >>> explain("Expected `str` matching regex '^[^/]*$' - at `$.arms[0]`")
     'arms[0]: a name holds no slash and no control character'
+    >>> explain("Expected `str` matching regex '^[^/]*$' - at `key` in `$.support`")
+    'support: a name holds no slash and no control character'
     """
     found = _UNKNOWN_CHOICE.fullmatch(message)
     for field, choices in _CHOICES.items():
