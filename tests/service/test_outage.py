@@ -1,12 +1,17 @@
 """The database goes away, a slot is lost, the log cannot be written: nothing is acknowledged, and it comes back."""
 
 import asyncio
+import contextlib
+import json
 import logging
 import time
 from functools import partial
 
 import httpx
+import pytest
 
+from superarm.errors import SuperarmError
+from superarm.service import application as applications
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked
@@ -17,15 +22,18 @@ from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import outage
 from superarm.service.runtime import writer as writers
 from superarm.service.runtime.watch import look
+from superarm.service.server import Preparation, read_preparation
 from superarm.service.storage import snapshot
 from superarm.service.storage.base import LogLine, StoreUnavailable, recall_decision
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import take_snapshot
+from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.verify import verify
 
 from .database import Database, fresh
 from .inprocess import serving
 from .memory_store import MemoryStore
+from .running import Server, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "window_s": None}}
 
@@ -132,6 +140,76 @@ def test_a_start_waits_for_the_database(monkeypatch):
             assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
 
     asyncio.run(live())
+
+
+def test_a_first_process_waits_for_a_postgresql_that_does_not_answer(postgres_server):
+    """It ended. The operator's key is added, and the address is checked, when the database is there."""
+    url = fresh(postgres_server.address, "later")
+    key, _ = make_key("default", ("admin", "metrics"), "given at the start")
+    postgres_server.kill()
+    try:
+        with Server(url, "--admin-key", key, wait=False) as server, httpx.Client(base_url=server.url) as http:
+            wait_until_alive(server)
+            health = http.get("/health")
+            assert health.status_code == 503
+            assert health.json()["status"] == "starting"
+            assert "PostgreSQL cannot be reached" in health.json()["reason"]
+            assert http.get("/v1/problems").status_code == 503
+            postgres_server.start()
+            server.ready()
+            assert http.get("/v1/problems").status_code == 401
+            http.headers["authorization"] = f"Bearer {key}"
+            assert http.put("/v1/problems/p", json=SPEC, timeout=60.0).status_code == 201
+            assert "Traceback" not in server.log.read_text()
+    finally:
+        if postgres_server.server.poll() is not None:
+            postgres_server.start()
+    refused = invoke("serve", "--db", postgres_server.address.format("nowhere"), "--port", "0")
+    assert refused.exit_code == 2
+    assert "does not exist" in refused.output
+
+
+def wait_until_alive(server: Server, seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{server.url}/health/live", timeout=1.0).status_code == 200:
+                return
+        assert server.process.poll() is None, server.log.read_text()[-4000:]
+        time.sleep(0.05)
+    raise AssertionError(server.log.read_text()[-4000:])
+
+
+def test_what_is_left_to_do_to_a_store_is_done_by_a_worker_and_adds_no_revoked_key(tmp_path):
+    _, row = make_key("default", ("admin",), "given at the start")
+    store = Sqlite(tmp_path / "log.db")
+    settings = json.loads(json.dumps({"preparation": Preparation("0.0.0.0", row)}))
+    read_preparation(settings)(store)
+    assert [known.id for known in store.key_rows()] == [row.id]
+    store.put_key(row._replace(revoked=7))
+    read_preparation(settings)(store)
+    assert [known.revoked for known in store.key_rows()] == [7]
+    read_preparation({"preparation": None})(store)
+    store.close()
+    with pytest.raises(SuperarmError, match="without keys only loopback is served"):
+        read_preparation({"preparation": ["0.0.0.0", None]})(MemoryStore())
+
+
+def test_a_store_that_goes_away_while_it_is_prepared_is_waited_for(monkeypatch):
+    monkeypatch.setattr(applications, "RETRY_SECONDS", 0.01)
+    tried = []
+
+    def prepare(store) -> None:
+        tried.append(store)
+        if len(tried) < 3:
+            raise StoreUnavailable("the database is away")
+
+    async def live() -> None:
+        async with serving(application(MemoryStore(), prepare=prepare)) as http:
+            assert await is_ready(http)
+
+    asyncio.run(live())
+    assert len(tried) == 3
 
 
 def test_an_event_whose_decision_has_to_be_read_waits_for_the_database(monkeypatch):

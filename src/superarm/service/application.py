@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,13 @@ from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
 from superarm.service.runtime.heavy import run_all
+from superarm.service.runtime.outage import RETRY_SECONDS
 from superarm.service.runtime.watch import watch
-from superarm.service.storage.base import Store
+from superarm.service.storage.base import Store, StoreUnavailable
 
 log = logging.getLogger("superarm.app")
+
+Start = Callable[[], Coroutine[Any, Any, None]]
 
 
 class ServiceApp:
@@ -90,16 +93,23 @@ def application(
     on_ready: Callable[[], None] = lambda: None,
     on_failed: Callable[[], None] = lambda: None,
     patience: float | None = None,
+    prepare: Callable[[Store], None] = lambda store: None,
 ) -> ServiceApp:
     """The service on a store, as an ASGI application that can run beside others in a process.
 
     It changes nothing that belongs to the process: no signal handler, no setting of the garbage collector. Call
-    ``end_streams`` when the process is told to stop. ``on_ready`` is called when the state has been read, and
-    ``on_failed`` when the process can serve no longer. The start is complete when the service is ready, or, with
-    ``patience``, after so many seconds: until it is ready, requests are then answered with 503.
+    ``end_streams`` when the process is told to stop. ``prepare`` is called with the store when it can be reached,
+    ``on_ready`` when the state has been read, and ``on_failed`` when the process can serve no longer. The start is
+    complete when the service is ready, or, with ``patience``, after so many seconds: until it is ready, requests are
+    then answered with 503.
     """
     service = Service(store, limits)
     service.coordinator.applier.on_failed = on_failed
+
+    async def start() -> None:
+        await _start(service, prepare)
+        on_ready()
+
     operations = [Route(op.path, Endpoint(service, op), methods=[op.method]) for op in OPERATIONS]
     routes = [*operations, *_pages(service), *Console(service).routes()]
     if service.signer is not None:
@@ -107,7 +117,7 @@ def application(
     if limits.compat == "personalizer":
         routes += personalizer_routes(service)
     rest = Starlette(
-        routes=routes, lifespan=lambda _: _lifespan(service, on_ready, patience), exception_handlers=_NO_ROUTE
+        routes=routes, lifespan=lambda _: _lifespan(service, start, patience), exception_handlers=_NO_ROUTE
     )
     return ServiceApp(service, Router(operations), rest)
 
@@ -146,10 +156,10 @@ def health(service: Service) -> tuple[int, bytes]:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(service: Service, on_ready: Callable[[], None], patience: float | None) -> AsyncIterator[None]:
+async def _lifespan(service: Service, start: Start, patience: float | None) -> AsyncIterator[None]:
     coordinator = service.coordinator
     with announce_to(coordinator.condition.note_compiling):
-        starting = asyncio.create_task(_start(service, on_ready))
+        starting = asyncio.create_task(start())
         await asyncio.wait([starting], timeout=patience)
         if starting.done() and (error := starting.exception()) is not None:
             service.failure = str(error) if isinstance(error, SuperarmError) else ""
@@ -162,10 +172,16 @@ async def _lifespan(service: Service, on_ready: Callable[[], None], patience: fl
         await coordinator.stop()
 
 
-async def _start(service: Service, on_ready: Callable[[], None]) -> None:
+async def _start(service: Service, prepare: Callable[[Store], None]) -> None:
+    """Read the state and the keys; as long as the database cannot be reached, this waits."""
     await service.coordinator.start()
-    await asyncio.to_thread(service.keyring.read)
-    on_ready()
+    while True:
+        try:
+            await asyncio.to_thread(prepare, service.store)
+            await asyncio.to_thread(service.keyring.read)
+            break
+        except StoreUnavailable:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _run(service: Service, starting: asyncio.Task[None]) -> None:

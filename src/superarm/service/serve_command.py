@@ -165,8 +165,8 @@ def serve(
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
-        prepare_store(db, listening.host, admin_key, limits.sharded)
-        run(db, listening, limits, imports, describe_settings(context))
+        preparation = prepare_store(db, listening.host, admin_key, limits.sharded)
+        run(db, listening, limits, imports, describe_settings(context), preparation)
 
 
 def _prepare_demo(given: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from superarm.service.http.auth import Keyring, read_key
 from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
 from superarm.service.interpreter import collect_regularly, tune_interpreter
-from superarm.service.storage.base import Store
+from superarm.service.storage.base import Store, StoreUnavailable
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.tracing import trace_requests
@@ -38,6 +38,9 @@ UVICORN_DID_NOT_START = 3
 
 PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
+
+REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+"""What PostgreSQL says of an address that is wrong: waiting for it would not help."""
 
 NEEDS_POSTGRES = (
     "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat; see docs/scaling.md"
@@ -83,7 +86,7 @@ def worker() -> Any:
     served = Path(limits.metrics_directory) / "served" if limits.metrics_directory else None
     replaces = served is not None and served.exists()  # others answer meanwhile: it need not say that it starts
     patience = REPLACEMENT_SECONDS if replaces else PATIENCE_SECONDS
-    app = application(store, limits, lambda: _begin(served), _leave, patience)
+    app = application(store, limits, lambda: _begin(served), _leave, patience, read_preparation(settings))
     _on_stop(app.end_streams)
     return trace_requests(app) if settings["otel"] else app
 
@@ -166,10 +169,12 @@ def serve(
     limits: ServiceLimits,
     imports: Sequence[str] = (),
     configuration: dict[str, Any] | None = None,
+    preparation: "Preparation | None" = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
 
-    ``configuration`` is what the first line of the log says of the settings.
+    ``configuration`` is what the first line of the log says of the settings, and ``preparation`` what is still to be
+    done to the store.
     """
     import uvicorn
 
@@ -188,6 +193,7 @@ def serve(
     with _metrics_directory(listening.workers) as directory, _explain_failure():
         limits = limits._replace(metrics_directory=directory)
         settings = {"db": db, "limits": limits._asdict(), "imports": list(imports), "otel": listening.otel}
+        settings["preparation"] = preparation
         os.environ[SETTINGS] = json.dumps(settings)
         uvicorn.run(
             "superarm.service.server:worker",
@@ -216,20 +222,55 @@ def _explain_failure() -> Iterator[None]:
         raise
 
 
-def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = False) -> None:
-    """Create the key that the operator gives, and refuse to serve others than loopback without keys."""
-    if sharded and "://" not in db:
-        raise SuperarmError(NEEDS_POSTGRES)
-    store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
-    try:
-        if admin_key:
-            _ensure_key(store, read_key(admin_key, "default", ("admin", "metrics"), "given at the start"))
+class Preparation(NamedTuple):
+    """What is done to a store before it is served to ``host``: the operator's ``key`` is added, if there is one."""
+
+    host: str
+    key: KeyRow | None
+
+    def apply(self, store: Store) -> None:
+        """Add the key, and refuse to serve others than loopback without keys."""
+        if self.key is not None:
+            _ensure_key(store, self.key)
         keyring = Keyring(store)
         keyring.read()
-        if host not in ("127.0.0.1", "localhost", "::1") and not keyring.required:
-            raise SuperarmError(f"--host {host}: without keys only loopback is served; run superarm keys create first")
+        if self.host not in ("127.0.0.1", "localhost", "::1") and not keyring.required:
+            raise SuperarmError(
+                f"--host {self.host}: without keys only loopback is served; run superarm keys create first"
+            )
+
+
+def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = False) -> Preparation | None:
+    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the workers, which wait for it."""
+    if sharded and "://" not in db:
+        raise SuperarmError(NEEDS_POSTGRES)
+    key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
+    preparation = Preparation(host, key)
+    try:
+        store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
+    except StoreUnavailable as error:
+        if "://" not in db or any(words in str(error) for words in REFUSALS):
+            raise
+        return preparation
+    try:
+        preparation.apply(store)
     finally:
         store.close()
+    return None
+
+
+def read_preparation(settings: dict[str, Any]) -> Callable[[Store], None]:
+    """What a worker does to the store, if it could not be done before. A key that is known may be revoked by now."""
+    if not settings.get("preparation"):
+        return lambda store: None
+    host, key = settings["preparation"]
+    row = None if key is None else KeyRow(*key)
+
+    def prepare(store: Store) -> None:
+        new = row is not None and row.id not in {known.id for known in store.key_rows()}
+        Preparation(host, row if new else None).apply(store)
+
+    return prepare
 
 
 def _ensure_key(store: Store, row: KeyRow) -> None:
