@@ -98,6 +98,15 @@ def test_the_variance_of_binary_outcomes_is_p_times_1_minus_p(hits):
     assert variance == pytest.approx(mean * (1.0 - mean), rel=1e-14, abs=1e-16)
 
 
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 0.5])), min_size=1, max_size=40))
+def test_estimates_do_not_depend_on_whether_all_outcomes_are_binary(pairs):
+    seen = [from_data(Dense(1, n), [0] * len(pairs), [pair[:n] for pair in pairs]) for n in (1, 2)]
+    (mean, variance), (means, variances) = (
+        estimates(tally, Dense(1, n)) for tally, n in zip(seen, (1, 2), strict=True)
+    )
+    assert (mean[0], variance[0]) == (means[0], variances[0])
+
+
 @pytest.mark.parametrize("value", [1 / 3, 0.1, 1 - 2**-24, 1e-5])
 def test_the_variance_of_a_constant_is_clamped_at_zero(value):
     tally = from_data(Dense(1, 1), [0] * 7, [[value]] * 7)

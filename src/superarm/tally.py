@@ -187,14 +187,24 @@ def estimate(tally: Tally, support: Support, arm: int, mean: Floats, deviation: 
     Implements [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation.
     """
     first, last = span(support, arm)
-    partial = tally.missed.size > 0
-    entry = np.uint64(first)
-    for o in range(np.uint64(last - first)):
-        n = tally.pulls[arm] - tally.missed[entry + o] if partial else tally.pulls[arm]
+    total, square, partial = tally.total, tally.square, tally.missed.size > 0
+    entry, width = np.uint64(first), np.uint64(last - first)
+    pulls, differ = tally.pulls[arm], 0
+    for o in range(width):
+        differ += total[entry + o] != square[entry + o]
+    if differ == 0 and not partial:  # binary outcomes: one division less, which is what takes longest
+        pulls = pulls if pulls > 0.0 else 1.0
+        for o in range(width):
+            m = total[entry + o] / pulls
+            mean[entry + o] = m
+            deviation[entry + o] = math.sqrt(max(0.0, m - m * m))
+        return
+    for o in range(width):
+        n = pulls - tally.missed[entry + o] if partial else pulls
         n = n if n > 0.0 else 1.0  # where nothing was seen, both sums are 0
-        m = tally.total[entry + o] / n
+        m = total[entry + o] / n
         mean[entry + o] = m
-        deviation[entry + o] = math.sqrt(max(0.0, tally.square[entry + o] / n - m * m))
+        deviation[entry + o] = math.sqrt(max(0.0, square[entry + o] / n - m * m))
 
 
 def estimates(tally: Tally, support: Support) -> tuple[Floats, Floats]:

@@ -27,6 +27,9 @@ _BLOCK_PAIRS = 64
 _MAX_WEIGHTS = 2.0**31 / _MAX_CODE - 4.0 * _BLOCK_PAIRS
 """What the weights of a block may add up to before each is rounded up by at most 1."""
 
+_PER_WEIGHT, _HEAVIEST = 1.0 / _MAX_WEIGHTS, _MAX_WEIGHTS / (_MAX_WEIGHT - 1.0)
+"""The unit of a block per sum of its weights; where one has more than 1 / ``_HEAVIEST`` of the sum, its size counts."""
+
 _UP = 1.0 + 1e-6
 """More than all rounding of a unit, and of a code, to single or double precision."""
 
@@ -39,6 +42,8 @@ _LEAST_UNIT, _LEAST_WEIGHT = 1e-23, 1e-12
 _TINY, _LIFT = 2.0**-900, 2.0**200
 """Weights below ``_TINY`` are multiplied by ``_LIFT`` first: the inverse of the least ones would be infinite."""
 
+_1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
 
 class FixedPoint(NamedTuple):
     """Numbers of all entries, rounded up, and the weights of the last sums.
@@ -46,7 +51,7 @@ class FixedPoint(NamedTuple):
     ``codes`` (n_tiles * n_pairs * 2 * WIDTH,): tile after tile, in a tile pair of items after pair, in a pair arm after
     arm, the two items of the pair; times the ``unit`` (n_tiles,) of the tile they are at least the numbers. ``weights``
     (n_pairs,) has two weights of 16 bits in each number, and ``scale`` (n_blocks,) the unit of each block of items.
-    No code exceeds ``largest``.
+    No code exceeds ``largest``; ``row`` (n_items,) is a buffer for the codes of one arm.
     """
 
     codes: Any
@@ -54,6 +59,7 @@ class FixedPoint(NamedTuple):
     weights: Any
     scale: Floats
     largest: int
+    row: Any
 
 
 @for_kernels
@@ -77,23 +83,28 @@ def _count_codes(n_arms: int, n_items: int) -> int:
 def _new_table(codes: Any, n_arms: int, n_items: int, largest: int) -> FixedPoint:
     tiles, pairs = (n_arms + WIDTH - 1) // WIDTH, (n_items + 1) // 2
     scale = np.zeros((pairs + _BLOCK_PAIRS - 1) // _BLOCK_PAIRS)
-    return FixedPoint(codes, np.zeros(tiles), np.zeros(pairs, np.int32), scale, largest)
+    return FixedPoint(codes, np.zeros(tiles), np.zeros(pairs, np.int32), scale, largest, np.zeros(2 * pairs, np.int16))
 
 
 @lean
 def write_numbers(table: FixedPoint, arm: int, numbers: Floats, first: int, n: int) -> None:
     """Write the ``n`` numbers of one arm, ``numbers[first:]``, not negative."""
     codes, unit, tile = table.codes, table.unit, arm // WIDTH
-    largest, at = 0.0, np.uint64(first)
-    for i in range(np.uint64(n)):
-        largest = numbers[at + i] if numbers[at + i] > largest else largest
-    if largest > unit[tile] * table.largest:
-        _widen(table, tile, largest)
-    inverse = _UP / unit[tile] if largest > 0.0 else 0.0
+    at, limit, above = np.uint64(first), unit[tile] * table.largest, 0
+    for i in range(np.uint64(n)):  # counted, since whole numbers are added up in vector registers
+        above += numbers[at + i] > limit
+    if above > 0:
+        _widen(table, tile, _find_largest_and_sum(numbers, first, first + n)[0])
+    inverse = _UP / unit[tile] if unit[tile] > 0.0 else 0.0
     position = np.uint64(2 * (tile * len(table.weights) * WIDTH + arm % WIDTH))
-    for i in range(np.uint64(n)):
-        place = position + (i >> np.uint64(1)) * np.uint64(2 * WIDTH) + (i & np.uint64(1))
-        codes[place] = _round_up(numbers[at + i] * inverse, table.largest)
+    rounded = table.row
+    for i in range(np.uint64(n)):  # a loop of its own, so that it runs in vector registers
+        rounded[i] = _round_up(numbers[at + i] * inverse, table.largest)
+    for pair in range(np.uint64(n // 2)):
+        codes[position], codes[position + _1] = rounded[_2 * pair], rounded[_2 * pair + _1]
+        position += np.uint64(2 * WIDTH)
+    if n % 2 == 1:
+        codes[position] = rounded[n - 1]
 
 
 @inlined
@@ -137,10 +148,7 @@ def sum_numbers(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: 
     ``start`` (n_tiles * WIDTH,) is 0, or minus infinity for arms whose sums do not matter; ``top`` (n_tiles,) are the
     largest sums of each tile.
     """
-    most = 0.0
-    for i in range(len(weights)):
-        most = weights[i] if weights[i] > most else most
-    _round_weights(table, weights, most)
+    most = _round_weights(table, weights)
     for tile in range(len(top)):
         _sum_tile(table, tile, start, sums, top)
     return most * (1.0 + (len(table.scale) + 16) * 1.2e-7)  # each step of single precision is off by at most 6e-8
@@ -152,10 +160,8 @@ def refine_sums(table: FixedPoint, weights: Floats, start: Any, sums: Any, top: 
 
     For sums of another table, whose numbers were rounded more coarsely, with the same weights.
     """
-    most, count = 0.0, 0
-    for i in range(len(weights)):
-        most = weights[i] if weights[i] > most else most
-    _round_weights(table, weights, most)
+    _round_weights(table, weights)
+    count = 0
     for tile in range(len(top)):
         if top[tile] >= enough:
             _sum_tile(table, tile, start, sums, top)
@@ -175,33 +181,43 @@ def _sum_tile(table: FixedPoint, tile: int, start: Any, sums: Any, top: Any) -> 
 
 
 @inlined
-def _round_weights(table: FixedPoint, weights: Floats, most: float) -> None:
-    """Write ``weights``, divided by the largest, as multiples of the unit of their block of items."""
-    pairs, scale, n = table.weights, table.scale, len(weights)
+def _round_weights(table: FixedPoint, weights: Floats) -> float:
+    """Write ``weights``, divided by the largest, as multiples of the unit of their block of items; the largest."""
+    halves, scale, n, most = table.weights.view(np.int16), table.scale, len(weights), 0.0
+    for block in range(len(scale)):
+        first, last = 2 * block * _BLOCK_PAIRS, 2 * (block + 1) * _BLOCK_PAIRS
+        largest, total = _find_largest_and_sum(weights, first, last if last < n else n)
+        scale[block] = largest * _HEAVIEST if largest * _HEAVIEST > total else total
+        most = largest if largest > most else most
     lift = _LIFT if most < _TINY else 1.0
     share = 1.0 / (most * lift) if most > 0.0 else 0.0
     for block in range(len(scale)):
         first, last = 2 * block * _BLOCK_PAIRS, 2 * (block + 1) * _BLOCK_PAIRS
-        last = last if last < n else n
-        total, largest = 0.0, 0.0
-        for i in range(first, last):
-            total += weights[i] * lift
-            largest = weights[i] * lift if weights[i] * lift > largest else largest
-        by_sum, by_largest = total / _MAX_WEIGHTS, largest / (_MAX_WEIGHT - 1.0)
-        unit = share * (by_largest if by_largest > by_sum else by_sum)
+        unit = share * (scale[block] * lift) * _PER_WEIGHT
         scale[block] = unit if unit > _LEAST_WEIGHT else _LEAST_WEIGHT
         inverse = share * _UP / scale[block]
-        for i in range(first, last, 2):
-            pair = _round_weight(weights[i] * lift * inverse)
-            if i + 1 < last:
-                pair += _round_weight(weights[i + 1] * lift * inverse) << 16
-            pairs[i // 2] = pair
+        for i in range(np.uint64(first), np.uint64(last if last < n else n)):
+            weight = weights[i] * lift * inverse
+            weight = np.floor(weight) + 1.0 if weight > 0.0 else 0.0
+            halves[i] = np.int16(weight if weight < _MAX_WEIGHT else _MAX_WEIGHT)
+    return most
 
 
 @inlined
-def _round_weight(x: float) -> Any:
-    weight = np.floor(x) + 1.0 if x > 0.0 else 0.0
-    return np.int64(weight if weight < _MAX_WEIGHT else _MAX_WEIGHT)
+def _find_largest_and_sum(numbers: Floats, first: int, last: int) -> tuple[float, float]:
+    """The largest of ``numbers[first:last]``, or 0, and their sum: four at a time, so that few steps wait."""
+    a, b, c, d, i = 0.0, 0.0, 0.0, 0.0, np.uint64(first)
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    for _ in range((last - first) // 4):
+        w, x, y, z = numbers[i], numbers[i + _1], numbers[i + _2], numbers[i + _3]
+        a, b, c, d = w if w > a else a, x if x > b else b, y if y > c else c, z if z > d else d
+        e, f, g, h = e + w, f + x, g + y, h + z
+        i += _4
+    while i < np.uint64(last):
+        a, e = numbers[i] if numbers[i] > a else a, e + numbers[i]
+        i += _1
+    a, b = a if a > c else c, b if b > d else d
+    return a if a > b else b, (e + g) + (f + h)
 
 
 @lean

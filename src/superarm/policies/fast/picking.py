@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm._jit import inlined, lean
+from superarm._jit import inlined
 from superarm.indices import Index, bound_by_tangents
 from superarm.policies.base import Round
 from superarm.policies.fast.sieving import score_once
@@ -22,9 +22,12 @@ _SLACK = 1.0 + 1e-9
 """More than rounding can change of a gain from bounds by tangents."""
 
 
-@lean
+@inlined
 def pick_arm(confidence: Index, problem: Problem, current: Round, memory: Any, stream: Stream) -> int:
-    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0."""
+    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0.
+
+    It is compiled into its caller: ``memory`` would be hundreds of arguments, written for each arm of a batch.
+    """
     screen, tournament = memory.screen, memory.tournament
     largest = gain(problem.reward, problem.terms, memory.states, memory.ones, 0)  # no arm can gain more
     if largest == 0.0:
