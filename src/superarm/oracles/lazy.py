@@ -80,12 +80,8 @@ class LazyGreedy(NamedTuple):
         states = batch_states(problem, q, chosen[:size])
         limits = new_limits(candidates, chosen[:size], self.slack)
         while size < len(chosen):
-            best = find_best_arm(problem, q, candidates, PartialBatch(chosen, size, states), limits)
-            if best < 0:
+            if not add_best_arm(problem, q, candidates, PartialBatch(chosen, size, states), limits):
                 break
-            join_arm(problem.reward, problem.terms, states, q, best)
-            chosen[size] = best
-            limits.arm[best] = -np.inf
             size += 1
         return chosen[:size]
 
@@ -107,6 +103,18 @@ def new_limits(candidates: Candidates, chosen: Ints, slack: float) -> GainLimits
     for j in chosen:
         arm[j] = -np.inf
     return GainLimits(arm, np.full((len(arm) + BLOCK_SIZE - 1) // BLOCK_SIZE, np.inf), _lead_arms(candidates), slack)
+
+
+@kernel
+def add_best_arm(problem: Problem, q: Floats, candidates: Candidates, batch: PartialBatch, limits: GainLimits) -> bool:
+    """Let the arm with the largest gain join, as ``batch.chosen[batch.size]``; False if no arm may join."""
+    best = find_best_arm(problem, q, candidates, batch, limits)
+    if best < 0:
+        return False
+    join_arm(problem.reward, problem.terms, batch.states, q, best)
+    batch.chosen[batch.size] = best
+    limits.arm[best] = -np.inf
+    return True
 
 
 @kernel

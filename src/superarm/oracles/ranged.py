@@ -10,10 +10,10 @@ from superarm.errors import InvalidArgument
 from superarm.oracles.base import Guarantee
 from superarm.oracles.gains import batch_states
 from superarm.oracles.greedy import greedy_guarantee
-from superarm.oracles.lazy import BLOCK_SIZE, GainLimits, PartialBatch, find_best_arm, new_limits
+from superarm.oracles.lazy import BLOCK_SIZE, GainLimits, PartialBatch, add_best_arm, new_limits
 from superarm.parameters import positive
 from superarm.problem import Problem
-from superarm.rewards import Terms, gain, join_arm
+from superarm.rewards import Terms, gain
 from superarm.rewards.base import Reward, derivative
 from superarm.rewards.traits import gains_shrink, linear_gain
 from superarm.streams import Stream
@@ -86,12 +86,8 @@ class RangedGreedy(NamedTuple):
         limits = new_limits(candidates, chosen[:size], self.slack)
         ranges = _evaluate_all(problem, q, candidates, states, limits)
         while size < len(chosen):
-            best = find_best_arm(problem, q, candidates, PartialBatch(chosen, size, states), limits)
-            if best < 0:
+            if not add_best_arm(problem, q, candidates, PartialBatch(chosen, size, states), limits):
                 break
-            join_arm(problem.reward, problem.terms, states, q, best)
-            chosen[size] = best
-            limits.arm[best] = -np.inf
             size += 1
             if size < len(chosen):
                 _carry_limits(problem, q, states, limits, ranges)
