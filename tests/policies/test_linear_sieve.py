@@ -104,7 +104,7 @@ def test_eight_systems_at_once_have_the_bits_of_one():
     lane_algebra.square_lanes(inverse_factor, d, inverse)
     for n in range(lanes):
         one, solution, root, square = triangles[n].copy(), sides[n].copy(), np.zeros(size), np.zeros(size)
-        linear_algebra.factorise(one, d)
+        linear_algebra.factorise(one, d, np.zeros(d))
         linear_algebra.solve_factor(one, d, solution)
         linear_algebra.invert_factor(one, d, root)
         linear_algebra.square_factor(root, d, square)

@@ -112,4 +112,4 @@ def choose_in_contexts(
     current = ContextRound(0, tally, counts, encoded[0], contexts.pending.copy(), t)
     fitted, problem, memory = learner.fitted, learner.problem, learner.memory_at(t + len(keys) - 1)
     contexts.keep_choice(fitted, memory)
-    return queue, choose_each_context(fitted, problem, contexts.design, current, queue, memory, keys)
+    return queue, contexts.choose_each(fitted, problem, contexts.design, current, queue, memory, keys)

@@ -13,6 +13,7 @@ from superarm.context.design import Design, make_design
 from superarm.context.observations import ContextFeedback, ContextRound
 from superarm.context.sums import UNWEIGHTED, record_sums
 from superarm.errors import InvalidArgument
+from superarm.learner.context_batch import choose_each_context
 from superarm.learner.frames import FrameSums
 from superarm.learner.growth import grow_sums
 from superarm.learner.pending_precision import PendingPrecision
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from superarm.learner.learner import Learner
     from superarm.problem import Problem
 
-_NOTHING = np.zeros((0, 0))
-_NO_SHIFTS = np.zeros(0)
+_NOTHING, _NO_SHIFTS = np.zeros((0, 0)), np.zeros(0)
 
 
 class DecisionContext(NamedTuple):
@@ -65,7 +65,7 @@ class Contexts:
         self.claimed: Ints = np.zeros(context.n_segments, np.int64)
         self._choice: tuple[Any, Any] = (None, None)
         self._linearises = False
-        self._fill_weights = RepeatedCall(fill_decision_weights)
+        self._fill_weights, self.choose_each = RepeatedCall(fill_decision_weights), RepeatedCall(choose_each_context)
         self._seen: Bools = np.ones(0, bool)  # of the last pending decision: nothing of it is unseen
 
     def grow(self, before: "Problem", after: "Problem") -> None:

@@ -92,7 +92,7 @@ def _maximise(
             step[r] -= likelihood.ridge * theta[r]
             hessian[at + r] += likelihood.ridge
             at += r + 1
-        factorise(hessian, d)
+        factorise(hessian, d, phi)
         solve_factor(hessian, d, step)
         largest = 0.0
         for row in rows:

@@ -209,7 +209,7 @@ def draw_parameters(theta: Floats, inverse: Floats, spread: float, stream: Strea
     z = np.zeros(d)
     for g in range(groups):
         root[:] = inverse[g]
-        factorise(root, d)
+        factorise(root, d, z)
         for r in range(d):
             z[r] = normal(stream)
         at = 0

@@ -81,7 +81,7 @@ def factorise_systems(work: Systems, d: int, stride: int) -> None:
     if stride == LANES:
         factorise_lanes(work.factor, d, work.total)
     else:
-        factorise(work.factor, d)
+        factorise(work.factor, d, work.inverse)
 
 
 @lean
