@@ -256,6 +256,38 @@ def test_examples_are_decoded_alike(monkeypatch, size):
             assert decoder.decode_in_pieces(body) == decoder.decode_at_once(body)
 
 
+def test_in_each_turn_of_the_event_loop_one_large_request_goes_on(monkeypatch):
+    """With 200 requests for 1,000 arms each, a turn lasted 200 slices: health was not answered for 20 seconds."""
+    clock, longest, done = [0.0], [0.0], []
+    monkeypatch.setattr(heavy.time, "perf_counter", lambda: clock[0])
+
+    async def work(n: int) -> None:
+        slices = heavy.Slices()
+        for _ in range(30):
+            await slices.pause_if_due()
+            clock[0] += 0.001
+        done.append(n)
+
+    async def watch() -> None:
+        before = clock[0]
+        while len(done) < 20:
+            await asyncio.sleep(0)
+            longest[0], before = max(longest[0], clock[0] - before), clock[0]
+
+    async def live() -> None:
+        watching = asyncio.ensure_future(watch())
+        given_up = asyncio.ensure_future(work(-1))
+        tasks = [asyncio.ensure_future(work(n)) for n in range(20)]
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(*tasks)
+        await watching
+
+    asyncio.run(live())
+    assert sorted(done) == list(range(20))
+    assert longest[0] < 0.045  # a slice, and a first step of each
+
+
 def test_long_planning_goes_on_in_the_next_turn_of_the_event_loop(monkeypatch):
     """Audit, D2: a bulk with `excluded` was planned in one turn of the event loop.
 

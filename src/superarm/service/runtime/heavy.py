@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -40,23 +41,76 @@ SLICE_SECONDS = 0.01
 """Work on the event loop pauses after so long."""
 
 
+class _Turns:
+    """Turns of an event loop: in each, one of those who work in slices goes on, and a slice is the same for all.
+
+    If everybody went on in each turn, the slices of many large requests would add up, and a turn would last seconds.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._began: float | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._ends = False
+
+    def elapsed(self) -> float:
+        """How long it has been since somebody first asked in this turn."""
+        now = time.perf_counter()
+        if self._began is None:
+            self._began = now
+            self._schedule_end()
+        return now - self._began
+
+    def wait(self) -> "asyncio.Future[None]":
+        """Done when it is the caller's turn to go on, in the order in which they wait."""
+        mine = self.loop.create_future()
+        self._waiting.append(mine)
+        self._schedule_end()
+        return mine
+
+    def _schedule_end(self) -> None:
+        if not self._ends:
+            self._ends = True
+            self.loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        self._began, self._ends = None, False
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.done():  # it is if its request was given up
+                first.set_result(None)
+                break
+        if self._waiting:
+            self._schedule_end()
+
+
+_turns: list[_Turns] = []
+"""The turns of the event loop that was asked for last."""
+
+
+def _turns_of_loop() -> _Turns:
+    loop = asyncio.get_running_loop()
+    if not _turns or _turns[0].loop is not loop:
+        _turns[:] = [_Turns(loop)]
+    return _turns[0]
+
+
 class Slices:
     """Pauses in long work on the event loop, so that others are served in between."""
 
     def __init__(self) -> None:
-        self._began = time.perf_counter()
+        self._turns = _turns_of_loop()
         self.pauses = 0
 
     @property
     def due(self) -> bool:
-        """Whether this slice of the work has lasted long enough."""
-        return time.perf_counter() - self._began > SLICE_SECONDS
+        """Whether this slice of the work, and what others did in slices in this turn, has lasted long enough."""
+        return self._turns.elapsed() > SLICE_SECONDS
 
     async def pause(self) -> None:
         """Let others run."""
         self.pauses += 1
-        await asyncio.sleep(0)
-        self._began = time.perf_counter()
+        await self._turns.wait()
 
     async def pause_if_due(self) -> None:
         """Let others run, if this slice of the work has lasted long enough."""
