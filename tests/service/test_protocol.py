@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from superarm.service import protocol
 from superarm.service.http.bodies import Bodies
 from superarm.service.http.endpoint import Reply, send_reply, take_body
 from superarm.service.http.request_id import Exchange
-from superarm.service.protocol import JoiningTransport, TimedProtocol
+from superarm.service.protocol import JoiningTransport, TimedProtocol, write_response
 
 
 class Written:
@@ -295,3 +296,69 @@ def test_nothing_is_waited_for_when_a_client_has_read():
     connection.resume_writing()
     assert not unread.calls
     assert not connection.flow.write_paused
+
+
+class ClosedTransport:
+    """A transport as uvloop's after the client has gone: it refuses to be written to."""
+
+    def is_closing(self) -> bool:
+        return True
+
+    def resume_reading(self) -> None:
+        pass
+
+    def write(self, data: bytes) -> None:
+        raise RuntimeError("the handler is closed")
+
+
+def test_what_is_written_to_a_client_that_has_gone_is_dropped_without_an_error():
+    """Each of 200 clients that left before their answers were written gave a traceback in the log."""
+    transport = JoiningTransport(ClosedTransport())
+    transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n")
+    transport.write(b"{}")
+    flow = SimpleNamespace(write_paused=False)
+    cycle = SimpleNamespace(
+        disconnected=False, response_started=False, access_log=False, flow=flow, transport=transport
+    )
+    assert write_response(cycle, 200, b"", b"{}") is False
+
+
+async def _pipeline(n: int) -> tuple[int, int, bool]:
+    """Send requests ahead of their answers: how many were answered, how many waited, and whether it was dropped."""
+    longest, go_on = 0, asyncio.Event()
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal longest
+        longest = max(longest, *(len(each.pipeline) for each in state.connections), 0)
+        await go_on.wait()
+        await receive()
+        await _app(scope, receive, send)
+
+    server, state = await _serve(answer)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * n)
+    received, dropped = b"", False
+    async with asyncio.timeout(60.0):
+        while not state.connections:
+            await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+        try:
+            while received.count(b"\r\n\r\nbody") < n and (data := await reader.read(65_536)):
+                received += data
+        except ConnectionResetError:
+            dropped = True
+    writer.close()
+    server.close()
+    answered = received.count(b"\r\n\r\nbody")
+    return answered, longest, dropped or answered < n
+
+
+@pytest.mark.skipif(not protocol.WITH_HTTPTOOLS, reason="h11 reads one request at a time")
+def test_requests_sent_ahead_of_the_answers_are_answered_up_to_a_limit():
+    """200 clients that sent requests and read nothing made 6 GB of them wait."""
+    most = protocol.MAX_PIPELINED
+    assert asyncio.run(_pipeline(1 + most)) == (1 + most, most, False)
+    answered, longest, dropped = asyncio.run(_pipeline(3_000))
+    assert dropped
+    assert answered == 0
+    assert longest <= most

@@ -6,10 +6,12 @@ was accepted a moment ago and whose request is on its way: its client would see 
 response and its body by two calls of the operating system; here they are written by one. Most bodies and responses of
 the service are here as a whole: they are read and written without the messages of ASGI. Uvicorn starts a timer after
 each response, for idle connections, and stops it at the next request; here one timer serves many responses. It keeps
-what a client does not read for as long as the client likes; here such a connection is dropped.
+what a client does not read for as long as the client likes, and all requests that a client sends ahead of the answers;
+here such connections are dropped.
 """
 
 import asyncio
+from collections.abc import Collection
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
@@ -25,6 +27,9 @@ LAST_REQUEST_SECONDS = 1.0
 UNREAD_SECONDS = 30.0
 """A connection is dropped if its client takes nothing of what waits for it for so long."""
 
+MAX_PIPELINED = 100
+"""A connection is dropped if more requests than these wait for the answers before them."""
+
 
 class JoiningTransport:
     """A transport that keeps the head of a response until the first part of its body is written.
@@ -39,6 +44,8 @@ class JoiningTransport:
         self.write_at_once = transport.write
 
     def write(self, data: bytes) -> None:
+        if self.is_closing():  # the client has gone, and uvicorn is not told before the next turn of the event loop
+            return
         if self._head:
             data, self._head = self._head + data, b""
         elif data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
@@ -59,13 +66,17 @@ class JoiningTransport:
         return getattr(self._transport, name)
 
 
-def take_body(cycle: Any, most: int) -> bytes | None:
-    """The body of a request, as ``receive`` would give it; None if it is not complete, or above ``most`` bytes."""
+def take_body(cycle: Any, pipeline: Collection[Any], most: int) -> bytes | None:
+    """The body of a request, as ``receive`` would give it; None if it is not complete, or above ``most`` bytes.
+
+    While other requests wait in the ``pipeline``, no more are read.
+    """
     if cycle.more_body or cycle.disconnected or cycle.response_complete or cycle.waiting_for_100_continue:
         return None
     if len(cycle.body) > most:
         return None
-    cycle.flow.resume_reading()
+    if not pipeline:
+        cycle.flow.resume_reading()
     cycle.message_event.clear()
     body, cycle.body = bytes(cycle.body), bytearray()
     return body
@@ -77,6 +88,8 @@ def write_response(cycle: Any, status: int, head: bytes, body: bytes) -> bool:
     ``head`` has the lines of the response's own headers, a content length among them.
     """
     if cycle.disconnected or cycle.response_started or cycle.flow.write_paused or cycle.access_log:
+        return False
+    if cycle.transport.is_closing():
         return False
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
@@ -102,8 +115,9 @@ def _status_line(status: int) -> bytes:
 class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``.
 
-    A connection whose client reads nothing for ``UNREAD_SECONDS`` is dropped with what waits for it. A process that
-    stops answers the first request of a connection that it has accepted.
+    A connection whose client reads nothing for ``UNREAD_SECONDS`` is dropped with what waits for it, and so is one with
+    more than ``MAX_PIPELINED`` requests that wait for the answers before them. A process that stops answers the first
+    request of a connection that it has accepted.
     """
 
     _timer: asyncio.TimerHandle | None = None
@@ -132,11 +146,15 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._start()
 
     def on_headers_complete(self) -> None:
+        pipeline = self.pipeline if WITH_HTTPTOOLS else ()
+        if len(pipeline) >= MAX_PIPELINED:
+            self.transport.abort()
+            return
         super().on_headers_complete()
         if self.cycle is not None:
             cycle = self.cycle
             self.scope["extensions"] = {
-                WHOLE_BODY: partial(take_body, cycle),
+                WHOLE_BODY: partial(take_body, cycle, pipeline),
                 WHOLE_RESPONSE: partial(write_response, cycle),
             }
 
@@ -144,6 +162,8 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self.transport.flush()
         if not WITH_HTTPTOOLS or self.pipeline or self.transport.is_closing():
             super().on_response_complete()
+            if WITH_HTTPTOOLS and self.pipeline:
+                self.flow.pause_reading()
             return
         self.server_state.total_requests += 1
         self.flow.resume_reading()
