@@ -1,5 +1,7 @@
 """Explanations: the numbers of the choice, gains that add up, and effects that are those of the regression."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,19 @@ def test_policies_that_choose_whole_batches_say_so():
     agent = sa.Agent(problem, sa.escb())
     with pytest.raises(sa.InvalidArgument, match="SetBonus chooses batches by other things"):
         agent.explain(agent.ask())
+
+
+def test_words_of_hashed_features_are_named_also_by_an_agent_that_was_saved():
+    features = sa.Features(hashed={"query": 16, "tags": 3})
+    context = sa.Context(features, model=sa.models.Linear(shared="arms"))
+    agent = sa.Agent(sa.Problem(4, 1, sa.Coverage(), sa.Subsets(2), context=context), sa.c2_ucb())
+    for n in range(30):
+        query = "red" if n % 2 else ["red", "shoes"]
+        agent.tell(agent.ask(context={"query": query, "tags": {"new": 0.5}}), [[1.0], [0.5]])
+    agent.tell(agent.ask(context={"tags": ["a", "b", "c", "d"]}), [[1.0], [0.5]])
+    for one in (agent, sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))):
+        named = [{name for name, _ in one.explain(id, most=9).arms[0].features} for id in ("29", "30", "31")]
+        assert named[0] == {"intercept", "query=red", "query=shoes", "tags=new"}
+        assert named[1] == {"intercept", "query=red", "tags=new"}
+        assert len(named[2]) < 5  # of four words in three buckets, some share one
+        assert sorted(" + ".join(named[2]).split(" + ")) == ["intercept", "tags=a", "tags=b", "tags=c", "tags=d"]

@@ -6,6 +6,7 @@ import pytest
 import superarm as sa
 from superarm.experiments.analysis import summary
 from superarm.experiments.analysis.study import Study
+from superarm.experiments.report import text
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
 
@@ -134,7 +135,17 @@ def test_axes_of_numbers_and_words_fit_into_one_table(study):
 
 
 def test_a_study_prints_its_ranking_and_claims(study):
-    text = str(study)
-    assert f"random (k=2): regret after {HORIZON} rounds" in text
-    assert "holds: learning helps" in text
+    shown = str(study)
+    assert f"random (k=2): regret after {HORIZON} rounds" in shown
+    assert "holds: learning helps" in shown
+
+
+def test_a_caveat_of_several_policies_is_printed_once(study, monkeypatch):
+    told = [("A", "", "it assumes much"), ("B", "", ""), ("C", "", "it assumes much"), ("D", "", "it is slow")]
+    monkeypatch.setattr(text, "describe_policies", lambda study: told)
+    caveats = [line.strip() for line in text.format_study(study) if "caveat" in line]
+    assert caveats == ["caveat of A, C: it assumes much", "caveat of D: it is slow"]
+
+
+def test_a_study_was_made_by_this_version(study):
     assert sa.__version__ == study.manifest["versions"]["superarm"]

@@ -242,6 +242,27 @@ def test_an_explanation_has_the_numbers_of_the_agent():
     run(test)
 
 
+@pytest.mark.parametrize("stored", ["given", "encoded"])
+def test_words_of_hashed_features_are_named_if_they_are_stored(stored):
+    model = {"name": "linear", "parameters": {"shared": "arms"}}
+    context = {"features": {"hashed": {"query": 8}}, "model": model, "stored": stored}
+
+    async def test(http, store):
+        body = {"arms": ARMS, "k": 2, "context": context, "settings": {"policy": {"name": "c2_ucb"}}}
+        await call(http, "PUT", "/v1/problems/p", body)
+        for n in range(3):
+            given = {"query": {"red": 1, "shoes": 0.5}}
+            await call(http, "POST", "/v1/problems/p/decisions", {"id": f"d{n}", "context": given})
+            await call(http, "POST", f"/v1/decisions/d{n}/feedback", {"outcome": [[1.0], [0.5]]})
+        found = await call(http, "GET", "/v1/decisions/d2/explanation")
+        names = {one["feature"] for one in found["arms"][0]["features"]}
+        assert ("query=red" in names) == (stored == "given")
+        page = (await http.get("/?problem=p&decision=d2")).text
+        assert ("query red, shoes (0.5)" in page) == (stored == "given")
+
+    run(test)
+
+
 def test_policies_that_choose_whole_batches_are_not_explained():
     async def test(http, store):
         await call(http, "PUT", "/v1/problems/p", {"arms": ARMS, "k": 2, "settings": {"policy": {"name": "uniform"}}})

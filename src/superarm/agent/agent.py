@@ -13,6 +13,7 @@ from superarm.agent.interface import find_policy
 from superarm.agent.outcomes import check_outcome
 from superarm.agent.showing import describe_agent, show_agent
 from superarm.arrays import Floats
+from superarm.context.encoding import hashed_words
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
 from superarm.learner.contexts import require_context
@@ -152,7 +153,9 @@ class Agent:
         made_for = contexts.decide(learner, action, encoded)
         contexts.pend(learner, action, t, made_for)
         contexts.bring_up_to_date(learner, context)
-        return self._decisions.add(name, t, action, learner, made_for)
+        features = contexts.context.features
+        words = hashed_words(features, context) if features.hashed else None
+        return self._decisions.add(name, t, action, learner, made_for, words)
 
     def _parse_pinned(self, pinned: Sequence[int | str]) -> Actions:
         """The batches that hold the ``pinned`` arms."""

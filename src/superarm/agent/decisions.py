@@ -25,12 +25,16 @@ class Decision:
 
 
 class DecisionEntry(NamedTuple):
-    """A decision, how many items there were when it was made, by which version of the policy, and its context."""
+    """A decision, how many items there were when it was made, by which version of the policy, and its context.
+
+    ``words`` are those of the context's hashed features, if it has any; explanations name them.
+    """
 
     decision: Decision
     n_items: int
     version: int
     context: DecisionContext | None = None
+    words: dict[str, list[str]] | None = None
 
 
 class Decisions:
@@ -45,11 +49,17 @@ class Decisions:
         self.told: OrderedDict[str, tuple[str, DecisionEntry]] = OrderedDict()
 
     def add(
-        self, name: str, t: int, action: Ints, learner: Learner, context: DecisionContext | None = None
+        self,
+        name: str,
+        t: int,
+        action: Ints,
+        learner: Learner,
+        context: DecisionContext | None = None,
+        words: dict[str, list[str]] | None = None,
     ) -> Decision:
         """A new decision, which is pending; its action can no longer be written to."""
         decision = _decision(name, t, action, learner.arms.all)
-        self.pending[name] = DecisionEntry(decision, learner.problem.n_items, learner.version, context)
+        self.pending[name] = DecisionEntry(decision, learner.problem.n_items, learner.version, context, words)
         return decision
 
     def find(self, name: str) -> DecisionEntry | None:
@@ -123,7 +133,7 @@ def _decision(name: str, t: int, action: Ints, arms: list[str]) -> Decision:
 def _from_plain(plain: dict[str, Any], arms: list[str]) -> DecisionEntry:
     decision = _decision(plain["id"], plain["t"], np.array(plain["action"], np.int64), arms)
     context = decision_from_plain(plain["context"]) if "context" in plain else None
-    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context)
+    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context, plain.get("words"))
 
 
 def _to_plain(entry: DecisionEntry) -> dict[str, Any]:
@@ -136,4 +146,6 @@ def _to_plain(entry: DecisionEntry) -> dict[str, Any]:
     }
     if entry.context is not None:
         plain["context"] = decision_to_plain(entry.context)
+    if entry.words:
+        plain["words"] = entry.words
     return plain | ({"version": entry.version} if entry.version else {})

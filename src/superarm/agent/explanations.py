@@ -58,7 +58,7 @@ def explain_decision(learner: Learner, made: DecisionEntry, most: int, stream: S
             rows(problem.support, optimistic, np.array([j])),
             gains[0][n],
             gains[1][n],
-            feature_effects(learner, made.context, int(j), most),
+            feature_effects(learner, made.context, int(j), most, made.words or {}),
         )
         for n, j in enumerate(action)
     )

@@ -105,11 +105,36 @@ def _encode_hashed(key: str, buckets: int, value: Any, name: str) -> Floats:
     if is_missing(value):
         return vector
     for word, weight in _weigh_words(value, f"{name}[{key!r}]").items():
-        digest = hashlib.blake2b(f"{key}={word}".encode(), digest_size=8).digest()
-        vector[int.from_bytes(digest, "little") % buckets] += weight
+        vector[_bucket(key, word, buckets)] += weight
     length = math.sqrt(float(vector @ vector))
     shortest = 1.0 if isinstance(value, Mapping) else 0.0  # given weights are only ever made smaller
     return vector / max(length, shortest) if length > 0.0 else vector
+
+
+def _bucket(key: str, word: str, buckets: int) -> int:
+    """The bucket of a word of a hashed feature."""
+    digest = hashlib.blake2b(f"{key}={word}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % buckets
+
+
+def hashed_words(features: Features, context: Any) -> dict[str, list[str]]:
+    """The words of the hashed features of a context that ``encode`` has accepted."""
+    given = {key: context.get(key) for key, _ in features.hashed} if isinstance(context, Mapping) else {}
+    return {key: list(_weigh_words(value, key)) for key, value in given.items() if not is_missing(value)}
+
+
+def name_coordinates(features: Features, words: Mapping[str, list[str]]) -> list[str]:
+    """The names of the coordinates of a context with these ``hashed_words``, which name their buckets.
+
+    >>> features = Features(hashed={"query": 2})
+    >>> name_coordinates(features, {"query": ["red", "shoes"]})
+    ['query=shoes', 'query=red']
+    """
+    found = dict[str, list[str]]()
+    for key, buckets in features.hashed:
+        for word in words.get(key, ()):
+            found.setdefault(f"{key}#{_bucket(key, word, buckets)}", []).append(f"{key}={word}")
+    return [" + ".join(found.get(name, [name])) for name in features.coordinates]
 
 
 def _weigh_words(value: Any, name: str) -> Mapping[str, float]:

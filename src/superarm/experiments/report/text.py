@@ -18,7 +18,10 @@ def format_study(study: "Study") -> list[str]:
     for instance, ranking in study.rankings.items():
         lines.append(f"{instance}: regret after {study.experiment.horizon} rounds, target {study.experiment.target}")
         lines += [_format_ranked(ranked, width) for ranked in ranking]
-    lines += [f"  caveat of {name}: {caveat}" for name, _, caveat in describe_policies(study) if caveat]
+    caveats = dict[str, list[str]]()
+    for name, _, caveat in describe_policies(study):
+        caveats.setdefault(caveat, []).append(name)
+    lines += [f"  caveat of {', '.join(names)}: {caveat}" for caveat, names in caveats.items() if caveat]
     return lines + [_format_judgement(judgement) for judgement in study.judgements]
 
 

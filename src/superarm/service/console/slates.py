@@ -158,7 +158,14 @@ def _decision(record: DecisionRecord, learner: ProblemState) -> Html:
 def _context(given: Any) -> str:
     if not isinstance(given, dict):
         return ", ".join(f"{value:g}" for value in given)
-    return ", ".join(f"{name} {value}" for name, value in given.items())
+    return ", ".join(f"{name} {_value(value)}" for name, value in given.items())
+
+
+def _value(value: Any) -> str:
+    """The value of a feature: words, also with weights, are listed."""
+    if isinstance(value, dict):
+        return ", ".join(word if weight == 1 else f"{word} ({weight:g})" for word, weight in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _by_item(learner: ProblemState, arm: int, row: Sequence[float]) -> list[float | None]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.context import EncodedContext, Frame
+from superarm.context.encoding import hashed_words
 from superarm.errors import InvalidArgument
 from superarm.learner import Learner
 from superarm.learner.context_batch import choose_in_contexts
@@ -143,6 +144,11 @@ class DecisionContexts:
         encoded = EncodedContext(stored.segment, np.array(stored.x, float), pairs)
         weights, shifts = np.array(stored.weights, float), np.array(stored.shifts, float)
         return arms, DecisionContext(encoded, weights, stored.frame, stored.t, shifts)
+
+    def words(self, asked: Asked) -> dict[str, list[str]] | None:
+        """The words of the hashed features of a decision in the log, if it is stored as it was given."""
+        given = None if asked.context is None else asked.context.given
+        return None if given is None else hashed_words(self._contexts.context.features, given)
 
     def segment(self, asked: Asked) -> int | None:
         """The number of a decision's segment; None for a model without segments."""

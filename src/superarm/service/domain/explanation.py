@@ -20,7 +20,8 @@ def explain_record(learner: ProblemState, record: DecisionRecord, most: int) -> 
     context = None if learner.contexts is None else learner.contexts.restore(asked)[1]
     action: Ints = np.array(record.action or asked.action, np.int64)
     names = tuple(learner.arms.all[j] for j in action)
-    made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context)
+    words = learner.contexts.words(asked) if learner.contexts is not None else None
+    made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context, words)
     learner.change_pending(asked, held, ())
     try:
         return explain_decision(learner.flushed, made, most, learner.stream("mind", asked.id))
