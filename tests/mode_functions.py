@@ -167,7 +167,7 @@ def theory() -> list[Any]:
 def agents() -> list[Any]:
     """Decisions one by one, after a restart from the stored state, and several at once."""
     problem, found = sa.Problem(N_ARMS, N_ARMS, sa.Coverage(), sa.Subsets(2)), []
-    for policy in (sa.kl_ucb(), sa.directional_kl_ucb(), DIRECTIONAL_SIEVE):
+    for policy in (sa.kl_ucb(), DIRECTIONAL_SIEVE):
         agent = sa.Agent(problem, policy, seed=3)
         for _ in range(4):
             decision = agent.ask()

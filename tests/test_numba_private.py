@@ -27,17 +27,24 @@ DECISIONS = """
     import superarm as sa
     from superarm import _numba_linking as linking
     from superarm import _numba_private as private
+    from superarm.policies.fast.tiles import new_tiles, refine_bounds
+    from superarm.policies.fast.fixed_point import write_numbers
 
-    problem = sa.Problem(70, 30, sa.Coverage(), sa.Subsets(3))
-    agent = sa.Agent(problem, sa.bc_ucb(0.05), seed=3)
-    p, rng, actions = np.random.default_rng(0).uniform(0.0, 0.3, (70, 30)), np.random.default_rng(1), []
+    agent = sa.Agent(sa.Problem(20, 30, sa.Coverage(), sa.Subsets(3)), sa.bc_ucb(0.05), seed=3)
+    p, rng, actions = np.random.default_rng(0).uniform(0.0, 0.3, (20, 30)), np.random.default_rng(1), []
     for _ in range(60):
         decision = agent.ask()
         actions.append(decision.action.tolist())
         agent.tell(decision, (rng.random((3, 30)) < p[decision.action]).astype(float))
+    tiles = new_tiles(20, 30)
+    for arm in range(20):
+        tiles.row[:] = p[arm]
+        write_numbers(tiles.z, arm, tiles.row, 0, 30)
+    tiles.slope[:] = 1.0 - p[0]
+    refine_bounds(tiles, np.float32(0.0))
     found = private.LEAN, private.VECTORISED, private.HAS_LANES, private.KernelCache, linking.LINKED
     on = [bool(feature) for feature in found]
-    print(json.dumps([on, type(agent.policy.fit(problem)).__name__, actions]))
+    print(json.dumps([on, actions, [part.tolist() for part in (tiles.reach, tiles.top)]]))
 """
 
 SETTINGS = """
@@ -69,11 +76,12 @@ def run(program, **environment):
 
 @compiled
 def test_decisions_are_the_same_without_private_interfaces():
-    """Screened decisions of a large problem use all of them; plain Python is the reference."""
-    on, kind, actions = run(DECISIONS, SUPERARM_PLAIN_NUMBA="1", NUMBA_DISABLE_JIT="0")
+    """An agent's decisions and the bounds of a sieve use all of them; plain Python is the reference."""
+    on, actions, bounds = run(DECISIONS, SUPERARM_PLAIN_NUMBA="1", NUMBA_DISABLE_JIT="0")
     assert not any(on)
-    assert run(DECISIONS, NUMBA_DISABLE_JIT="1")[1:] == [kind, actions]
+    assert run(DECISIONS, NUMBA_DISABLE_JIT="1")[1:] == [actions, bounds]
     assert len({tuple(action) for action in actions[30:]}) > 5
+    assert len(set(bounds[0])) > 5
 
 
 def test_machine_code_with_and_without_them_is_kept_apart():
