@@ -5,6 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import superarm as sa
+from superarm.context.observations import ContextFeedback
+from superarm.context.sums import record_sums
 from superarm.policies.contextual import lane_algebra, linear_algebra
 from superarm.policies.contextual.ridge import empty_ridge, no_correction, refresh
 from superarm.policies.contextual.scoring import score_entries
@@ -31,12 +33,13 @@ class Scores:
         agent = sa.Agent(problem, sa.c2_ucb(0.1), seed=0)
         learner, table = agent.learner, PAIRS[self.order] if pairs else None
         place = np.argsort(self.order)
-        for chosen in ([0, 9, 20], [3, 17, 8], [1, 2, 16], [0, 4, 19]):
-            decision = agent.ask(context=USER[::-1], pairs=table, eligible=place[chosen].tolist())
-            outcome = [float((7 * self.order[j]) % 3 == 0) for j in decision.action]
-            sizes = [n_items if support is None else int(support[self.order[j]].sum()) for j in decision.action]
-            flat = np.repeat(outcome, sizes)
-            agent.tell(decision, flat if support is not None else flat.reshape(3, n_items))
+        before = learner.contexts.encode(problem, USER[::-1], table)
+        for t, chosen in enumerate(([0, 9, 20], [3, 17, 8], [1, 2, 16], [0, 4, 19]), 1):
+            sizes = [n_items if support is None else int(support[j].sum()) for j in chosen]
+            outcome = np.repeat([float((7 * j) % 3 == 0) for j in chosen], sizes)
+            ones, seen = np.ones(len(outcome)), np.ones(len(outcome), bool)
+            feedback = ContextFeedback(t, place[chosen], outcome, seen, before, ones, np.zeros(0))
+            record_sums(learner.tally, learner.fitted.design, problem.terms.support, feedback, 1.0)
         self.ridge = empty_ridge(learner.tally)
         self.ridge.q[:] = self.ridge.low[:] = 7.0
         refresh(self.ridge, learner.tally, no_correction(learner.tally), learner.fitted.ridge)
