@@ -86,6 +86,17 @@ def test_methods_with_other_parameters_or_results_are_named():
         _ask_for_level(uncompilable.Undeclared(), 2.0)
 
 
+@pytest.mark.compiled("the errors are numba's")
+def test_a_method_that_returns_none_on_some_path_is_named_although_numba_compiles_it():
+    nothing = uncompilable.index("NothingCompiled", uncompilable.nothing_at_first)()
+    place = inspect.getsourcelines(uncompilable.nothing_at_first)[1]
+    for _ in range(2):  # nothing is kept of the first attempt
+        with pytest.raises(sa.CompileError, match=r"level: returns None on some paths, .* on every path") as caught:
+            _ask_for_level(nothing, 2.0)
+        assert caught.value.place == f"tests/uncompilable.py:{place}"
+        assert not any("numba/core/compiler.py" in str(frame.path) for frame in caught.traceback)
+
+
 def test_the_checks_name_what_is_missing_above_or_inside_the_parentheses():
     with pytest.raises(ContractViolation, match=r"uncompilable.py:\d+: Undeclared .* write @superarm.component above"):
         sa.testing.check(uncompilable.Undeclared())

@@ -37,7 +37,7 @@ def explaining(classes: Iterable[type]) -> Iterator[None]:
     try:
         yield
     except CompileError as error:  # raised inside numba's own code, whose frames say nothing
-        raise error.with_traceback(None) from None
+        raise CompileError(*error.args) from None
     except Exception as error:
         found = explain(_text_with_place(error), [cls for cls in classes if not is_ours(cls)])
         if found is None:
@@ -102,8 +102,19 @@ def _accepts(function: Callable[..., Any], method: Callable[..., Any]) -> bool:
     return True
 
 
-def _find_return_fault(cls: type) -> tuple[str, str, str, str] | None:
-    """A method of ``cls`` that returns something else than the number that its family's returns."""
+def refuse_none(classes: Iterable[type]) -> None:
+    """Raise a ``CompileError`` if a compiled method of a user's class returns None on some paths, and no number there.
+
+    numba compiles such a method, and a kernel that calls it fails with a bare TypeError as soon as it takes that path.
+    """
+    for cls in classes:
+        fault = None if is_ours(cls) else _find_return_fault(cls, only_none=True)
+        if fault:
+            raise CompileError(*fault)
+
+
+def _find_return_fault(cls: type, only_none: bool = False) -> tuple[str, str, str, str] | None:
+    """A method of ``cls`` that returns something else than the number that its family's returns, or None at times."""
     from numba.core import types
 
     for name, methods in declared.items():
@@ -114,7 +125,8 @@ def _find_return_fault(cls: type) -> tuple[str, str, str, str] | None:
         for compiled in (kernel, getattr(kernel, "_inner", None)):
             for result in getattr(compiled, "overloads", {}).values():
                 returned = result.signature.return_type
-                if not isinstance(returned, types.Number | types.Boolean):
+                odd = not isinstance(returned, types.Number | types.Boolean)
+                if odd and (isinstance(returned, types.Optional) or not only_none):
                     function = kernel.py_func
                     return place_of(function), f"{cls.__name__}.{name}", *return_fault(name, _name_type(returned))
     return None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from superarm._compile_errors import explaining, place_of
+from superarm._compile_errors import explaining, place_of, refuse_none
 from superarm._compiling import compiling, components
 from superarm._numba_libraries import LINKED
 from superarm._numba_private import COUNTED, KernelCache, make_vectorising_compiler
@@ -64,6 +64,7 @@ if LINKED:
             library = self.state.library = EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
             library.enable_object_caching()
             result = super().compile_extra(func)
+            refuse_none(_list_components(self.state.args))
             for environment in result._find_referenced_environments():  # those of the inner kernels
                 library.codegen.set_env(environment.env_name, environment)
             return result
