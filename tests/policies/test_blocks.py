@@ -10,7 +10,8 @@ import superarm as sa
 from superarm.policies.fast.arm_blocks import (
     LEADING_ITEMS,
     block_span,
-    mark_changed,
+    mark_lowered,
+    mark_played,
     new_blocks,
     raise_limits,
     restore_all,
@@ -54,7 +55,7 @@ def test_bounds_hold_for_every_batch(seed):
     raise_limits(rows, shared, rows.at[played])
     pulls, eligible = rng.integers(1, 9, L).astype(float), rng.random(L) < 0.9
     restore_all(rows, eligible, pulls)
-    at_first = [part.copy() for part in rows.block_tournament]
+    at_first = [part.copy() for part in rows.order]
     states = initial_states(problem.reward, problem.terms)
     for j in rng.permutation(L)[:5]:
         join_arm(problem.reward, problem.terms, states, q, j)
@@ -65,10 +66,11 @@ def test_bounds_hold_for_every_batch(seed):
                 g = gain(problem.reward, problem.terms, states, q, rows.arm[p])
                 assert g <= bound_gain(shared, p)
                 assert g <= rows.bound[p]
-                assert g <= -rows.block_tournament.key[block] or not eligible[rows.arm[p]]
-    mark_changed(rows, 0)
+                assert g <= rows.order.key[block] or not eligible[rows.arm[p]]
+    mark_lowered(rows, 0)
+    mark_played(rows, 70)
     back_to_the_start(rows, eligible, pulls)
-    for part, before in zip(rows.block_tournament, at_first, strict=True):
+    for part, before in zip(rows.order, at_first, strict=True):
         np.testing.assert_array_equal(part, before)
 
 

@@ -102,7 +102,7 @@ def advance(
     room = max_answer_entries(environment, problem.terms.support, problem.n_arms, k)
     states, chosen = initial_states(problem.reward, problem.terms), np.empty(k, np.int64)
     buffers = RoundBuffers(
-        BatchBuffer(chosen, states.copy(), np.zeros(problem.n_arms, np.bool_)),
+        BatchBuffer(chosen, np.empty(problem.n_items), np.empty(problem.n_arms, np.bool_)),
         AnswerBuffer(np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)),
         np.ones(problem.n_arms, np.bool_),
         states,

@@ -20,7 +20,9 @@ to them.
 ``fixed_point``        bounds of weighted sums from whole numbers of 16 bits
 ``tiles``              bounds of all gains
 ``moment_tiles``       bounds of the means and deviations of all weighted sums
+``sparse_picking``     how a sparse sieve finds it
 ``arm_blocks``         sparse arms in blocks with one bound each
+``block_order``        blocks of arms by their bounds
 ``popular_items``      what blocks know of the items that most arms have
 =====================  ===============================================================================
 """

@@ -12,30 +12,27 @@ from superarm.policies.base import Round
 from superarm.policies.fast.arm_blocks import (
     LEADING_ITEMS,
     ArmBlocks,
-    block_span,
-    mark_changed,
+    mark_played,
     new_blocks,
     raise_limits,
     restore_all,
     restore_changed,
     sort_into_blocks,
-    tie_rank,
     tighten_bounds,
-    wins,
 )
 from superarm.policies.fast.popular_items import (
     SLACK,
     PopularItems,
-    bound_gain,
     find_popular_items,
     set_parameters,
     update_slopes,
 )
-from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden, largest_gains, score_once
+from superarm.policies.fast.sieving import align_tournament, decides_alike, is_overridden, largest_gains
+from superarm.policies.fast.sparse_picking import pick_sparse_arm
 from superarm.policies.fast.tournament import Tournament, fill_in_order, new_tournament, update_key
 from superarm.policies.scoring import ArmView, Estimates, estimate_arms, score_arm
 from superarm.problem import Problem
-from superarm.rewards import clear_batch, gain, initial_states, join_arm
+from superarm.rewards import clear_batch, initial_states, join_arm
 from superarm.rewards.traits import gains_shrink
 from superarm.streams import Stream
 from superarm.support import Sparse, span
@@ -56,10 +53,10 @@ class SparseMemory(NamedTuple):
     if all its scores are 1, and ``clipped`` (n_arms,) says that they are. ``tournament`` orders the arms by pulls.
     ``stamp`` (n_arms,) is the call, counted by ``calls`` (1,), in which an arm's exact scores were computed,
     ``closely`` (1,) how many were in this call. ``states`` (n_items,) are the item states of the batch under
-    construction, ``chosen`` (k,), and those of the empty batch between rounds. ``tried`` and ``peak`` (n_blocks,) are
-    buffers for the blocks visited by a pick and their bounds after it. ``stride`` (1,) is for how many rounds bounds
-    are made, ``wasted`` (1,) how many evaluations they have cost at first picks. ``overridden`` (1,) says that the last
-    call used counts or eligibility other than the tally's.
+    construction, ``chosen`` (k,), and those of the empty batch between rounds. ``peak`` (n_blocks,) is a buffer for the
+    bounds of the blocks that a pick has visited. ``stride`` (1,) is for how many rounds bounds are made, ``wasted``
+    (1,) how many evaluations they have cost at first picks. ``overridden`` (1,) says that the last call used counts or
+    eligibility other than the tally's.
     """
 
     estimates: Estimates
@@ -72,7 +69,6 @@ class SparseMemory(NamedTuple):
     stamp: Ints
     states: Floats
     chosen: Ints
-    tried: Ints
     peak: Floats
     closely: Ints
     calls: Ints
@@ -88,7 +84,7 @@ class SparseSieve(NamedTuple):
 
     What an arm adds to the empty batch at a later round :math:`t'` bounds what it adds to any batch until then. Similar
     arms are in blocks, whose bounds follow the current slopes of the most popular items (``arm_blocks``); a pick visits
-    blocks from the top of a tournament while their bound reaches the best exact gain, and no work depends on the number
+    blocks from the top of their order while their bound reaches the best exact gain, and no work depends on the number
     of items. Bounds are made anew when :math:`t'` has passed, or when evaluations beyond the batch have cost as much as
     making them (as in the ski-rental problem); :math:`t'` moves away in the first case, unless a quarter of that was
     spent, and closer in the second. [MerlisMannor2019]_ (Algorithm 1) with an oracle after [Minoux1978]_ whose bounds
@@ -115,7 +111,6 @@ class SparseSieve(NamedTuple):
             np.zeros(problem.n_arms, np.int64),
             initial_states(problem.reward, problem.terms),
             np.full(capacity(problem.actions, problem.n_arms), -1),
-            np.zeros(len(rows.rest), np.int64),
             np.zeros(len(rows.rest)),
             one.copy(),
             one.copy(),
@@ -163,7 +158,7 @@ def _update_arms(
         if memory.until[0] > 0:
             _bound(confidence, problem, tally, memory, j, stream)
             raise_limits(memory.rows, memory.shared, memory.rows.at[j])
-            mark_changed(memory.rows, memory.rows.at[j])
+            mark_played(memory.rows, memory.rows.at[j])
 
 
 @lean
@@ -189,7 +184,7 @@ def _choose_batch(policy: SparseSieve, problem: Problem, current: Round, memory:
     memory.closely[0] = 0
     if tournament.key[tournament.winner[1]] > 0.0:
         while size < len(chosen):
-            best = _pick(policy, problem, current, memory, stream)
+            best = pick_sparse_arm(policy, problem, current, memory, stream)
             if size == 0:  # later picks also waste evaluations on overlap, which new bounds would not mend
                 memory.wasted[0] += memory.closely[0] - 1
             if best < 0:
@@ -243,56 +238,3 @@ def _bound(confidence: Index, problem: Problem, tally: Tally, memory: SparseMemo
     position = rows.at[arm]
     most = set_parameters(problem, memory.shared, optimistic, arm, position)
     rows.bound[position] = memory.ceiling[arm] if least >= 1.0 else most
-
-
-@lean
-def _pick(policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> int:
-    """The arm with the largest gain among those that may join, ties by the tournament; -1 if all gains are 0."""
-    rows, tried, pulls = memory.rows, memory.tried, current.candidates.counts
-    block_tournament, best, most, n = rows.block_tournament, -1, 0.0, 0
-    while True:
-        block = block_tournament.winner[1]
-        top = -block_tournament.key[block]
-        if top <= 0.0 or top < most or (top == most and block_tournament.rank[block] > tie_rank(pulls, best)):
-            break
-        best, most = _visit(policy, problem, current, memory, stream, block, (best, most))
-        mark_changed(rows, block_span(rows, block)[0])
-        update_key(block_tournament, block, np.inf, 0.0)
-        tried[n] = block
-        n += 1
-    for at in range(n):
-        update_key(block_tournament, tried[at], -memory.peak[tried[at]], rows.first_rank[tried[at]])
-    return best
-
-
-@inlined
-def _visit(
-    policy: SparseSieve, problem: Problem, current: Round, memory: SparseMemory, stream: Stream, block: int,
-    leader: tuple[int, float],
-) -> tuple[int, float]:  # fmt: skip
-    """The better of the arms of a block and the ``leader`` before it, each an arm and its gain."""
-    best, most = leader
-    arm, now, pulls = memory.rows.arm, memory.rows.now, current.candidates.counts
-    first, last = block_span(memory.rows, block)
-    peak = -1.0
-    for p in range(first, last):
-        j = arm[p]
-        if now[p] > 0.0 and wins(pulls, j, now[p], best, most):
-            now[p] = min(now[p], bound_gain(memory.shared, p))
-            if wins(pulls, j, now[p], best, most):
-                g = _gain(policy.confidence, problem, current, memory, j, stream)
-                now[p] = g * policy.slack
-                if wins(pulls, j, g, best, most):
-                    best, most = j, g
-        peak = max(peak, now[p])
-    memory.peak[block] = peak
-    return best, most
-
-
-@inlined
-def _gain(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, arm: int, stream: Stream) -> float:
-    """The exact gain, from exact scores that are computed once per call."""
-    closely = memory.closely
-    if score_once(confidence, problem, current, memory, arm, stream):
-        closely[0] += 1
-    return gain(problem.reward, problem.terms, memory.states, memory.estimates.q, arm)
