@@ -19,6 +19,7 @@ from superarm.policies.fast.arm_blocks import (
     tighten_bounds,
 )
 from superarm.policies.fast.arm_blocks import restore_changed as back_to_the_start
+from superarm.policies.fast.block_order import compare_groups, first_block, new_block_order, set_key
 from superarm.policies.fast.popular_items import bound_gain, find_popular_items, set_parameters, update_slopes
 from superarm.rewards import gain, initial_states, join_arm
 
@@ -72,6 +73,18 @@ def test_bounds_hold_for_every_batch(seed):
     back_to_the_start(rows, eligible, pulls)
     for part, before in zip(rows.order, at_first, strict=True):
         np.testing.assert_array_equal(part, before)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 63, 64, 200])
+def test_blocks_come_by_key_then_rank_then_number(n_blocks):
+    rng = np.random.default_rng(n_blocks)
+    order = new_block_order(n_blocks)
+    keys, ranks = rng.integers(-1, 4, n_blocks).astype(float), rng.integers(0, 5, n_blocks).astype(float)
+    order.key[:n_blocks], order.rank[:n_blocks] = keys, ranks
+    compare_groups(order)
+    for block in np.lexsort((np.arange(n_blocks), ranks, -keys)):
+        assert first_block(order) == block
+        set_key(order, block, -np.inf, 0.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
