@@ -12,6 +12,7 @@ from superarm.intake import Exact
 from superarm.oracles import Default
 from superarm.policies.base import Round, choose, prepare
 from superarm.policies.fast import sparse_sieve, tiles
+from superarm.policies.fast.arm_blocks import raise_limits
 from superarm.policies.fast.sieve import Sieve
 from superarm.policies.fast.sparse_sieve import SparseSieve
 from superarm.policies.fast.tournament import fill_in_order, new_tournament, update_key
@@ -158,26 +159,33 @@ def test_so_it_does_when_many_arms_share_popular_items(rho):
     assert swept.memory.rows.low[0]  # picks have told blocks what is left of popular items
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_so_it_does_when_arms_tie(seed, monkeypatch):
+@pytest.mark.parametrize("unsorted", [0.0, 1.0], ids=["sorted again", "kept in their blocks"])
+@pytest.mark.parametrize("seed", range(4))
+def test_so_it_does_when_arms_tie(seed, unsorted, monkeypatch):
+    monkeypatch.setattr(sparse_sieve, "_MAX_UNSORTED_SHARE", unsorted)
     monkeypatch.setattr(sparse_sieve, "_MIN_ARMS", 64)
     n, n_items, rng = 5 * WIDTH + 3, 30, np.random.default_rng(seed)
     items = np.minimum(rng.zipf(1.5, (n, 4)), n_items) - 1
     support = csr_array((np.ones(4 * n), (np.repeat(np.arange(n), 4), items.ravel())), shape=(n, n_items))
     problem = sa.Problem(n, n_items, sa.Coverage(), sa.Subsets(6), support=support)
     pulls, first = rng.integers(40, 42, n).astype(float), problem.support.start
-    share = np.repeat(rng.integers(0, 2, n), np.diff(first))  # half of the arms have scores of 1, the others are alike
-    total = np.where(share == 0, 40.0, 4.0)
+    total = np.repeat(rng.choice([4.0, 40.0], n), np.diff(first))  # half of the arms have scores of 1
     agents = [
         sa.Agent(problem, sa.bc_ucb(0.3, oracle), tally=Tally(pulls.copy(), total.copy(), total.copy(), np.zeros(0)))
         for oracle in (PLAIN, Default())
     ]
     assert isinstance(agents[1].learner.fitted, SparseSieve)
-    for _ in range(12):
+    for _ in range(20):
         decisions = [agent.ask() for agent in agents]
         assert decisions[0].action.tolist() == decisions[1].action.tolist()
         for agent, decision in zip(agents, decisions, strict=True):
             agent.tell(decision, np.ones(np.diff(first)[decision.action].sum()))
+    rows, shared = agents[1].learner.memory.rows, agents[1].learner.memory.shared
+    limits = rows.share.copy(), rows.rest.copy()
+    for position in range(n):  # the limits of blocks hold for all of their arms already
+        raise_limits(rows, shared, position)
+    assert np.array_equal(rows.share, limits[0])
+    assert np.array_equal(rows.rest, limits[1])
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Blocks of arms by their largest bound, then by the smallest rank, then by number.
 
-A tournament tree is quicker to bring up to date when one key changes; here all change after most picks. So groups of 64
-blocks have the best key of each, and what changes is compared in vector registers.
+A tournament tree ([Knuth1998]_, section 5.2.3) is quicker to bring up to date when one key changes; here all change
+after many picks. So groups of 64 blocks have the best key of each, and what changes is compared in vector registers.
 """
 
 from typing import NamedTuple

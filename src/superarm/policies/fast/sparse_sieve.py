@@ -41,6 +41,12 @@ from superarm.tally import Feedback, Tally, estimate, record
 _MIN_ARMS = 1_000
 """The fewest arms for which keeping bounds pays."""
 
+_MAX_UNSORTED_SHARE = 1.0 / 16.0
+"""Up to this share of arms with new bounds, arms stay in their blocks: sorting takes longer than making the bounds.
+
+Arms whose scores are all 1, as most are in the first rounds, have no new bounds.
+"""
+
 _MIN_STRIDE = 16
 """The fewest rounds that bounds are made for."""
 
@@ -208,8 +214,8 @@ def _choose_batch(policy: SparseSieve, problem: Problem, current: Round, memory:
 @kernel
 def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: SparseMemory, stream: Stream) -> None:
     """Bound what every arm can add for some rounds to come."""
-    t, stride = current.t, memory.stride
-    if memory.until[0] == 0:
+    t, stride, begins = current.t, memory.stride, memory.until[0] == 0
+    if begins:
         stride[0] = max(_MIN_STRIDE, t // 2048)
     elif 2 * memory.wasted[0] > problem.n_arms:
         stride[0] = max(_MIN_STRIDE, stride[0] // 2)
@@ -217,10 +223,14 @@ def _renew_bounds(confidence: Index, problem: Problem, current: Round, memory: S
         stride[0] = min(max(_MIN_STRIDE, t // 8), 2 * stride[0])
     memory.until[0] = t + stride[0]
     memory.wasted[0] = 0
+    sorts = begins or problem.n_arms - memory.clipped.sum() > _MAX_UNSORTED_SHARE * problem.n_arms
     for j in range(problem.n_arms):
         if not memory.clipped[j]:  # scores that are 1 remain 1 while their arm is not played
             _bound(confidence, problem, current.tally, memory, j, stream)
-    sort_into_blocks(memory.rows, memory.shared)
+            if not sorts:
+                raise_limits(memory.rows, memory.shared, memory.rows.at[j])
+    if sorts:
+        sort_into_blocks(memory.rows, memory.shared)
     restore_all(memory.rows, current.candidates.eligible, current.candidates.counts)
 
 
