@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import numpy as np
 import pytest
@@ -259,6 +260,7 @@ def test_words_of_hashed_features_are_named_if_they_are_stored(stored):
         assert ("query=red" in names) == (stored == "given")
         page = (await http.get("/?problem=p&decision=d2")).text
         assert ("query red, shoes (0.5)" in page) == (stored == "given")
+        assert re.search(r'<td class="?text"?>[^<]*query', page)  # a long list of features wraps
 
     run(test)
 

@@ -33,4 +33,4 @@ def _arm(arm: ExplainedArm) -> Html:
     numbers = (mean, optimistic, arm.gain, arm.estimated_gain)
     effects = ", ".join(f"{name} {effect:+.3g}" for name, effect in arm.features)
     cells = [tag("td", f"{number:.4g}", class_="num") for number in numbers]
-    return tag("tr", tag("th", arm.name, scope="row"), *cells, tag("td", effects or "–"))
+    return tag("tr", tag("th", arm.name, scope="row"), *cells, tag("td", effects or "–", class_="text"))
