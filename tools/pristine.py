@@ -27,7 +27,7 @@ from pathlib import Path
 
 PACKAGES = "python3,python3-venv,make,git,ca-certificates"
 REPOSITORY = Path(__file__).resolve().parent.parent
-TAKEN_OVER = re.compile(r"PIP_.*|\w+_proxy|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE", re.IGNORECASE)
+TAKEN_OVER = re.compile(r"PIP_.*|UV_.*|\w+_proxy|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE", re.IGNORECASE)
 """Variables of the environment that say how this machine reaches the registries."""
 
 
