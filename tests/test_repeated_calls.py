@@ -1,5 +1,8 @@
 """Kernels that are called again and again: the same answers, whatever comes between."""
 
+import gc
+import pickle
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +58,14 @@ def test_what_is_no_tuple_array_or_number_is_not_compared():
     assert not have_same_types((np.zeros((3, 3)).T[:, :2],), (np.zeros((2, 2)),))
 
 
+def test_an_array_that_was_changed_in_place_is_compared_again():
+    values = np.zeros(6)
+    before = (values,)
+    assert have_same_types((values,), before)
+    values.flags.writeable = False
+    assert not have_same_types((values,), before)
+
+
 class Doubling:
     def act(self, x):
         return 2 * x
@@ -91,3 +102,38 @@ def test_an_agent_takes_arrays_in_any_order_of_memory():
         strided.tell(other, outcome, seen)
     for part, twin in zip(given.tally, strided.tally, strict=True):
         assert part.tobytes() == twin.tobytes()
+
+
+def make_agent(with_context):
+    features = sa.Features(d=2)
+    context = sa.Context(features, model=sa.models.Linear(shared="arms")) if with_context else None
+    problem = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2), context=context)
+    return sa.Agent(problem, sa.c2_ucb() if with_context else sa.kl_ucb(), seed=0)
+
+
+def play(agent, rounds, with_context):
+    actions = []
+    for n in range(rounds):
+        decision = agent.ask(context=[0.5, n % 3 - 1.0]) if with_context else agent.ask()
+        agent.tell(decision, np.full((2, 3), n % 2))
+        actions.append(decision.action.tolist())
+    return actions
+
+
+@pytest.mark.parametrize("with_context", [False, True])
+@pytest.mark.parametrize("rounds", [0, 5])
+def test_a_pickled_agent_goes_on_as_the_agent_does(with_context, rounds):
+    agent = make_agent(with_context)
+    play(agent, rounds, with_context)
+    again = pickle.loads(pickle.dumps(agent))
+    assert play(again, 8, with_context) == play(agent, 8, with_context)
+
+
+@pytest.mark.parametrize("with_context", [False, True])
+def test_growth_leaves_nothing_of_the_problem_before(with_context):
+    agent = make_agent(with_context)
+    play(agent, 3, with_context)
+    before = weakref.ref(agent.learner.tally.total)
+    agent.add_arms(2)
+    gc.collect()
+    assert before() is None

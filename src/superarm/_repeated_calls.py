@@ -29,13 +29,19 @@ class RepeatedCall(Generic[P, R]):
         self._last: tuple[Any, Any] = ((), None)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        assert not kwargs, "kernels are called with positional arguments"
         before, code = self._last
         if have_same_types(args, before):
             code = code or _find_code(self._function, args)
             self._last = args, code
-            return code(*args)  # type: ignore[no-any-return]
-        self._last = (args if _are_comparable(args) else ()), None
-        return self._function(*args)  # type: ignore[no-any-return]
+        else:
+            self._last, code = ((args if _are_comparable(args) else ()), None), None
+        return (code or self._function)(*args)  # type: ignore[no-any-return]
+
+
+def without_calls(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an object to be pickled without its repeated calls, which it makes again."""
+    return {name: value for name, value in state.items() if not isinstance(value, RepeatedCall)}
 
 
 def have_same_types(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
@@ -51,9 +57,9 @@ def have_same_types(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
     if len(new) != len(old):
         return False
     for one, other in zip(new, old, strict=False):
-        if one is other:
-            continue
         kind = type(one)
+        if one is other and kind is not np.ndarray:  # an array may have been changed in place
+            continue
         if kind is not type(other):
             return False
         if kind is np.ndarray:
@@ -72,9 +78,11 @@ def _are_comparable(value: Any) -> bool:
 
 
 def _find_code(function: Any, args: tuple[Any, ...]) -> Any:
-    """The machine code that ``function`` runs for ``args``, or itself where there is none."""
+    """The machine code that ``function`` runs for ``args``, or itself as plain Python; None if it is not there yet."""
     kernel = function.find_method(type(args[0])) if hasattr(function, "find_method") else function
+    if not hasattr(kernel, "get_overload"):
+        return kernel
     try:
         return kernel.get_overload(tuple(_typeof(arg) for arg in args))
-    except (AttributeError, KeyError):  # plain Python
-        return kernel
+    except KeyError:  # another thread compiles it
+        return None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm._repeated_calls import RepeatedCall
+from superarm._repeated_calls import RepeatedCall, without_calls
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
 from superarm.context import Context, EncodedContext, Frame
@@ -65,8 +65,19 @@ class Contexts:
         self.claimed: Ints = np.zeros(context.n_segments, np.int64)
         self._choice: tuple[Any, Any] = (None, None)
         self._linearises = False
-        self._fill_weights, self.choose_each = RepeatedCall(fill_decision_weights), RepeatedCall(choose_each_context)
         self._seen: Bools = np.ones(0, bool)  # of the last pending decision: nothing of it is unseen
+        self.renew_calls()
+
+    def renew_calls(self) -> None:
+        """Let calls of kernels hold on to nothing that was there before."""
+        self._fill_weights, self.choose_each = RepeatedCall(fill_decision_weights), RepeatedCall(choose_each_context)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_calls(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.renew_calls()
 
     def grow(self, before: "Problem", after: "Problem") -> None:
         """Take on a problem with more arms or items."""

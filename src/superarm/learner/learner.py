@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from superarm._compiling import note_composition
-from superarm._repeated_calls import RepeatedCall
+from superarm._repeated_calls import RepeatedCall, without_calls
 from superarm.actions import Actions
 from superarm.arrays import Bools, Floats, Ints
 from superarm.candidates import Candidates
@@ -90,7 +90,6 @@ class Learner:
         self.roundings = [traits.intake(policy)]
         self.counted_rounds = CountedRounds()
         self.moments_since = 0
-        self._choose, self._learn, self._choose_each = (RepeatedCall[..., Any](f) for f in (choose, learn, choose_each))
         self._settle(problem, tally)
 
     def _settle(self, problem: Problem, tally: Tally, state: PolicyState | None = None) -> None:
@@ -102,6 +101,20 @@ class Learner:
         memory = restore_memory(fitted, problem, tally, state)
         self.problem, self.tally, self.fitted, self.memory = problem, tally, fitted, memory
         self.rounds, self.forgets = int(tally.pulls.max()), forgets(fitted)  # at most one pull per arm and round
+        self._renew_calls()
+
+    def _renew_calls(self) -> None:
+        """Let calls of kernels hold on to nothing that was there before."""
+        self._choose, self._learn, self._choose_each = (RepeatedCall[..., Any](f) for f in (choose, learn, choose_each))
+        if self.contexts is not None:
+            self.contexts.renew_calls()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_calls(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._renew_calls()
 
     @property
     def t(self) -> int:
