@@ -22,10 +22,11 @@ from superarm.service.runtime import coordinator as coordinators
 from superarm.service.runtime import outage
 from superarm.service.runtime import writer as writers
 from superarm.service.runtime.watch import look
-from superarm.service.server import Preparation, read_preparation
+from superarm.service.server import Preparation, prepare_store, read_preparation
 from superarm.service.storage import snapshot
-from superarm.service.storage.base import LogLine, StoreUnavailable, recall_decision
+from superarm.service.storage.base import AddressRefused, LogLine, StoreUnavailable, recall_decision
 from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.postgres_connection import is_away
 from superarm.service.storage.snapshot import take_snapshot
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.verify import verify
@@ -167,6 +168,26 @@ def test_a_first_process_waits_for_a_postgresql_that_does_not_answer(postgres_se
     refused = invoke("serve", "--db", postgres_server.address.format("nowhere"), "--port", "0")
     assert refused.exit_code == 2
     assert "does not exist" in refused.output
+    address = postgres_server.address.format("postgres")
+    with pytest.raises(AddressRefused, match="port"):  # not asked for again and again
+        prepare_store(f"{address}&port=99999999", "127.0.0.1", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "away"),
+    [
+        ('connection to server at "db", port 5432 failed: Connection refused', True),
+        ("connection timeout expired", True),
+        ("FATAL:  the database system is starting up", True),
+        ("FATAL:  sorry, too many clients already", True),
+        ("[Errno -2] Name or service not known", True),
+        ("fe_sendauth: no password supplied", False),
+        ("FATAL:  password authentication failed\nconnection to server failed: Connection refused", False),
+        ('invalid integer value "99999999" for connection option "port"', False),
+    ],
+)
+def test_a_wrong_address_is_told_from_a_database_that_is_away(said, away):
+    assert is_away(said) is away
 
 
 def wait_until_alive(server: Server, seconds: float = 60.0) -> None:

@@ -19,7 +19,7 @@ from superarm.service.http.auth import Keyring, read_key
 from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
 from superarm.service.interpreter import collect_regularly, tune_interpreter
-from superarm.service.storage.base import Store, StoreUnavailable
+from superarm.service.storage.base import AddressRefused, Store, StoreUnavailable
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.tracing import trace_requests
@@ -38,9 +38,6 @@ UVICORN_DID_NOT_START = 3
 
 PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
-
-REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
-"""What PostgreSQL says of an address that is wrong: waiting for it would not help."""
 
 NEEDS_POSTGRES = (
     "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat; see docs/scaling.md"
@@ -248,8 +245,10 @@ def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = Fal
     preparation = Preparation(host, key)
     try:
         store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
-    except StoreUnavailable as error:
-        if "://" not in db or any(words in str(error) for words in REFUSALS):
+    except AddressRefused:
+        raise
+    except StoreUnavailable:
+        if "://" not in db:
             raise
         return preparation
     try:

@@ -75,6 +75,10 @@ class StoreUnavailable(SuperarmError):
     """The database cannot be reached, read or written at present; trying again later may succeed."""
 
 
+class AddressRefused(StoreUnavailable):
+    """The database cannot be reached at this address, and waiting would not help unless something is changed."""
+
+
 FormerPlaces = dict[tuple[str, int], tuple[str, int]]
 """The worker and the number that an event had, by its present ones."""
 
