@@ -181,6 +181,7 @@ WRONG = [
     (ProblemSpec, b'{"arms": ["a"], "actions": {"parameters": {"k": 1}}}', "$.actions"),
     (ProblemSpec, b'{"items": ["a"]}', "arms"),
     (ProblemSpec, b'{"arms": ["a"], "arm": 1}', "arm"),
+    (schemas.AskManyBody, b'{"decisions": [{"$x": 1}, {}]}', "field `$x` - at `$.decisions[0]`"),
 ]
 
 

@@ -5,6 +5,7 @@ second. Here long lists, dictionaries and structs are decoded part by part, with
 """
 
 import functools
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -54,9 +55,13 @@ def _decode(decode: Callable[[Any], Any], body: Piece, at: str) -> Any:
         return decode(body)
     except msgspec.ValidationError as error:
         said = str(error)
-        before, found, after = said.rpartition("`$")
-        place = f"{before}`${at}{after}" if found else f"{said} - at `${at}`" if at else said
+        found = _PLACE.search(said)
+        place = f"{said[: found.end()]}{at}{said[found.end() :]}" if found else f"{said} - at `${at}`" if at else said
         raise msgspec.ValidationError(place) from None
+
+
+_PLACE = re.compile(r" - at (?:`key` in )?`\$(?=[^`]*`$)")
+"""Where msgspec begins to say at which place of the body it has found an error."""
 
 
 def _find_way(kind: Any) -> Decode | None:
