@@ -20,7 +20,13 @@ from superarm.policies.fast.arm_blocks import (
 )
 from superarm.policies.fast.arm_blocks import restore_changed as back_to_the_start
 from superarm.policies.fast.block_order import compare_groups, first_block, new_block_order, set_key
-from superarm.policies.fast.popular_items import bound_gain, find_popular_items, set_parameters, update_slopes
+from superarm.policies.fast.popular_items import (
+    _round_up,
+    bound_gain,
+    find_popular_items,
+    set_parameters,
+    update_slopes,
+)
 from superarm.rewards import gain, initial_states, join_arm
 
 L, M = 150, 40
@@ -99,3 +105,9 @@ def test_neighbours_share_the_most_popular_items(seed):
         mine = set(problem.support.items[first:last])
         kinds.append(sum(1 << n for n, i in enumerate(keen) if i in mine))
     assert kinds == sorted(kinds)
+
+
+@given(st.floats(0.0, 1e6))
+def test_numbers_are_rounded_up_to_single_precision(x):
+    assert float(_round_up(x)) >= x
+    assert float(_round_up(x)) <= x * (1.0 + 3e-7) + 3e-44

@@ -121,7 +121,7 @@ def set_parameters(problem: Problem, shared: PopularItems, q: Floats, arm: int, 
 def _round_up(x: float) -> Any:
     """A number of single precision that is not less than ``x``, and equal to it where that can be."""
     near = np.float32(x)
-    return near if near >= x else np.float32(x * (1.0 + 1.2e-7) + 1e-44)
+    return near if np.float64(near) >= x else np.float32(x * (1.0 + 1.2e-7) + 1e-44)
 
 
 @inlined
