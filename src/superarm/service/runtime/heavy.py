@@ -90,9 +90,11 @@ _turns: list[_Turns] = []
 
 def _turns_of_loop() -> _Turns:
     loop = asyncio.get_running_loop()
-    if not _turns or _turns[0].loop is not loop:
-        _turns[:] = [_Turns(loop)]
-    return _turns[0]
+    found = next((turns for turns in _turns if turns.loop is loop), None)
+    if found is None:
+        found = _Turns(loop)
+        _turns[:] = [found]
+    return found
 
 
 class Slices:
