@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from superarm.errors import SuperarmError
-from superarm.service import application as applications
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked
@@ -217,7 +216,7 @@ def test_what_is_left_to_do_to_a_store_is_done_by_a_worker_and_adds_no_revoked_k
 
 
 def test_a_store_that_goes_away_while_it_is_prepared_is_waited_for(monkeypatch):
-    monkeypatch.setattr(applications, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(coordinators, "RETRY_SECONDS", 0.01)
     tried = []
 
     def prepare(store) -> None:

@@ -28,9 +28,8 @@ from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
 from superarm.service.runtime.heavy import run_all
-from superarm.service.runtime.outage import RETRY_SECONDS
 from superarm.service.runtime.watch import watch
-from superarm.service.storage.base import Store, StoreUnavailable
+from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")
 
@@ -174,14 +173,12 @@ async def _lifespan(service: Service, start: Start, patience: float | None) -> A
 
 async def _start(service: Service, prepare: Callable[[Store], None]) -> None:
     """Read the state and the keys; as long as the database cannot be reached, this waits."""
-    await service.coordinator.start()
-    while True:
-        try:
-            await asyncio.to_thread(prepare, service.store)
-            await asyncio.to_thread(service.keyring.read)
-            break
-        except StoreUnavailable:
-            await asyncio.sleep(RETRY_SECONDS)
+
+    def read_keys() -> None:
+        prepare(service.store)
+        service.keyring.read()
+
+    await service.coordinator.start(read_keys)
 
 
 async def _run(service: Service, starting: asyncio.Task[None]) -> None:

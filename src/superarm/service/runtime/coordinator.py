@@ -82,14 +82,15 @@ class Coordinator:
         """Whether events are planned and given to the writer: between the start and the stop."""
         return self.condition.phase == "running"
 
-    async def start(self) -> None:
-        """Read the snapshot and the log, compile the kernels of all problems, and start the writer.
+    async def start(self, read_keys: Callable[[], None] = lambda: None) -> None:
+        """Read the keys, the snapshot and the log, compile the kernels of all problems, and start the writer.
 
         As long as the database cannot be reached, this waits.
         """
         while True:
             try:
                 await asyncio.to_thread(self.store.open)
+                await asyncio.to_thread(read_keys)
                 await asyncio.to_thread(self.applier.restore)
                 break
             except StoreUnavailable as error:
