@@ -127,8 +127,8 @@ def name_coordinates(features: Features, words: Mapping[str, list[str]]) -> list
     """The names of the coordinates of a context with these ``hashed_words``, which name their buckets.
 
     >>> features = Features(hashed={"query": 2})
-    >>> name_coordinates(features, {"query": ["red", "shoes"]})
-    ['query=shoes', 'query=red']
+    >>> name_coordinates(features, {"query": ["red", "blue"]})
+    ['query=red', 'query=blue']
     """
     found = dict[str, list[str]]()
     for key, buckets in features.hashed:
