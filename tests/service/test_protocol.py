@@ -353,7 +353,6 @@ async def _pipeline(n: int) -> tuple[int, int, bool]:
     return answered, longest, dropped or answered < n
 
 
-@pytest.mark.skipif(not protocol.WITH_HTTPTOOLS, reason="h11 reads one request at a time")
 def test_requests_sent_ahead_of_the_answers_are_answered_up_to_a_limit():
     """200 clients that sent requests and read nothing made 6 GB of them wait."""
     most = protocol.MAX_PIPELINED
