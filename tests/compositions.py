@@ -48,7 +48,7 @@ class Composition(NamedTuple):
 
 
 _SIEVE = sieve.Sieve(indices.Bernstein(0.3), sa.Greedy(), intake.Exact())
-_SPARSE_SIEVE = sparse_sieve.SparseSieve(indices.KL(), sa.LazyGreedy(), intake.Exact())
+SPARSE_SIEVE = sparse_sieve.SparseSieve(indices.KL(), sa.LazyGreedy(), intake.Exact())
 DIRECTIONAL_SIEVE = directional_sieve.DirectionalSieve(indices.KLMoss(), policies.Triangle(), sa.Greedy())
 POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
     "scores": {
@@ -84,7 +84,7 @@ POLICIES: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "fast": {
         "Sieve": lambda: _SIEVE,
-        "SparseSieve": lambda: _SPARSE_SIEVE,
+        "SparseSieve": lambda: SPARSE_SIEVE,
         "DirectionalSieve": lambda: DIRECTIONAL_SIEVE,
         "Screened": lambda: policies.screened(sa.bc_ucb(0.3)),
     },

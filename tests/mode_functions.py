@@ -36,11 +36,23 @@ from superarm.rewards.base import _gain_by_difference as gain_by_difference
 from superarm.rewards.traits import additive
 from superarm.service.domain.intervals import gains_each
 from superarm.service.domain.slate import joinable_arms
+from superarm.simulation.engine import rounds
 from superarm.streams import beta, new_stream, normal, quantile, round_key, seek, uniform
 from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes
-from tests.compositions import ACTIONS, DIRECTIONAL_SIEVE, FEEDBACK, GRAPH, N_ARMS, REWARDS, WEIGHTS, P, supports_of
+from tests.compositions import (
+    ACTIONS,
+    DIRECTIONAL_SIEVE,
+    FEEDBACK,
+    GRAPH,
+    N_ARMS,
+    REWARDS,
+    SPARSE_SIEVE,
+    WEIGHTS,
+    P,
+    supports_of,
+)
 from tests.policies import test_linear_sieve, test_scores_of_eight_arms, test_shared_sieve
 from tests.simulation.test_contextual import GAMES as CONTEXTUAL
 from tests.simulation.test_contextual import digest
@@ -196,6 +208,16 @@ def ascent() -> list[Any]:
     ]
 
 
+def sparse_sieve_of_many_arms() -> list[Any]:
+    """A sieve whose blocks hold more than eight arms."""
+    rng = np.random.default_rng(8)
+    support, p = rng.random((30, N_ARMS)) < 0.5, rng.uniform(0.0, 0.5, (30, N_ARMS))
+    problem = sa.Problem(30, N_ARMS, sa.Coverage(), sa.Subsets(3), support=sparse.csr_array(support))
+    environment = sa.environments.Bernoulli(p[support])
+    played = rounds(problem, environment, SPARSE_SIEVE.fit(problem), np.random.SeedSequence(3), 40)
+    return [each.action.copy() for each in played]
+
+
 def linear_sieve() -> list[Any]:
     """The sieve of linear policies with a model per entry."""
     return _sieved(test_linear_sieve.make(), LinearSieve, test_linear_sieve.play)
@@ -283,6 +305,7 @@ def _named() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
         agents,
         defaults,
         ascent,
+        sparse_sieve_of_many_arms,
         linear_sieve,
         shared_sieve,
         scores_of_eight_arms,
