@@ -1,0 +1,68 @@
+"""All subsets of k arms."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.arrays import Bools, Floats, Ints, count
+from superarm.errors import InvalidArgument
+from superarm.next.actions.base import Actions, new_batches
+from superarm.next.core.ops import op
+
+if TYPE_CHECKING:
+    from superarm.next.core.tally import View
+
+
+class Subsets(Actions):
+    """Any ``k`` arms: the uniform matroid.
+
+    Parameters
+    ----------
+    k
+        How many arms a batch has, at most.
+
+    Examples
+    --------
+    >>> list(Subsets(2).batches(3))
+    [(0, 1), (0, 2), (1, 2)]
+    """
+
+    k: int
+    matroid = True
+    uniform = True
+
+    def check(self) -> None:
+        self.convert("k", count(self.k, "k", 1, "Subsets"))
+
+    def capacity(self, n_arms: int) -> int:
+        return self.k
+
+    def start(self, eligible: Bools) -> Any:
+        return np.zeros(len(eligible), int)
+
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        return eligible & (state < self.k)[:, None]
+
+    def join(self, state: Any, arm: Ints) -> Any:
+        return state + (arm >= 0)
+
+    def includes(self, action: Ints, n_arms: int) -> bool:
+        return 0 < len(action) <= self.k
+
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        return itertools.combinations(range(n_arms), self.k)
+
+    def n_batches(self, n_arms: int) -> float:
+        return float(math.comb(n_arms, self.k)) if n_arms < 1000 else math.inf
+
+    def validate(self, n_arms: int) -> None:
+        if self.k > n_arms:
+            raise InvalidArgument("k", f"{self.k} arms of {n_arms}", f"choose k <= n_arms = {n_arms}", "Subsets")
+
+    def heaviest(self, worth: Floats, view: "View") -> Ints:
+        out = new_batches(self, view)
+        op("top_k", worth.size * self.k)(worth, view.counts, view.eligible, view.pinned.shape[1], out)
+        return out

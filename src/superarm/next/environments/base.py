@@ -1,0 +1,74 @@
+"""The base of environments: they draw the outcomes of batches, for all replications at once.
+
+Random numbers depend on (key, round, arm), so policies that play the same arm in the same round see the same outcome,
+whatever else they play.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from superarm.arrays import Bools, Floats, Ints
+from superarm.next.core.component import Component
+
+if TYPE_CHECKING:
+    from superarm.next.core.problem import Problem
+
+
+class Answer(NamedTuple):
+    """The outcome of a round.
+
+    ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, one row per observed arm; ``seen`` has
+    its shape, or is None if everything was seen; ``observed`` (R, n) are the arms of the rows, or None if they are
+    those of the batch.
+    """
+
+    outcome: Floats
+    seen: Bools | None = None
+    observed: Ints | None = None
+
+
+class Environment(Component):
+    """An environment. Subclass it and define ``draw`` and ``means``; the rest has defaults.
+
+    >>> from superarm.next.core.streams import shared_uniform
+    >>> class AllOrNothing(Environment):
+    ...     p: float
+    ...     def draw(self, problem, action, t, keys):
+    ...         hit = shared_uniform(keys, t) < self.p                    # (R, 1): one number for all arms of the round
+    ...         return Answer(np.broadcast_to(hit[:, :, None], (*action.shape, problem.n_items)).astype(float))
+    ...     def means(self, problem, t):
+    ...         return np.full((1, problem.n_items, problem.n_arms), self.p)
+    >>> AllOrNothing(0.1)
+    AllOrNothing(p=0.1)
+    """
+
+    partial: ClassVar[bool] = False
+    """Whether some entries of an answer may not be seen."""
+    free_samples: ClassVar[Any] = 0
+    """How often every arm is shown before the first round."""
+    own_reward: ClassVar[bool] = False
+    """Whether ``expected`` differs from the problem's reward at the means."""
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""
+        raise NotImplementedError
+
+    def means(self, problem: "Problem", t: int) -> Floats:
+        """The true parameters of round ``t`` as entries, with one replication or R; for regret only."""
+        raise NotImplementedError
+
+    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+        """The true expected reward (R,) of ``action`` (R, K); by default the problem's reward at the means."""
+        return problem.values(self.means(problem, t), action)
+
+    def best(self, problem: "Problem") -> tuple[float, float] | None:
+        """Lower and upper bound of the best expected reward, if the environment knows them."""
+        return None
+
+    def changes(self, horizon: int) -> Ints:
+        """The rounds up to ``horizon`` from which other means hold, increasing from 1."""
+        return np.ones(1, np.int64)
+
+    def validate(self, problem: "Problem") -> None:
+        """Raise ``InvalidArgument`` if the environment does not fit the problem."""

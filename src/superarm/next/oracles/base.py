@@ -1,0 +1,76 @@
+"""The base of oracles."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.next.core.component import Component
+from superarm.next.core.streams import seed_sequence
+
+if TYPE_CHECKING:
+    from superarm.next.core.problem import Problem
+    from superarm.next.core.tally import View
+
+
+class Guarantee(NamedTuple):
+    r"""What an oracle guarantees: with probability ``beta``, at least ``alpha`` times the optimum.
+
+    ``alpha=0`` guarantees nothing. Implements [MerlisMannor2019]_ (section Preliminaries, :math:`(\alpha, \beta)`
+    approximation oracle).
+    """
+
+    alpha: float
+    beta: float = 1.0
+
+
+class Oracle(Component):
+    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing."""
+
+    ranking: ClassVar[bool] = False
+    """Whether it only ranks arms, so that parameters may be any numbers."""
+
+    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+        """Good batches (R, K) at the entries ``q``, arms in the order of picking, padded with -1."""
+        raise NotImplementedError
+
+    def guarantee(self, problem: "Problem") -> Guarantee:
+        """What the oracle guarantees on this problem."""
+        return Guarantee(0.0)
+
+    def validate(self, problem: "Problem") -> None:
+        """Raise ``InvalidArgument`` if the oracle does not apply to this problem."""
+
+
+def solve(problem: "Problem", p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
+    """Find a batch for known parameters.
+
+    Parameters
+    ----------
+    problem
+        Arms, items, reward and action set.
+    p
+        The parameters, (n_arms, n_items).
+    oracle
+        The algorithm.
+    seed
+        For oracles that draw random numbers.
+
+    Returns
+    -------
+    The arms of the batch, in the order in which the oracle picked them.
+
+    Examples
+    --------
+    >>> from superarm.next.core.problem import Problem
+    >>> from superarm.next.rewards import Coverage
+    >>> from superarm.next.actions import Subsets
+    >>> from superarm.next.oracles import Greedy
+    >>> problem = Problem(n_arms=3, n_items=2, reward=Coverage(), actions=Subsets(2))
+    >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], Greedy())
+    array([0, 2])
+    """
+    oracle.validate(problem)
+    keys = seed_sequence(seed).generate_state(1, np.uint64)
+    batch = oracle.maximize(problem, problem.entries(p), problem.view(keys=keys))[0]
+    return batch[batch >= 0]

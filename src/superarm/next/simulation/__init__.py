@@ -1,0 +1,1 @@
+"""Simulation: play policies on instances, and measure their regret."""

@@ -1,0 +1,74 @@
+"""The simulation loop: rounds in Python, replications inside the arrays."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.next.core import streams
+from superarm.next.core.tally import Feedback, View
+from superarm.next.environments.base import Environment
+from superarm.next.policies.base import Policy
+
+if TYPE_CHECKING:
+    from superarm.next.core.problem import Problem
+
+_AFTER_ALL_ROUNDS = 1 << 62
+"""A round number that no run reaches."""
+
+
+class Run:
+    """Runs in progress: R replications of one policy on one instance, with their expected reward so far (R,)."""
+
+    def __init__(self, problem: "Problem", environment: Environment, policy: Policy, keys: streams.RunKeys) -> None:
+        self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
+        self.t, replications = 0, len(keys.policy)
+        self.tally = policy.new_tally(problem, replications, environment.partial)
+        self._give_free_samples()
+        self.memory = policy.prepare(problem, self.tally)
+        self.earned = np.zeros(replications)
+        self.eligible = np.ones((replications, problem.n_arms), bool)
+        self.nothing_pinned = np.empty((replications, 0), np.int64)
+        self.last: Ints = np.full((replications, problem.k), -1)
+
+    def advance(self, until: int) -> None:
+        """Play the rounds up to ``until``."""
+        while self.t < until:
+            self.play_round()
+
+    def play_round(self) -> Feedback:
+        """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
+        self.t += 1
+        problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
+        view = View(t, tally, self.keys.policy, tally.pulls, self.eligible, self.nothing_pinned)
+        self.last = self.policy.choose(problem, view, self.memory)
+        answer = environment.draw(problem, self.last, t, self.keys.environment)
+        feedback = self._feedback(self.last, answer)
+        self.policy.learn(problem, tally, self.memory, feedback)
+        self.earned += environment.expected(problem, self.last, t)
+        return feedback
+
+    def _feedback(self, action: Ints, answer: Any) -> Feedback:
+        arms = action if answer.observed is None else answer.observed
+        outcome = answer.outcome
+        if self.policy.rounding == "coin":
+            outcome = streams.coins(self.keys.rounding, self.t, arms, outcome)
+        return Feedback(self.t, arms, outcome, answer.seen)
+
+    def _give_free_samples(self) -> None:
+        """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
+        for n in range(int(self.environment.free_samples)):
+            t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
+            for j in range(self.problem.n_arms):
+                arm = np.full((len(self.keys.policy), 1), j)
+                answer = self.environment.draw(self.problem, arm, t, self.keys.environment)
+                self.tally.record(Feedback(t, arm, answer.outcome, answer.seen))
+
+
+def earned_at(run: Run, rounds: Ints) -> Floats:
+    """Play to each of ``rounds``, increasing; the expected reward up to each, (R, n)."""
+    earned = np.empty((len(run.earned), len(rounds)))
+    for n, until in enumerate(rounds.tolist()):
+        run.advance(until)
+        earned[:, n] = run.earned
+    return earned
