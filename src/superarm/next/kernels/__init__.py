@@ -2,11 +2,14 @@
 
 The functions and their arguments are those of ``reference``, which has the same bits in NumPy and says what they do.
 Loops over arms are innermost, so that they run in vector registers without fastmath; sums over items run in natural
-order.
+order. ``screened``, ``sparse_screened`` and ``play`` have no twins: they decide as the plain operations do.
 """
 
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
+from superarm.next.kernels.play import play
+from superarm.next.kernels.screen import screened
+from superarm.next.kernels.sparse_screen import sparse_screened
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
 
 __all__ = [
@@ -18,8 +21,11 @@ __all__ = [
     "flip_sparse",
     "greedy_coverage",
     "kl",
+    "play",
     "record",
     "record_sparse",
+    "screened",
+    "sparse_screened",
     "sparse_sums",
     "top_k",
 ]

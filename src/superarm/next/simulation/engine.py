@@ -6,6 +6,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.next.core import streams
+from superarm.next.core.ops import kernels_allowed, op
 from superarm.next.core.tally import Feedback, View
 from superarm.next.environments.base import Environment
 from superarm.next.policies.base import Policy
@@ -20,9 +21,16 @@ _AFTER_ALL_ROUNDS = 1 << 62
 class Run:
     """Runs in progress: R replications of one policy on one instance, with their expected reward so far (R,)."""
 
-    def __init__(self, problem: "Problem", environment: Environment, policy: Policy, keys: streams.RunKeys) -> None:
+    def __init__(
+        self,
+        problem: "Problem",
+        environment: Environment,
+        policy: Policy,
+        keys: streams.RunKeys,
+        fuse: bool = True,
+    ) -> None:
         self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
-        self.t, replications = 0, len(keys.policy)
+        self.t, self.fuse, replications = 0, fuse, len(keys.policy)
         self.tally = policy.new_tally(problem, replications, environment.partial)
         self._give_free_samples()
         self.memory = policy.prepare(problem, self.tally)
@@ -34,7 +42,25 @@ class Run:
     def advance(self, until: int) -> None:
         """Play the rounds up to ``until``."""
         while self.t < until:
-            self.play_round()
+            if self._can_play_on(until):
+                self._play_on(until)
+            else:
+                self.play_round()
+
+    def _can_play_on(self, until: int) -> bool:
+        """Whether one kernel can play the rounds up to ``until``; compiling it pays for many rounds only."""
+        fused = self.memory is None and self.policy.fused(self.problem, self.environment) is not None
+        return self.fuse and fused and kernels_allowed() and bool(self.tally.pulls.min() > 0.0)
+
+    def _play_on(self, until: int) -> None:
+        problem, tally, rounds = self.problem, self.tally, np.arange(self.t + 1.0, until + 1.0)
+        policy: Any = self.policy
+        numerator = np.ascontiguousarray(policy.index.numerator(rounds))
+        statistics = (tally.pulls, tally.total, tally.square, tally.missed, tally.mean, tally.deviation)
+        game = (self.keys.environment, self.t, self.environment.means(problem, 1), problem.weights)
+        kind = policy.fused(problem, self.environment)
+        op("play", 1 << 60)(kind, numerator, *game, *statistics, self.eligible, self.last, self.earned)
+        self.t = until
 
     def play_round(self) -> Feedback:
         """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
