@@ -50,6 +50,16 @@ class Environment(Component):
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
+    def entries(self, problem: "Problem", p: Any, name: str = "p") -> Floats:
+        """The parameters ``p`` as entries of the problem; they are converted once."""
+        kept = self.__dict__.setdefault("_entries", {})
+        if name not in kept or kept[name][0] is not problem.support:
+            kept[name] = problem.support, problem.entries(p, "environment")
+        return kept[name][1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_entries"}
+
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""
         raise NotImplementedError
