@@ -2,9 +2,18 @@
 
 The functions and their arguments are those of ``reference``, which has the same bits in NumPy and says what they do.
 Loops over arms are innermost, so that they run in vector registers without fastmath; sums over items run in natural
-order. ``screened``, ``sparse_screened`` and ``play`` have no twins: they decide as the plain operations do.
+order. Screens and ``play`` have no twins: they decide as the
+plain operations do. The loops of ``diffusion`` run as plain Python where numba is missing.
 """
 
+from superarm.next.kernels.diffusion import (
+    diffuse,
+    hit_worth,
+    mean_spread,
+    sample_sets,
+    select_seeds,
+    sets_by_node,
+)
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.play import play
@@ -17,14 +26,20 @@ __all__ = [
     "beta",
     "beta_sparse",
     "coverage_value",
+    "diffuse",
     "flip",
     "flip_sparse",
     "greedy_coverage",
+    "hit_worth",
     "kl",
+    "mean_spread",
     "play",
     "record",
     "record_sparse",
+    "sample_sets",
     "screened",
+    "select_seeds",
+    "sets_by_node",
     "sparse_screened",
     "sparse_sums",
     "top_k",
