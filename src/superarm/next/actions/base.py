@@ -77,7 +77,7 @@ class Actions(Component):
             if not self.joinable(state, eligible)[0, arm]:
                 return False
             state = self.join(state, np.array([arm]))
-        return len(action) > 0
+        return 0 < len(action) <= self.capacity(n_arms)
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         """Every batch that no other batch contains, arms increasing; by default found by search."""
