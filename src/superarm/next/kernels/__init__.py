@@ -5,11 +5,13 @@ Loops over arms are innermost, so that they run in vector registers without fast
 order.
 """
 
+from superarm.next.kernels.graphs import assignment, heaviest_path
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
 
 __all__ = [
+    "assignment",
     "bernstein",
     "beta",
     "beta_sparse",
@@ -17,6 +19,7 @@ __all__ = [
     "flip",
     "flip_sparse",
     "greedy_coverage",
+    "heaviest_path",
     "kl",
     "record",
     "record_sparse",
