@@ -236,7 +236,7 @@ def assignment(gain: Any, pulls: Any, column_of: Any) -> None:
 
     .. math:: \max_\sigma \sum_r gain_{r \sigma(r)}
 
-    Of several such assignments, the one with the fewest total ``pulls`` (same shape) is found: costs are pairs, compared
+    Of several such assignments, the one with the fewest total ``pulls`` (same shape): costs are pairs, compared
     first by gain and then by pulls, and added componentwise. The method is shortest augmenting paths with dual prices,
     [Kuhn1955]_, in the form of [JonkerVolgenant1987]_; it takes O(n² m) steps.
     """

@@ -86,7 +86,7 @@ class Actions(Component):
             if not self.joinable(state, eligible)[0, arm]:
                 return False
             state = self.join(state, np.array([arm]))
-        return len(action) > 0
+        return 0 < len(action) <= self.capacity(n_arms)
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         """Every batch that no other batch contains, arms increasing; by default found by search, in order."""
@@ -151,8 +151,8 @@ def best_arms(gains: Floats, counts: Floats) -> Ints:
 def add_arms(actions: Actions, view: "View", gains: Any, joined: Any, out: Ints | None = None) -> Ints:
     """Add the arm of the largest ``gains()`` (R, n_arms) that may join, until none may: greedy, for any action set.
 
-    ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first. Where
-    the pinned arms may not be played, the batch is empty.
+    ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first.
+    Where the pinned arms may not be played, the batch is empty.
     """
     out = new_batches(actions, view) if out is None else out.copy()
     state, free, rows = actions.start(view.eligible), view.eligible.copy(), np.arange(len(view))
@@ -187,7 +187,7 @@ def joinable_after(actions: Actions, action: Ints, eligible: Bools) -> Bools:
     free = np.zeros(eligible.shape, bool)
     for size in range(action.shape[1] + 1):
         ending = sizes == size
-        if ending.any():
+        if ending.any() and size < actions.capacity(eligible.shape[1]):
             free[ending] = (eligible & actions.joinable(state, eligible))[ending]
         if size < action.shape[1]:
             state = actions.join(state, action[:, size])

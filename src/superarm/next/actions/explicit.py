@@ -225,4 +225,3 @@ class Pinned(Actions):
             if not joinable_after(self.actions, pinned[None, :n], np.ones((1, n_arms), bool))[0, j]:
                 remedy, before = "pin arms of one batch", list(self.arms[:n])
                 raise InvalidArgument("arms", f"no batch contains arm {j} and {before}", remedy, "Pinned")
-

@@ -157,7 +157,7 @@ class Paths(Actions):
 
     @cached_property
     def sweep(self) -> Ints:
-        """The edges in an order in which no edge into a node comes after one out of it; those of cycles are left out."""
+        """The edges in an order in which no edge into a node comes after one out of it; without those of cycles."""
         incoming = np.bincount(self.edges[:, 1], minlength=self.n_nodes)
         ready, ordered = np.flatnonzero(incoming == 0).tolist(), list[int]()
         while ready:
