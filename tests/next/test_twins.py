@@ -39,7 +39,15 @@ def case(name, rng):
     seen = rng.random((R, K, M)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     seen_sparse = rng.random((R, K, wide)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     sign = float(rng.choice([1.0, -1.0]))
+    ends = np.sort(np.array([rng.permutation(6)[:2] for _ in range(L)]), axis=1)  # edges of a graph without cycles
+    graph = (ends, np.argsort(ends[:, 0], kind="stable"), 6, 0, 5)
+    square = rng.choice([0.0, 0.5, 0.3, rng.random()], (R, M, M + 2)), rng.integers(0, 3, (R, M, M + 2)).astype(float)
     cases = {
+        "assignment": ((*square, np.empty((R, M), np.int64)), 1),
+        "heaviest_path": (
+            (*graph, rng.choice([0.5, 0.3, 0.0], (R, L)), counts, eligible, np.full((R, min(5, L)), -1)),
+            1,
+        ),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

@@ -14,6 +14,7 @@ from superarm.next.kernels.diffusion import (
     select_seeds,
     sets_by_node,
 )
+from superarm.next.kernels.graphs import assignment, heaviest_path
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.play import play
@@ -22,6 +23,7 @@ from superarm.next.kernels.sparse_screen import sparse_screened
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
 
 __all__ = [
+    "assignment",
     "bernstein",
     "beta",
     "beta_sparse",
@@ -30,6 +32,7 @@ __all__ = [
     "flip",
     "flip_sparse",
     "greedy_coverage",
+    "heaviest_path",
     "hit_worth",
     "kl",
     "mean_spread",

@@ -36,7 +36,7 @@ class Run:
         self.memory = policy.prepare(problem, self.tally)
         self.earned = np.zeros(replications)
         self.eligible = np.ones((replications, problem.n_arms), bool)
-        self.nothing_pinned = np.empty((replications, 0), np.int64)
+        self.pinned = np.tile(np.array(problem.actions.pins, np.int64), (replications, 1))
         self.last: Ints = np.full((replications, problem.k), -1)
 
     def advance(self, until: int) -> None:
@@ -66,7 +66,7 @@ class Run:
         """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
         self.t += 1
         problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
-        view = View(t, tally, self.keys.policy, tally.pulls, self.eligible, self.nothing_pinned)
+        view = View(t, tally, self.keys.policy, tally.pulls, self.eligible, self.pinned)
         self.last = self.policy.choose(problem, view, self.memory)
         answer = environment.draw(problem, self.last, t, self.keys.environment)
         feedback = self._feedback(self.last, answer)
