@@ -273,7 +273,7 @@ def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
     run = Run(problem, _AnyAnswer(), policy, streams.run_keys(np.random.SeedSequence(0).spawn(2)))
     rng, played = np.random.default_rng(0), []
     for t in range(1, n_rounds + 1):
-        view = View(t, run.tally, run.keys.policy, run.tally.pulls, run.eligible, run.nothing_pinned)
+        view = View(t, run.tally, run.keys.policy, run.tally.pulls, run.eligible, run.pinned)
         batches = policy.choose(problem, view, run.memory)
         require_array(policy, "choose", batches, (2, problem.k), "i")
         for batch in batches:
