@@ -160,7 +160,7 @@ def add_arms(actions: Actions, view: "View", gains: Any, joined: Any, out: Ints 
     for place in range(out.shape[1]):
         waiting = out[:, place] < 0
         if place < view.pinned.shape[1]:
-            impossible |= ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
+            impossible |= waiting | ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
         elif waiting.any():
             allowed = free & actions.joinable(state, view.eligible)
             best = best_arms(np.where(allowed, gains(), -np.inf), view.counts)
