@@ -39,7 +39,24 @@ def case(name, rng):
     seen = rng.random((R, K, M)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     seen_sparse = rng.random((R, K, wide)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     sign = float(rng.choice([1.0, -1.0]))
+    spread, peak = rng.random((R, L)) * weights.sum(), chances(rng, (R, L)) * weights.sum()
+    c = weights * rng.choice([1.0, 0.5, rng.random()], (R, M))
+    ratio = np.divide(c, weights, out=np.zeros((R, M)), where=weights > 0.0)
+    direction = (
+        weights,
+        c,
+        ratio,
+        np.argsort(ratio, 1, kind="stable"),
+        counts,
+        eligible,
+        np.empty(R, int),
+        np.empty(R),
+    )
+    covariance = 0.2 * rng.random((R, L, M * (M - 1) // 2 * int(rng.integers(0, 2)))) - 0.05
+    limit = rng.choice([np.inf, 0.5], (R, L))
+    moments = (mean, deviation, chances(rng, (R, M, L)), covariance, spread, peak)
     cases = {
+        "directional_step": ((*moments, rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L)), limit, *direction), 2),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

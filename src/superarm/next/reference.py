@@ -11,6 +11,7 @@ from superarm.next.actions.base import best_arms
 from superarm.next.core.numeric import fall, log1p
 from superarm.next.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.next.core.tally import round_to_grid
+from superarm.next.directions import direction_bounds
 
 # --- outcomes ---
 
@@ -226,3 +227,39 @@ def sparse_sums(start: Any, items: Any, state: Any, q: Any, gains: Any) -> None:
     arm = np.repeat(np.arange(len(start) - 1), np.diff(start))
     for r in range(len(q)):
         gains[r] = np.bincount(arm, state[r, items] * q[r], len(start) - 1)
+
+
+# --- directional policies ---
+
+
+def directional_step(
+    mean: Any,
+    dev: Any,
+    top: Any,
+    covariance: Any,
+    spread: Any,
+    peak: Any,
+    level: Any,
+    limit: Any,
+    u: Any,
+    c: Any,
+    ratio: Any,
+    order: Any,
+    counts: Any,
+    allowed: Any,
+    arm: Any,
+    bound: Any,
+) -> None:
+    """The arm (R,) of the largest ``bound`` (R,) min{U_j, limit_j} among the ``allowed`` ones; -1 and -inf: none.
+
+    ``mean``, ``dev``, ``top`` (1 or R, M, L), ``covariance`` (1 or R, L, pairs), ``spread``, ``peak`` (1 or R, L) are
+    a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
+    ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
+    """
+    r, j = np.nonzero(allowed)
+    own = r if len(mean) > 1 else np.zeros_like(r)
+    sample = (mean[own, :, j], dev[own, :, j], top[own, :, j], spread[own, j], peak[own, j], covariance[own, j])
+    bounds = np.full(level.shape, -np.inf)
+    rows = np.broadcast_to(u, (len(r), len(u)))
+    bounds[r, j] = np.minimum(direction_bounds(c[r], rows, sample, level[r, j], order[r]), limit[r, j])
+    arm[:], bound[:] = best_arms(bounds, counts), bounds.max(1)
