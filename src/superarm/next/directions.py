@@ -39,11 +39,11 @@ def two_moment_bound(mean: Any, variance: Any, largest: Any, x: Any) -> Floats:
     With h = 1 it is :math:`a + (1 - a)\,kl^{-1}(\pi, x)`; a binary sample gives the KL-UCB bound.
 
     >>> from superarm.next.indices import kl_upper
-    >>> one = np.ones(1)
-    >>> round((two_moment_bound(0.1 * one, 0.09 * one, one, 0.05 * one)[0] - kl_upper(0.1 * one, 0.05 * one)[0]), 12)
-    0.0
-    >>> bool(two_moment_bound(0.1 * one, 0.01 * one, 0.5 * one, 0.05 * one)[0] < 0.2)
-    True
+    >>> mean, x = np.array([[0.1]]), np.array([[0.05]])
+    >>> two_moment_bound(mean[0], np.array([0.09]), np.array([1.0]), x[0]).round(9) == kl_upper(mean, x)[0].round(9)
+    array([ True])
+    >>> two_moment_bound(mean[0], np.array([0.01]), np.array([0.5]), x[0]) < 0.2
+    array([ True])
     """
     h = np.where(largest < NEARLY_ONE, largest, 1.0)
     room = h - mean
