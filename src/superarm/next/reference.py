@@ -54,7 +54,7 @@ def record(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
         total[r, :, j] += sign * y
         square[r, :, j] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
         dev[r, :, j] = np.sqrt(np.maximum(square[r, :, j] / n - m * m, 0.0))
@@ -89,7 +89,7 @@ def record_sparse(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
         total[r, e] += sign * y
         square[r, e] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m
         dev[r, e] = np.sqrt(np.maximum(square[r, e] / n - m * m, 0.0))

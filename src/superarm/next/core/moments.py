@@ -43,6 +43,7 @@ class Moments:
     def __init__(self, support: AnySupport, reference: Floats, replications: int = 1, products: bool = False) -> None:
         arms = (replications, support.n_arms)
         self.support, self.reference, self.with_products = support, reference.copy(), products
+        self.least = 1.0  # the least weight of an observation, below 1 where observations are discounted
         self.pulls, self.average, self.average_square, self.spread, self.peak = (np.zeros(arms) for _ in range(5))
         self.intervals = np.zeros((*arms, INTERVALS + 1))
         shape = support.shape(replications)
@@ -67,6 +68,7 @@ class Moments:
         x = np.where(inside, round_to_grid(feedback.outcome[r, k]), 0.0)
         y = np.cumsum(weights * x, 1)[:, -1] / np.where(self._weight[j] > 0.0, self._weight[j], 1.0)
         y = round_to_grid(np.minimum(1.0, y))
+        self.least = min(self.least, abs(sign))
         self.pulls[r, j] += sign
         self.average[r, j] += sign * y
         self.average_square[r, j] += sign * round_to_grid(y * y)
@@ -78,14 +80,14 @@ class Moments:
 
     def _update(self, r: Ints, j: Ints) -> None:
         """Bring the sample of the arms ``j`` of replications ``r`` up to date."""
-        n = np.maximum(self.pulls[r, j], 1.0)
+        n = np.where(self.pulls[r, j] > 0.0, self.pulls[r, j], 1.0)
         total, square = self._rows(self.total, r, j), self._rows(self.square, r, j)
         mean = total / n[:, None]
         self._put(self.mean, r, j, mean)
         self._put(self.deviation, r, j, np.sqrt(np.maximum(square / n[:, None] - mean * mean, 0.0)))
         # No value exceeds their sum, nor the root of the sum of squares, each of which was rounded by half a unit.
-        root = np.sqrt(np.maximum(square + (0.5 * n / GRID)[:, None], 0.0))
-        self._put(self.top, r, j, np.minimum(np.minimum(1.0, np.maximum(total, 0.0)), root))
+        root = np.sqrt(np.maximum(square + (0.5 * n / GRID)[:, None], 0.0) / self.least)
+        self._put(self.top, r, j, np.minimum(np.minimum(1.0, np.maximum(total, 0.0) / self.least), root))
         average = self.average[r, j] / n
         variance = np.maximum(self.average_square[r, j] / n - average * average, 0.0)
         self.spread[r, j] = self._weight[j] * np.sqrt(variance)
@@ -103,6 +105,7 @@ class Moments:
         same = np.array_equal(self.reference, other.reference) and self.with_products == other.with_products
         if not same:
             raise InvalidArgument("tally", "its moments were recorded for other weights", "merge tallies of one agent")
+        self.least = min(self.least, other.least * abs(sign))
         for name in self.SUMS:
             getattr(self, name)[...] += sign * getattr(other, name)
         self.refresh()

@@ -155,7 +155,7 @@ class _Steps:
     def __init__(self, policy: DirectionalPolicy, problem: "Problem", view: View) -> None:
         self.view, self.support, self.moments = view, problem.support, view.tally.moments
         whole, pulls = self.moments.pulls, view.tally.pulls
-        known = np.maximum(view.counts - (pulls - whole), 1.0)
+        known = np.where(whole > 0.0, view.counts - (pulls - whole), 1.0)
         level = policy.index.level(known, view.t, problem.k / problem.n_arms)
         self.level = np.ascontiguousarray(np.where(whole > 0.0, level, np.inf))  # nothing is known: the bound is 1
         self.covariance = self.moments.covariance if policy.spread.products else self.moments.covariance[:, :, :0]

@@ -90,7 +90,7 @@ class Forgetting(Wrapper):
         self.convert("weights", floats(self.weights, "weights", low=0.0, high=1.0))
         with np.errstate(all="ignore"):
             halves = np.log2(self.weights)
-        if not self.weights.size or not ((halves <= 0.0) & (halves == np.round(halves))).all():
+        if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
         if self.policy.reads_context or isinstance(self.policy, Forgetting):
             remedy = "take one that learns from the tally alone, as kl_ucb()"
