@@ -11,6 +11,7 @@ from superarm.next.actions.base import best_arms
 from superarm.next.core.numeric import fall, log1p
 from superarm.next.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.next.core.tally import round_to_grid
+from superarm.next.directions import direction_bounds
 
 # --- outcomes ---
 
@@ -53,7 +54,7 @@ def record(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
         total[r, :, j] += sign * y
         square[r, :, j] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
         dev[r, :, j] = np.sqrt(np.maximum(square[r, :, j] / n - m * m, 0.0))
@@ -88,7 +89,7 @@ def record_sparse(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
         total[r, e] += sign * y
         square[r, e] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m
         dev[r, e] = np.sqrt(np.maximum(square[r, e] / n - m * m, 0.0))
@@ -302,3 +303,39 @@ def heaviest_path(
             path.append(via[r, node])
             node = edges[via[r, node], 0]
         out[r, : len(path)] = path[::-1]
+
+
+# --- directional policies ---
+
+
+def directional_step(
+    mean: Any,
+    dev: Any,
+    top: Any,
+    covariance: Any,
+    spread: Any,
+    peak: Any,
+    level: Any,
+    limit: Any,
+    u: Any,
+    c: Any,
+    ratio: Any,
+    order: Any,
+    counts: Any,
+    allowed: Any,
+    arm: Any,
+    bound: Any,
+) -> None:
+    """The arm (R,) of the largest ``bound`` (R,) min{U_j, limit_j} among the ``allowed`` ones; -1 and -inf: none.
+
+    ``mean``, ``dev``, ``top`` (1 or R, M, L), ``covariance`` (1 or R, L, pairs), ``spread``, ``peak`` (1 or R, L) are
+    a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
+    ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
+    """
+    r, j = np.nonzero(allowed)
+    own = r if len(mean) > 1 else np.zeros_like(r)
+    sample = (mean[own, :, j], dev[own, :, j], top[own, :, j], spread[own, j], peak[own, j], covariance[own, j])
+    bounds = np.full(level.shape, -np.inf)
+    rows = np.broadcast_to(u, (len(r), len(u)))
+    bounds[r, j] = np.minimum(direction_bounds(c[r], rows, sample, level[r, j], order[r]), limit[r, j])
+    arm[:], bound[:] = best_arms(bounds, counts), bounds.max(1)

@@ -115,7 +115,8 @@ class Tally:
 
     def refresh(self) -> None:
         """Compute the estimates of every entry from the sums."""
-        n = np.maximum(self.counts(self.pulls), 1.0)
+        n = self.counts(self.pulls)
+        n = np.where(n > 0.0, n, 1.0)  # where nothing was seen, both sums are 0
         self.mean = self.total / n
         self.deviation = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
 
