@@ -39,7 +39,16 @@ def case(name, rng):
     seen = rng.random((R, K, M)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     seen_sparse = rng.random((R, K, wide)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     sign = float(rng.choice([1.0, -1.0]))
+    root = rng.normal(size=(R, L, L)) * rng.random((R, L, 1)) ** 3
+    systems, factors = np.einsum("nij,nkj->nik", root, root), np.tril(root) + np.eye(L)
+    phi = np.round(rng.uniform(-1, 1, (K, L)) * 1024) / 1024
+    triangles, own = rng.integers(-9, 9, (R, L * (L + 1) // 2)) * 2.0**-36, rng.integers(0, R, K)
     cases = {
+        "factorise": ((systems,), 1),
+        "solve_systems": ((factors, rng.normal(size=(R, L))), 1),
+        "invert_systems": ((factors, np.empty((R, L, L))), 1),
+        "quadratic_forms": ((systems, rng.normal(size=(int(rng.choice([1, R])), L)), np.empty(R)), 1),
+        "add_terms": ((phi, rng.normal(size=K), own, 2.0**36, triangles), 1),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

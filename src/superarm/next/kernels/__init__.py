@@ -8,18 +8,24 @@ order.
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
+from superarm.next.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
 
 __all__ = [
+    "add_terms",
     "bernstein",
     "beta",
     "beta_sparse",
     "coverage_value",
+    "factorise",
     "flip",
     "flip_sparse",
     "greedy_coverage",
+    "invert_systems",
     "kl",
+    "quadratic_forms",
     "record",
     "record_sparse",
+    "solve_systems",
     "sparse_sums",
     "top_k",
 ]
