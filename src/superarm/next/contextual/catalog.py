@@ -1,0 +1,75 @@
+"""Contextual policies by their names in the papers, and which policy suits which problem."""
+
+from typing import TYPE_CHECKING, Any
+
+from superarm.errors import InvalidArgument
+from superarm.next.context.models import Segments
+from superarm.next.contextual.linear import LinearPolicy
+from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
+from superarm.next.oracles.base import Oracle
+from superarm.next.oracles.default import Default
+from superarm.next.policies.base import Policy
+
+_DEFAULT = Default()
+
+
+def c2_ucb(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
+    """C²-UCB: ridge regression with one ellipsoid around the estimate; it does not use variances.
+
+    Implements [LiuEtAl2023]_ (Algorithm 1), after [QinChenZhu2014]_, for problems with a linear model.
+
+    Parameters
+    ----------
+    rho
+        Scales the exploration; the theorem is for 1.
+    ridge
+        The penalty of the regression, for features of length at most 1.
+    oracle
+        The algorithm that finds a batch; by default the one that suits the problem.
+
+    Examples
+    --------
+    >>> c2_ucb().rule
+    Ellipsoid(rho=1, ridge=1)
+    """
+    return LinearPolicy(Ellipsoid(rho, ridge), oracle)
+
+
+def vac2_ucb(rho: float = 0.02, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
+    """VAC²-UCB: regression weighted by the variances that the confidence intervals allow.
+
+    Implements [LiuEtAl2023]_ (Algorithm 2) for problems with a linear model. The paper has ``rho=1`` and
+    ``ridge=4k``; then the radius is about 200 standard deviations for 10 features (``docs/context.md``). The default
+    ``rho`` is that of the experiment ``context``, and no bound is claimed for it.
+
+    Parameters
+    ----------
+    rho
+        Scales the exploration.
+    ridge, oracle
+        As of :func:`c2_ucb`.
+
+    Examples
+    --------
+    >>> vac2_ucb(rho=1.0).rule
+    VarianceWeighted(rho=1, ridge=1)
+    """
+    return LinearPolicy(VarianceWeighted(rho, ridge), oracle)
+
+
+def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
+    """CombLinTS: one draw of the parameters from their Gaussian posterior per round.
+
+    Implements [WenKvetonAshkan2015]_ (Algorithm 1) for problems with a linear model. With a shared model one draw moves
+    all arms together.
+
+    Parameters
+    ----------
+    rho
+        Scales the standard deviation of the draw.
+    ridge
+        The precision of the prior, 1 / variance, for features of length at most 1.
+    oracle
+        As of :func:`c2_ucb`.
+    """
+    return LinearPolicy(GaussianPosterior(rho, ridge), oracle)
