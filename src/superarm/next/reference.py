@@ -225,6 +225,21 @@ def _beta(own: Any, mean: Any, pulls: Any) -> Any:
     return x / (x + y)
 
 
+def beta_draws(own: Any, a: Any, b: Any) -> Any:
+    """Beta(a, b) numbers for any a, b > 0; ``own`` are the states of each entry's own numbers. It has no kernel."""
+    parts, chances = [], []
+    for n, shape in enumerate((a, b)):
+        word = own ^ np.uint64(n << 32)
+        u = 1.0 - number(word ^ np.uint64(1 << 33))
+        small = shape < 1.0
+        drawn = _gamma(word, np.where(small, shape + 1.0, shape))
+        parts.append(np.where(small, drawn * u ** (1.0 / shape), drawn))
+        chances.append(u)
+    total = parts[0] + parts[1]
+    with np.errstate(all="ignore"):  # both underflow: the distribution is concentrated at 0 and 1
+        return np.where(total > 0.0, parts[0] / total, chances[0] * (a + b) < a)
+
+
 def beta(keys: Any, t: int, mean: Any, pulls: Any, q: Any) -> None:
     """Beta(1 + successes, 1 + failures) draws (R, M, L); that of entry (i, j) depends on (key, t, j, i) alone."""
     steps = np.arange(1, mean.shape[1] + 1, dtype=np.uint64) * STEP
