@@ -28,3 +28,28 @@ def test_linear_policies_decide_as_before(name, kind, options):
     before, after = problems("Linear", kind, **options)
     pair = [make() for make in LINEAR[name]]
     same_sums(*compare(before, after, pair, list(USERS), horizon=40, cascade=name == "c2_ucb"))
+
+
+LOGISTIC = {
+    "logistic_kl_ucb": (lambda: old.logistic_kl_ucb(0.2, 0.1, 0.02), lambda: new.logistic_kl_ucb(0.2, 0.1, 0.02)),
+    "logistic_ts": (lambda: old.logistic_ts(0.7, 0.02), lambda: new.logistic_ts(0.7, 0.02)),
+}
+
+
+@pytest.mark.parametrize("name", LOGISTIC)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("options", [{}, {"interactions": False, "sparse": True}], ids=str)
+def test_logistic_policies_decide_and_refit_as_before(name, kind, options):
+    before, after = problems("Logistic", kind | {"prior_mean": 0.2, "kept": 130}, **options)
+    pair = [make() for make in LOGISTIC[name]]
+    runs, run = compare(before, after, pair, list(USERS), horizon=40)
+    same_sums(runs, run)
+    for theirs, ours in zip(runs, run.memory.kept, strict=True):
+        kept = theirs.memory.kept
+        n = kept.size[0]
+        assert (kept.until > 0).any()
+        np.testing.assert_array_equal(ours.until, kept.until)
+        np.testing.assert_array_equal(ours.information, kept.information.T)
+        np.testing.assert_allclose(ours.point, kept.point, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ours.precision, kept.precision, atol=1e-8)
+        assert (len(ours.rows), ours.limit) == (n, kept.size[1])

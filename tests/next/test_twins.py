@@ -48,7 +48,7 @@ def case(name, rng):
         "solve_systems": ((factors, rng.normal(size=(R, L))), 1),
         "invert_systems": ((factors, np.empty((R, L, L))), 1),
         "quadratic_forms": ((systems, rng.normal(size=(int(rng.choice([1, R])), L)), np.empty(R)), 1),
-        "add_terms": ((phi, rng.normal(size=K), own, 2.0**36, triangles), 1),
+        "add_terms": ((phi, rng.normal(size=K), own, 2.0**36, sign, triangles), 1),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

@@ -141,14 +141,14 @@ def quadratic_forms(a: Any, u: Any, out: Any) -> None:
     out[:] = np.cumsum((a * u[:, :, None]).sum(1) * u, 1)[:, -1] if u.shape[1] > 1 else a[:, 0, 0] * u[:, 0] * u[:, 0]
 
 
-def add_terms(phi: Any, scale: Any, group: Any, grid: float, total: Any) -> None:
-    """Add scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of every row of phi."""
+def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total: Any) -> None:
+    """Add sign times scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of each row."""
     rows, columns = np.tril_indices(phi.shape[1])
     step = max(1, 500_000 // len(rows))
     for n in range(0, len(phi), step):
         part = phi[n : n + step]
         terms = np.floor((scale[n : n + step, None] * part[:, rows]) * part[:, columns] * grid + 0.5) / grid
-        np.add.at(total, group[n : n + step], terms)
+        np.add.at(total, group[n : n + step], sign * terms)
 
 
 # --- indices: mean, dev (R, M, L), level (R, 1 or M, L) -> q (R, M, L) ---

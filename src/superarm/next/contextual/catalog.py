@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 from superarm.errors import InvalidArgument
 from superarm.next.context.models import Segments
 from superarm.next.contextual.linear import LinearPolicy
+from superarm.next.contextual.logistic import LogisticPolicy
 from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
+from superarm.next.indices import KL
 from superarm.next.oracles.base import Oracle
 from superarm.next.oracles.default import Default
 from superarm.next.policies.base import Policy
@@ -73,3 +75,41 @@ def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT)
         As of :func:`c2_ucb`.
     """
     return LinearPolicy(GaussianPosterior(rho, ridge), oracle)
+
+
+def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
+    r"""KL-UCB for logistic models: the largest probability whose likelihood is not too small.
+
+    .. math:: q = \max\{\sigma(\phi^\top\theta) : L_t(\theta) - L_t(\hat\theta) \le \rho\log t + c\log^+\log t\}
+
+    Exact where all features are one-hot: there it is :func:`superarm.kl_ucb` bit for bit. Otherwise the set is replaced
+    by the ellipsoid around the estimate, as in [LeeYunJun2024]_. No regret bound is claimed.
+
+    Parameters
+    ----------
+    rho, c
+        The constants of the exploration, as in ``kl_ucb``.
+    ridge, oracle
+        As of :func:`c2_ucb`.
+    """
+    return LogisticPolicy(KL(rho, c), 0.0, ridge, oracle)
+
+
+def logistic_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
+    """Thompson sampling for logistic models: one Gaussian draw of the parameters per round, for all arms.
+
+    After the Laplace approximation of [ChapelleLi2011]_; Beta posteriors where all features are one-hot. No regret
+    bound is claimed.
+
+    Parameters
+    ----------
+    rho
+        Scales the standard deviation of the draw; above 0.
+    ridge
+        The precision of the prior, for features of length at most 1.
+    oracle
+        As of :func:`c2_ucb`.
+    """
+    if not rho > 0.0:
+        raise InvalidArgument("rho", f"{rho}", "give a number above 0", "logistic_ts")
+    return LogisticPolicy(KL(), rho, ridge, oracle)

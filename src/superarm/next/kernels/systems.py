@@ -86,7 +86,7 @@ def quadratic_forms(a, u, out):
 
 
 @kernel
-def add_terms(phi, scale, group, grid, total):
+def add_terms(phi, scale, group, grid, sign, total):
     N, d = phi.shape
     for n in range(N):
         v, sums = phi[n], total[group[n]]
@@ -94,5 +94,5 @@ def add_terms(phi, scale, group, grid, total):
         for r in range(d):
             scaled = scale[n] * v[r]
             for c in range(r + 1):
-                sums[at + c] += math.floor(scaled * v[c] * grid + 0.5) / grid
+                sums[at + c] += sign * (math.floor(scaled * v[c] * grid + 0.5) / grid)
             at += r + 1
