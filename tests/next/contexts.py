@@ -28,15 +28,15 @@ USERS = grid(RNG.uniform(-1, 1, (7, 2)))
 SUPPORT = csr_array(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 1]]))
 
 
-def problems(model, of_model=None, features=None, n_items=N_ITEMS, sparse=False, weights=None, **context):
+def problems(model, of_model=None, features=None, n_items=N_ITEMS, sparse=False, weights=None, arms=ARMS, **context):
     """The problem of the old engine and that of the new one; ``model`` is a class of ``models`` by name."""
     found = []
     for engine in (old, None):
         kinds = old.models if engine else models
         declared = (old.Features if engine else Features)(**(features or {"d": 2}))
         learnt = getattr(kinds, model)(**(of_model or {}))
-        arms = ARMS if model != "Segments" else None
-        made = (old.Context if engine else Context)(declared, arms, learnt, **context)
+        known = arms if model != "Segments" else None
+        made = (old.Context if engine else Context)(declared, known, learnt, **context)
         reward, actions = (old.Coverage(), old.Subsets(K)) if engine else (Coverage(), Subsets(K))
         support = SUPPORT if sparse else None
         weights = [1.0, 0.7, 1.3][:n_items] if weights is None else weights
@@ -48,7 +48,11 @@ def tables(before, after, contexts, seed=0, largest=0.6, **options):
     """The environment of both engines in which these contexts come."""
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.0, largest, (len(contexts), after.support.size))
-    shape = (len(contexts), N_ARMS, after.n_items) if hasattr(before.support, "n_arms") and not after_is_sparse(after) else p.shape
+    shape = (
+        (len(contexts), N_ARMS, after.n_items)
+        if hasattr(before.support, "n_arms") and not after_is_sparse(after)
+        else p.shape
+    )
     one = old_context_table(before, contexts, p.reshape(shape), **options)
     return one, context_table(after, contexts, p.reshape(shape), **options)
 
@@ -61,7 +65,12 @@ def old_decisions(problem, environment, policy, horizon, seeds):
     """Decisions (R, horizon, k), padded with -1, and the last states."""
     from superarm.policies.contextual import for_context
 
-    instance, fitted, all_made, runs = old.Instance(problem, environment), for_context(policy, problem).fit(problem), [], []
+    instance, fitted, all_made, runs = (
+        old.Instance(problem, environment),
+        for_context(policy, problem).fit(problem),
+        [],
+        [],
+    )
     for seed in seeds:
         run, made = begin_run(instance, fitted, seed), []
         for t in range(horizon):

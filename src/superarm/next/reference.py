@@ -142,7 +142,7 @@ def quadratic_forms(a: Any, u: Any, out: Any) -> None:
 
 
 def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total: Any) -> None:
-    """Add sign times scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of each row."""
+    """Add sign scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of each row."""
     rows, columns = np.tril_indices(phi.shape[1])
     step = max(1, 500_000 // len(rows))
     for n in range(0, len(phi), step):

@@ -109,8 +109,9 @@ class Context(Component):
     arm_features: Any = None
 
     def check(self) -> None:
-        if not isinstance(self.features, Features):
-            wrong = f"{self.features!r} is not a declaration"
+        features: Any = self.features
+        if not isinstance(features, Features):
+            wrong = f"{features!r} is not a declaration"
             raise InvalidArgument("features", wrong, "give Features(…)", "Context")
         self.convert("model", Segments() if self.model is None else self.model)
         self.require_family("model", Model, "models.Linear()")

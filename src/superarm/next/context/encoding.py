@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from superarm.arrays import FEW_NUMBERS, Floats, are_within
+from superarm.errors import InvalidArgument
 from superarm.next.context.features import OTHER, Features, unknown
 from superarm.next.context.frames import Frame
-from superarm.errors import InvalidArgument
 
 COORDINATE_GRID = 1024.0
 """Coordinates of encoded contexts are multiples of 1 / COORDINATE_GRID."""

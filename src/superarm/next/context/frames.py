@@ -1,8 +1,8 @@
 r"""Frames: centre and scale of standardised features, frozen from one version of the frame to the next.
 
 In a new frame the centre and the scale are other ones, so the features of a decision are another linear function of
-what was given: :math:`\phi' = M\phi`. The sums of every frame are kept as they were added up, and carried over when they
-are used (``sums``), so that feedback in any order and its undoing stay exact.
+what was given: :math:`\phi' = M\phi`. The sums of every frame are kept as they were added up, and carried over when
+they are used (``sums``), so that feedback in any order and its undoing stay exact.
 """
 
 import math

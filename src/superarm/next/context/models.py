@@ -91,7 +91,8 @@ class Regression(Model):
     """A model with parameter vectors, learnt by regression on the features of entries."""
 
     def check(self) -> None:
-        named = {False: ENTRIES, True: ALL}[self.shared] if isinstance(self.shared, bool) else self.shared
+        given: Any = self.shared
+        named = {False: ENTRIES, True: ALL}[given] if isinstance(given, bool) else given
         sharing = 'give False (one model per entry), "arms" (one per arm) or True'
         self.require("shared", named in (ENTRIES, ARMS, ALL), sharing)
         self.convert("shared", named)

@@ -88,9 +88,7 @@ class RegressionSums:
             sums = (self.precision, self.response)
             add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
         if self.grid:
-            sums = self.by_frame.setdefault(
-                given.frame, (np.zeros_like(self.precision), np.zeros_like(self.response))
-            )
+            sums = self.by_frame.setdefault(given.frame, (np.zeros_like(self.precision), np.zeros_like(self.response)))
             add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
         if late:
             self._carry()
@@ -117,8 +115,8 @@ class RegressionSums:
         self.response += sign * other.response
         for version, sums in other.by_frame.items():
             own = self.by_frame.setdefault(version, (np.zeros_like(self.precision), np.zeros_like(self.response)))
-            for mine, theirs in zip(own, sums, strict=True):
-                mine += sign * theirs
+            own[0][...] += sign * sums[0]
+            own[1][...] += sign * sums[1]
 
     def like(self) -> "RegressionSums":
         """Empty sums of the same kind."""

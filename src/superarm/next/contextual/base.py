@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ContextPolicy(Policy):
     """A policy that learns a kind of models, ``learns``, from contexts.
 
-    Its tally is ``new_context_tally``. For explanations it has ``parameters`` and, if it is a regression,
+    Its tally is ``new_context_tally``. For explanations it has ``estimates`` and, if it is a regression,
     ``coefficients``.
     """
 
@@ -36,7 +36,7 @@ class ContextPolicy(Policy):
             wrong = f"{type(self).__name__} does not learn the model {type(problem.context.model).__name__}"
             raise InvalidArgument("policy", wrong, "take a policy that does: docs/context.md lists them")
 
-    def parameters(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
         """The estimates of all entries, and the parameters at which the oracle chooses."""
         wrong = f"{type(self).__name__} chooses batches by other things than parameters of entries"
         raise InvalidArgument("policy", wrong, "explain decisions of index policies")

@@ -172,7 +172,9 @@ class Kept:
         if not len(groups):
             return None
         phi, group = self.features(self.rows)
-        points = [self._maximise(g, np.ascontiguousarray(phi[group == g]), self.rows[group == g, OUTCOME]) for g in groups]
+        points = [
+            self._maximise(g, np.ascontiguousarray(phi[group == g]), self.rows[group == g, OUTCOME]) for g in groups
+        ]
         return Refit(t, groups, np.array(points), self.information[0, groups])
 
     def _maximise(self, g: int, phi: Floats, x: Floats) -> Floats:

@@ -66,9 +66,7 @@ class LinearPolicy(ContextPolicy):
     def choose(self, problem: "Problem", view: View, memory: Ridge) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def learn(
-        self, problem: "Problem", tally: Tally, memory: Ridge, feedback: Feedback, sign: float = 1.0
-    ) -> None:
+    def learn(self, problem: "Problem", tally: Tally, memory: Ridge, feedback: Feedback, sign: float = 1.0) -> None:
         tally.record(feedback, sign)
         memory.mark(design_of(problem), problem.support, feedback.action)
 
@@ -96,11 +94,9 @@ class LinearPolicy(ContextPolicy):
             weights = np.where(shares[:, None] < 1.0, round_share(weights * shares[:, None]), weights)
         return replace(view.context, weights=weights, pending=None)
 
-    def parameters(self, problem: "Problem", view: View, memory: Ridge) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: Ridge) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
-        found: Scores = score_entries(
-            design_of(problem), problem.support, view.context, memory.theta, memory.inverse
-        )
+        found: Scores = score_entries(design_of(problem), problem.support, view.context, memory.theta, memory.inverse)
         return found.mean, optimistic
 
     def coefficients(self, problem: "Problem", tally: Tally, memory: Ridge) -> Floats:

@@ -108,9 +108,7 @@ class LogisticPolicy(ContextPolicy):
     def choose(self, problem: "Problem", view: View, memory: Logits) -> Ints:
         return self.oracle.maximize(problem, self.scores(problem, view, memory), view)
 
-    def learn(
-        self, problem: "Problem", tally: Tally, memory: Logits, feedback: Feedback, sign: float = 1.0
-    ) -> None:
+    def learn(self, problem: "Problem", tally: Tally, memory: Logits, feedback: Feedback, sign: float = 1.0) -> None:
         tally.record(feedback, sign)
         memory.mark(design_of(problem), problem.support, feedback.action)
         if feedback.context.shifts is not None:
@@ -163,7 +161,7 @@ class LogisticPolicy(ContextPolicy):
         if memory.kept:
             memory.kept[0].restore(held)
 
-    def parameters(self, problem: "Problem", view: View, memory: Logits) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: Logits) -> tuple[Floats, Floats]:
         optimistic = self.scores(problem, view, memory)
         return sigmoid(self.likelihood(problem).offset + memory.estimate), optimistic
 
@@ -236,11 +234,11 @@ class GroupedPolicy(ContextPolicy):
         level = self.index.level(np.maximum(arm_major(support, pulls + waiting), 1.0), view.t, 1.0)
         chance = Chance(view.keys, view.t, support)
         q = np.where(seen > 0.0, self.index.score(mean, np.zeros_like(mean), level, chance), self.index.unknown)
-        counts = np.zeros(view.counts.shape)
-        np.maximum.at(counts, (slice(None), arm), pulls + waiting)
-        return mean, q, counts
+        counts = np.zeros(view.counts.shape[::-1])
+        np.maximum.at(counts, arm, (pulls + waiting).T)
+        return mean, q, np.ascontiguousarray(counts.T)
 
-    def parameters(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
         return self._cells(problem, view)[:2]
 
     def coefficients(self, problem: "Problem", tally: Tally, memory: Any) -> Floats:

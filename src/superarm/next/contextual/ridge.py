@@ -87,8 +87,8 @@ class Ridge:
         z = streams.quantile(streams.move_inside(z)).reshape(len(keys), groups, d)
         root = inverse.reshape(-1, d, d).copy()
         op("factorise", root.size * d)(root)
-        root = np.tril(root).reshape(inverse.shape)
-        return self.theta + spread * np.cumsum(root * z[:, :, None, :], -1)[..., -1]
+        lower = np.tril(root).reshape(inverse.shape)
+        return self.theta + spread * np.cumsum(lower * z[:, :, None, :], -1)[..., -1]
 
 
 def _factors(sums: RegressionSums, ridge: float, more: Any, at: Any, pending: Any) -> Floats:
@@ -183,5 +183,3 @@ def _score_own(design: Design, support: AnySupport, given: Contexts, theta: Floa
     diagonal = np.diagonal(inverse[..., own:, own:], axis1=-2, axis2=-1)
     width = square[..., None] + diagonal + 2.0 * cross
     return Scores(by_pair(support, mean[..., None] + theta[..., own:]), by_pair(support, width))
-
-
