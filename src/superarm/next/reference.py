@@ -95,6 +95,63 @@ def record_sparse(
         dev[r, e] = np.sqrt(np.maximum(square[r, e] / n - m * m, 0.0))
 
 
+# --- small symmetric systems, (N, d, d): Cholesky's method, [GolubVanLoan2013]_ (section 4.2) ---
+
+
+def factorise(a: Any) -> None:
+    """Replace positive definite matrices by their Cholesky factors, lower triangles; what is above them is left over.
+
+    A pivot that rounding has made less than 2**-40 of the diagonal is taken as that.
+    """
+    d = a.shape[1]
+    least = np.diagonal(a, axis1=1, axis2=2) * 2.0**-40
+    for k in range(d):
+        pivot = np.sqrt(np.maximum(a[:, k, k], least[:, k]))
+        a[:, k, k] = pivot
+        column = a[:, k + 1 :, k] / pivot[:, None]
+        a[:, k + 1 :, k] = column
+        a[:, k + 1 :, k + 1 :] -= column[:, :, None] * column[:, None, :]
+
+
+def solve_systems(factor: Any, x: Any) -> None:
+    """Replace ``x`` (N, d) by the solutions of (L Lᵀ) y = x."""
+    d = x.shape[1]
+    for r in range(d):
+        x[:, r] /= factor[:, r, r]
+        x[:, r + 1 :] -= factor[:, r + 1 :, r] * x[:, r, None]
+    for r in range(d - 1, -1, -1):
+        x[:, r] /= factor[:, r, r]
+        x[:, :r] -= factor[:, r, :r] * x[:, r, None]
+
+
+def invert_systems(factor: Any, inverse: Any) -> None:
+    """Write the inverses of the matrices of Cholesky factors."""
+    d = factor.shape[1]
+    half = np.zeros(factor.shape)
+    for r in range(d):
+        half[:, r, :r] /= factor[:, r, r, None]
+        half[:, r, r] = 1.0 / factor[:, r, r]
+        half[:, r + 1 :, : r + 1] -= factor[:, r + 1 :, r, None] * half[:, r, None, : r + 1]
+    inverse[...] = 0.0
+    for r in range(d):
+        inverse += half[:, r, :, None] * half[:, r, None, :]
+
+
+def quadratic_forms(a: Any, u: Any, out: Any) -> None:
+    """The quadratic forms uᵀ A u of symmetric matrices ``a`` (N, d, d) and vectors ``u`` (1 or N, d)."""
+    out[:] = np.cumsum((a * u[:, :, None]).sum(1) * u, 1)[:, -1] if u.shape[1] > 1 else a[:, 0, 0] * u[:, 0] * u[:, 0]
+
+
+def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total: Any) -> None:
+    """Add sign scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of each row."""
+    rows, columns = np.tril_indices(phi.shape[1])
+    step = max(1, 500_000 // len(rows))
+    for n in range(0, len(phi), step):
+        part = phi[n : n + step]
+        terms = np.floor((scale[n : n + step, None] * part[:, rows]) * part[:, columns] * grid + 0.5) / grid
+        np.add.at(total, group[n : n + step], sign * terms)
+
+
 # --- indices: mean, dev (R, M, L), level (R, 1 or M, L) -> q (R, M, L) ---
 
 

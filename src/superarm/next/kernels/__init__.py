@@ -22,8 +22,10 @@ from superarm.next.kernels.play import play
 from superarm.next.kernels.screen import screened
 from superarm.next.kernels.sparse_screen import sparse_screened
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
+from superarm.next.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
 
 __all__ = [
+    "add_terms",
     "assignment",
     "bernstein",
     "beta",
@@ -31,20 +33,24 @@ __all__ = [
     "coverage_value",
     "diffuse",
     "directional_step",
+    "factorise",
     "flip",
     "flip_sparse",
     "greedy_coverage",
     "heaviest_path",
     "hit_worth",
+    "invert_systems",
     "kl",
     "mean_spread",
     "play",
+    "quadratic_forms",
     "record",
     "record_sparse",
     "sample_sets",
     "screened",
     "select_seeds",
     "sets_by_node",
+    "solve_systems",
     "sparse_screened",
     "sparse_sums",
     "top_k",

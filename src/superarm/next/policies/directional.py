@@ -16,7 +16,8 @@ from superarm.next.directions import direction_bounds
 from superarm.next.indices import KL, Index, KLMoss
 from superarm.next.oracles.base import Guarantee, Oracle
 from superarm.next.oracles.default import Default
-from superarm.next.oracles.greedy import Greedy, Modular
+from superarm.next.oracles.greedy import Greedy
+from superarm.next.oracles.heaviest import Modular
 from superarm.next.policies.base import Policy, try_every_arm
 from superarm.next.policies.index import IndexPolicy
 
