@@ -81,7 +81,7 @@ def test_batches_counts_and_membership_are_those_of_the_compiled_engine(kind):
 def test_an_arm_may_join_if_some_playable_batch_has_it_and_the_arms_before_it(kind):
     for _, ours, n, rng in draws(kind, 12):
         view = random_view(plain_problem(ours, n), rng)
-        known = playable(modern_includes(ours, n), n, view.eligible[0])
+        known = playable(ModernIncludes(ours, n), n, view.eligible[0])
         chosen = []
         while True:
             free = joinable_after(ours, np.array([chosen], np.int64).reshape(1, -1), view.eligible)[0]
@@ -93,7 +93,7 @@ def test_an_arm_may_join_if_some_playable_batch_has_it_and_the_arms_before_it(ki
         assert not known or tuple(sorted(chosen)) in known
 
 
-class modern_includes:
+class ModernIncludes:
     """The action set as ``playable`` asks it."""
 
     def __init__(self, actions, n_arms):
@@ -108,7 +108,7 @@ def test_the_heaviest_batch_is_playable_and_heaviest_and_below_the_ceiling(kind)
         heaviest, ceiling = ours.heaviest(worth, view), ours.ceiling(worth, view)
         sampled = ours.sample(view, rng.random((3, n)))
         for r in range(3):
-            known = playable(modern_includes(ours, n), n, view.eligible[r])
+            known = playable(ModernIncludes(ours, n), n, view.eligible[r])
             batch = arms(heaviest[r])
             for found in (batch, arms(sampled[r])):
                 assert tuple(sorted(found)) in known if known else not found
@@ -138,26 +138,30 @@ def test_replications_do_not_see_each_other(kind):
     for _, ours, n, rng in draws(kind):
         problem = plain_problem(ours, n)
         view, gains = random_view(problem, rng, rows=4), rng.random((4, n))
-        for many in (ours.heaviest, ours.ceiling, lambda w, v: ours.sample(v, w), lambda w, v: greedy(ours, v, w)):
-            together = many(gains, view)
+        for many in (type(ours).heaviest, type(ours).ceiling, sample, greedy):
+            together = many(ours, gains, view)
             for r in range(4):
-                np.testing.assert_array_equal(together[[r]], many(gains[[r]], take_rows(view, [r])))
+                np.testing.assert_array_equal(together[[r]], many(ours, gains[[r]], take_rows(view, [r])))
 
 
-def greedy(actions, view, worth):
+def sample(actions, numbers, view):
+    return actions.sample(view, numbers)
+
+
+def greedy(actions, worth, view):
     return add_arms(actions, view, lambda: worth, lambda arm: None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pins_of_a_round_are_as_a_pinned_set(kind):
     for _, ours, n, rng in draws(kind):
-        batch = list(ours.batches(n))[0]
+        batch = next(ours.batches(n))
         pinned = Pinned(ours, batch[:1])
         view = random_view(plain_problem(pinned, n), rng, rows=3)
         worth = rng.random((3, n))
-        for found in (ours.heaviest(worth, view), ours.sample(view, worth), greedy(ours, view, worth)):
+        for found in (ours.heaviest(worth, view), ours.sample(view, worth), greedy(ours, worth, view)):
             for r in range(3):
-                known = playable(modern_includes(pinned, n), n, view.eligible[r])
+                known = playable(ModernIncludes(pinned, n), n, view.eligible[r])
                 assert tuple(sorted(arms(found[r]))) in known if known else (found[r] < 0).all()
 
 

@@ -112,6 +112,10 @@ class Actions(Component):
         """
         return add_arms(self, view, lambda: worth, lambda arm: None)
 
+    def random(self, view: "View", numbers: Floats) -> Ints:
+        """A random batch from independent uniform ``numbers`` (R, n_arms): by default arms join in their order."""
+        return add_arms(self, view, lambda: numbers, lambda arm: None)
+
     def ceiling(self, worth: Floats, view: "View") -> Floats:
         """An upper bound (R,) of the total worth of any batch of eligible arms that contains the pinned ones.
 
@@ -154,17 +158,25 @@ def add_arms(actions: Actions, view: "View", gains: Any, joined: Any, out: Ints 
     ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first.
     Where the pinned arms may not be played, the batch is empty.
     """
+
+    def pick(allowed: Bools) -> Ints:
+        return best_arms(np.where(allowed, gains(), -np.inf), view.counts)
+
+    return pick_arms(actions, view, pick, joined, out)
+
+
+def pick_arms(actions: Actions, view: "View", pick: Any, joined: Any, out: Ints | None = None) -> Ints:
+    """As ``add_arms``, where ``pick(allowed)`` (R,) chooses among the arms that may join, (R, n_arms); -1 is none."""
     out = new_batches(actions, view) if out is None else out.copy()
     state, free, rows = actions.start(view.eligible), view.eligible.copy(), np.arange(len(view))
     impossible = np.zeros(len(view), bool)
     for place in range(out.shape[1]):
         waiting = out[:, place] < 0
         if place < view.pinned.shape[1]:
-            impossible |= ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
+            impossible |= waiting | ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
         elif waiting.any():
             allowed = free & actions.joinable(state, view.eligible)
-            best = best_arms(np.where(allowed, gains(), -np.inf), view.counts)
-            out[:, place] = np.where(waiting, best, out[:, place])
+            out[:, place] = np.where(waiting, pick(allowed), out[:, place])
         arm = out[:, place]
         if (arm < 0).all():
             break

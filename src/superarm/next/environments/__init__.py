@@ -1,6 +1,7 @@
 """Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
-base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists
+base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists ·
+context_table: users with contexts
 """
 
 from superarm.next.environments.base import Answer, Environment
@@ -12,6 +13,7 @@ from superarm.next.environments.click_models import (
     FreeSamples,
     PositionBased,
 )
+from superarm.next.environments.context_table import ContextTable, context_table
 from superarm.next.environments.dependent import Blocks, Cohorts, CommonShock, Comonotone, Copula, Replay
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "CommonShock",
     "Comonotone",
     "ConjunctiveCascade",
+    "ContextTable",
     "Copula",
     "DependentClick",
     "Environment",
@@ -32,4 +35,5 @@ __all__ = [
     "Replay",
     "Swinging",
     "Switching",
+    "context_table",
 ]

@@ -47,6 +47,8 @@ class Environment(Component):
     """Whether some entries of an answer may not be seen."""
     free_samples: ClassVar[Any] = 0
     """How often every arm is shown before the first round."""
+    n_contexts: ClassVar[Any] = 0
+    """How many contexts there are, if users with contexts come; 0 if there are none."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 
@@ -71,6 +73,14 @@ class Environment(Component):
     def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
         """The true expected reward (R,) of ``action`` (R, K); by default the problem's reward at the means."""
         return problem.values(self.means(problem, t), action)
+
+    def worth(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+        """What a run counts as the expected reward (R,) of ``action`` in round ``t``: by default ``expected``."""
+        return self.expected(problem, action, t)
+
+    def contexts(self, problem: "Problem", t: int, keys: Any) -> Any:
+        """The contexts of round ``t``, a ``context.Contexts``; None: it has none."""
+        return None
 
     def best(self, problem: "Problem") -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""

@@ -14,6 +14,7 @@ from superarm.next.kernels.diffusion import (
     select_seeds,
     sets_by_node,
 )
+from superarm.next.kernels.directional import directional_step
 from superarm.next.kernels.graphs import assignment, heaviest_path
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
@@ -21,28 +22,35 @@ from superarm.next.kernels.play import play
 from superarm.next.kernels.screen import screened
 from superarm.next.kernels.sparse_screen import sparse_screened
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
+from superarm.next.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
 
 __all__ = [
+    "add_terms",
     "assignment",
     "bernstein",
     "beta",
     "beta_sparse",
     "coverage_value",
     "diffuse",
+    "directional_step",
+    "factorise",
     "flip",
     "flip_sparse",
     "greedy_coverage",
     "heaviest_path",
     "hit_worth",
+    "invert_systems",
     "kl",
     "mean_spread",
     "play",
+    "quadratic_forms",
     "record",
     "record_sparse",
     "sample_sets",
     "screened",
     "select_seeds",
     "sets_by_node",
+    "solve_systems",
     "sparse_screened",
     "sparse_sums",
     "top_k",
