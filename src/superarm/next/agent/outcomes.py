@@ -52,7 +52,9 @@ def check_outcome(
     if mask.dtype != bool or mask.shape != given.shape:
         raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")
     if mask.shape not in shapes:
-        raise InvalidArgument("outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action")
+        raise InvalidArgument(
+            "outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action"
+        )
     values = floats(given if seen is None else np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
     late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
     if late:

@@ -24,7 +24,7 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
     """A learner as plain data, but for its pending pulls, which follow from the decisions that are pending."""
     plain = {
         "problem": describe(learner.problem),
-        "policy": describe(learner.policy),
+        "policy": describe(learner.declared),
         "tally": tally_to_plain(learner.tally),
         "kept": held_to_plain(learner.held),
         "asked": learner.asked,
@@ -35,7 +35,7 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
     if learner.retired_items:
         plain["retired_items"] = sorted(learner.retired_items)
     if learner.contexts is not None:
-        plain["contexts"] = learner.contexts.to_plain(learner)
+        plain["contexts"] = learner.contexts.to_plain(learner.tally)
     if learner.version:
         plain["roundings"] = list(learner.roundings)
         plain["counted_rounds"] = [learner.first, learner.since]
