@@ -168,7 +168,7 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         return policy  # type: ignore[no-any-return]
     model = problem.context.model
-    if hasattr(policy, "block") and not policy.reads_context:  # a policy that forgets, of problems without contexts
+    if hasattr(policy, "block") and not isinstance(policy, ContextPolicy):  # one that forgets, on any problem
         inner: Any = for_context(policy.policy, problem)
         inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
         return ContextForgetting(inner, policy.block, policy.weights)
