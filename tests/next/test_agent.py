@@ -92,7 +92,7 @@ def naive_tally(agent, told):
 CALLS = ["ask", "ask", "tell", "tell", "untell", "cancel", "arms", "items", "retire", "back", "policy", "save"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(CALLS), min_size=5, max_size=40), st.integers(0, 2**32 - 1))
 def test_any_order_of_calls_gives_the_tally_of_a_naive_count(calls, seed):  # noqa: PLR0912
     rng, agent = np.random.default_rng(seed), make(arms=list("abcdefg"))
@@ -622,6 +622,21 @@ def test_a_window_forgets_also_what_was_observed_before_it_was_taken_on():
         agent.tell(agent.ask(eligible=[0, 1]), np.zeros((2, 3)))
     assert not agent.learner.memory.now.pulls[0, 2:].any()
     assert set(agent.ask().action.tolist()) <= {2, 3, 4, 5, 6}
+
+
+def test_another_policy_or_action_set_chooses_and_changes_nothing():
+    agent = make()
+    play(agent, 9, np.random.default_rng(1))
+    learner, key = agent.learner, np.array([3], np.uint64)
+    before = saved(agent)
+    view = learner.view(10, key)
+    assert learner.choose_by(view).tolist() == learner.choose(view).tolist()
+    assert len(learner.choose_by(view, actions=Subsets(4))) == 4
+    assert learner.choose_by(view, actions=Pinned(Subsets(2), [5]))[0] == 5
+    for policy in (KL_UCB, CTS, BC_UCB, epsilon_greedy(0.3), directional_kl_moss()):
+        other = make(policy, tally=agent.tally)
+        assert learner.choose_by(view, policy).tolist() == other.learner.choose(other.learner.view(10, key)).tolist()
+    assert saved(agent) == before
 
 
 def test_a_policy_that_does_not_fit_leaves_the_agent_as_it_was():

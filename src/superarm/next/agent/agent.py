@@ -284,7 +284,8 @@ class Agent:
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
         """The names of observed arms and of items, of which the decision was made for ``n_items``."""
         arms, items = self.learner.arms.all, self.learner.items.all
-        wanted = items[:n_items] if np.shape(outcome)[1:] == (n_items,) else items
+        width = np.shape(outcome)[1] if np.ndim(outcome) == 2 else 0
+        wanted = items[:width] if n_items <= width else items
         return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
 
     @_in_turn

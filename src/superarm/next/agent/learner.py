@@ -9,7 +9,7 @@ import numpy as np
 from superarm.arrays import Bools, Floats, Ints
 from superarm.arrays import arms as check_arms
 from superarm.errors import InvalidArgument
-from superarm.next.actions.base import pins_are_eligible
+from superarm.next.actions.base import Actions, pins_are_eligible
 from superarm.next.actions.explicit import Pinned
 from superarm.next.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
 from superarm.next.agent.names import names_for
@@ -162,6 +162,23 @@ class Learner:
         action: Ints = self.policy.choose(self.problem, view, self._used)[0]
         return action if action[-1] >= 0 else action[action >= 0]
 
+    def choose_by(self, view: View, policy: Policy | None = None, actions: Actions | None = None) -> Ints:
+        """The batch that another policy would choose, or this one out of another action set; nothing is changed.
+
+        Another policy that forgets sees the whole tally as one round.
+        """
+        problem = self.problem if actions is None else self.problem.changed(actions=actions)
+        if actions is not None and len(actions.pins):
+            view = replace(view, pinned=np.array([actions.pins], np.int64))
+        chosen, held = fit_policy(self.declared if policy is None else policy, problem), self.held
+        moments = self.tally.moments
+        self._used = chosen.prepare(problem, self.tally)
+        if policy is None and held is not None:
+            chosen.restore_state(self._used, held)
+        action: Ints = chosen.choose(problem, view, self._used)[0]
+        self.tally.moments = moments  # those that another policy asked for
+        return action[action >= 0]
+
     def memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
         if self._forgetter is None or self._forgetter.age(self.memory, t) >= 0:
@@ -252,9 +269,11 @@ class Learner:
         self.tally.add(tally)
         self._settle(self.problem, self.policy, self.tally, held)
 
-    def restore(self, tally: Tally, asked: int, held: dict[str, Any] | None = None) -> None:
-        """Take over counts that were saved, and what the policy kept beside them; nothing is pending."""
-        self.pending, self.asked = np.zeros_like(tally.pulls), asked
+    def restore(
+        self, tally: Tally, asked: int, held: dict[str, Any] | None = None, pending: Floats | None = None
+    ) -> None:
+        """Take over counts that were saved, and what the policy kept beside them; by default nothing is pending."""
+        self.pending, self.asked = np.zeros_like(tally.pulls) if pending is None else pending, asked
         self._settle(self.problem, self.policy, tally, held)
 
     def renew(self, held: dict[str, Any] | None) -> None:
