@@ -227,27 +227,9 @@ class Learner:
             feedback = replace(feedback, outcome=outcome)
         if self._forgetter is not None and made < self.first:
             feedback = replace(feedback, t=self.since)
-        if made < self.moments_since and self.tally.moments is not None:
-            self._apply_without_moments(feedback, sign)
-        else:
-            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
-
-    def _apply_without_moments(self, feedback: Feedback, sign: float) -> None:
-        """Record feedback to a decision that was made before the tally held moments."""
-        held = self.held
-        tallies = [self.tally] + ([] if held is None else [*held["blocks"], self.memory.now])
-        moments = [tally.moments for tally in tallies]
-        for tally in tallies:
-            tally.moments = None
-        if held is None:
-            self.tally.record(feedback, sign)
-        else:
-            self.memory.memory = None
-            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
-        for tally, kept in zip(tallies, moments, strict=True):
-            tally.moments = kept
-        if held is None:
-            self.memory = self.policy.prepare(self.problem, self.tally)
+        if made < self.moments_since:
+            feedback = replace(feedback, in_moments=False)
+        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
@@ -258,14 +240,13 @@ class Learner:
         fits = isinstance(tally, Tally) and tally.support == self.tally.support and len(tally) == len(self.tally)
         if not fits:
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        if self._forgetter is not None:
-            at = self.past_round(tally) if t is None else t
-            self._advance(at)
-            age, held = self._forgetter.age(self.memory, at), self.held or {}
+        at = self.past_round(tally) if t is None else t
+        self._advance(at)
+        held = self.held
+        if self._forgetter is not None and held is not None:
+            age = self._forgetter.age(self.memory, at)
             if age < len(held["blocks"]):
                 held["blocks"][age].add(tally)
-        else:
-            held = self.held  # type: ignore[assignment]
         self.tally.add(tally)
         self._settle(self.problem, self.policy, self.tally, held)
 
