@@ -347,6 +347,13 @@ class Pair:
             self.agent.retire_arms([arm])
             await self.call("POST", "/v1/problems/p/arms", {"retire": [arm]})
 
+    async def restore_arm(self):
+        gone = [arm for arm, out in zip(self.agent.arms, self.agent.learner.retired, strict=True) if out]
+        if gone:
+            arm = gone[self.rng.integers(len(gone))]
+            self.agent.add_arms([arm])
+            await self.call("POST", "/v1/problems/p/arms", {"add": [arm]})
+
     async def add_item(self):
         if self.sparse:
             await self.call("POST", "/v1/problems/p/items", {"add": ["more"]}, status=(422,))
@@ -414,7 +421,7 @@ class Pair:
 
 
 KINDS = ["ask"] * 8 + ["tell"] * 7 + ["amend", "amend", "add_arm", "retire_arm", "add_item", "retire_item"]
-KINDS += ["policy", "policy", "warm", "save"]
+KINDS += ["restore_arm", "policy", "policy", "warm", "save"]
 
 
 async def drive(pair, kind, data, triggered):
@@ -439,6 +446,8 @@ async def drive(pair, kind, data, triggered):
             await pair.add_arm(kind)
         elif step == "retire_arm":
             await pair.retire_arm()
+        elif step == "restore_arm":
+            await pair.restore_arm()
         elif step == "add_item":
             await pair.add_item()
         elif step == "retire_item":

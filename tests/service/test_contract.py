@@ -273,6 +273,9 @@ def test_arms_and_items_come_and_go(http, problem):
     row = arm(http, problem, "a")
     assert (row["retired"], row["pulls"], row["seen"]) == (True, 1, [1, 1, 0])
     tell(http, made["id"], 422, feedback=[{"arm": "a", "item": "z", "value": 1}])
+    again = http.post(f"/v1/problems/{problem}/arms", json={"add": ["a"]}).raise_for_status().json()
+    assert (again["n_arms"], arm(http, problem, "a")) == (5, row | {"retired": False})
+    assert set(ask(http, problem, eligible=["a", "e"])["arms"]) == {"a", "e"}
     http.post(f"/v1/problems/{problem}/items", json={"retire": ["x"]}).raise_for_status()
     assert http.get(f"/v1/problems/{problem}").json()["weights"] == [0.0, 1.0, 2.0]
     assert http.post(f"/v1/problems/{problem}/items", json={"retire": ["x", "y", "z"]}).status_code == 422

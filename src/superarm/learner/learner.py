@@ -288,7 +288,7 @@ class Learner:
             self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
             self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
             self._grow(grown, tally_with_arms)
-        self.retired[self.arms.numbers(back)] = False
+        self.restore_arms(back)
 
     def _is_retired(self, name: str) -> bool:
         number = self.arms.number(name) if isinstance(name, str) else None
@@ -314,6 +314,10 @@ class Learner:
     def retire_arms(self, arms: Iterable[int | str]) -> None:
         """Take arms out of all further batches; feedback about them still counts."""
         self.retired[self.arms.numbers(arms)] = True
+
+    def restore_arms(self, arms: Iterable[int | str]) -> None:
+        """Let retired arms be played again, with what was learnt about them."""
+        self.retired[self.arms.numbers(arms)] = False
 
     def retire_items(self, items: Iterable[int | str]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""

@@ -172,7 +172,10 @@ class RemoteAgent:
         return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
 
     def add_arms(self, arms: Sequence[str], **more: Any) -> None:
-        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them."""
+        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them.
+
+        A retired arm comes back with what was learnt about it.
+        """
         self._call("POST", f"{self._path}/arms", {"add": list(arms), **{k: to_plain(v) for k, v in more.items()}})
 
     def retire_arms(self, arms: Sequence[str]) -> None:

@@ -220,6 +220,7 @@ class ProblemState:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
             self.actions = event.actions or self.actions
+        self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
     def _change(self, event: Changed) -> None:

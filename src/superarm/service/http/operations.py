@@ -82,7 +82,7 @@ OPERATIONS = (
         f"{_P}/arms",
         "admin",
         handlers.post_arms,
-        "Add and retire arms.",
+        "Add, retire and restore arms.",
         schemas.ArmsBody,
         {200: replies.ProblemReply},
         (404, 422),
