@@ -304,6 +304,18 @@ def test_explicit_sets_need_new_batches_for_new_arms():
     assert [agent.ask().action.tolist() for _ in range(3)] == [[0, 1], [2], [3]]
 
 
+def test_laminar_sets_need_new_families_for_new_arms():
+    agent = sa.Agent(sa.Problem(3, 1, sa.Coverage(), sa.Laminar([([0, 1], 1), (range(3), 2)])), sa.bc_ucb())
+    with pytest.raises(sa.InvalidArgument, match="give the families of all arms"):
+        agent.add_arms(2)
+    agent.add_arms(2, sa.Laminar([([0, 1], 1), (range(5), 2)]))
+    assert len(agent.ask().action) == 2
+    agent.retire_arms(["1"])
+    agent.add_arms(["1"])
+    agent.learner.grow_arms(1)  # as logs of earlier versions tell it
+    assert len(agent.arms) == 6
+
+
 def test_items_come_and_go():
     agent = make()
     play(agent, 6, np.random.default_rng(0))

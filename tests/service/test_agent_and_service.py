@@ -327,7 +327,10 @@ class Pair:
             named = dict(zip([*self.agent.arms, name], costs, strict=True))
             body["actions"] = {"name": "knapsack", "parameters": {"costs": named, "budget": 4}}
             actions = sa.Knapsack(costs, 4.0)
-        elif kind not in ("k", "subsets", "laminar"):
+        elif kind not in ("k", "subsets"):
+            if kind == "laminar":
+                with pytest.raises(sa.InvalidArgument, match="families of all arms"):
+                    self.agent.add_arms([name])
             await self.call("POST", "/v1/problems/p/arms", {"add": [name]}, status=(422,))
             return
         if self.sparse:

@@ -17,6 +17,7 @@ from superarm.context.encoding import hashed_words
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.learner import Learner
 from superarm.learner.contexts import require_context
+from superarm.learner.growth import require_actions
 from superarm.learner.state import learner_from_plain, learner_to_plain
 from superarm.policies import Policy
 from superarm.problem import Problem
@@ -246,11 +247,13 @@ class Agent:
     def add_arms(
         self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None, features: Any = None
     ) -> None:
-        """Add arms by name, or so many of them; they will be tried first. ``Explicit`` sets need new ``actions``.
+        """Add arms by name, or so many of them; they will be tried first. Sets that name arms need new ``actions``.
 
         A name that was retired comes back with all that was learnt about it. Where arms have features, ``features`` are
         those of the arms that were never there, which are predicted from them at once.
         """
+        if isinstance(arms, int) or not set(arms) <= set(self.arms):
+            require_actions(self.problem, actions)
         self.learner.grow_arms(arms, actions, support, features)
 
     def retire_arms(self, arms: Sequence[int | str]) -> None:

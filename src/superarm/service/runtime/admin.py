@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from superarm.errors import InvalidArgument
-from superarm.learner.growth import with_arms, with_items
+from superarm.learner.growth import require_actions, with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.context_spec import check_context, rows_of_arms
@@ -176,6 +176,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             return Armed(now_ms(), [], retire, by, restore=restore)
         support, features = _new_support(learner, add, body), _new_features(learner, add, body)
         try:
+            require_actions(learner.problem, body.actions)
             more = enlarge(learner.learner, add, body.actions, support)
             check_context(with_arms(learner.problem, len(add), *more, features))
         except InvalidArgument as error:
