@@ -1,10 +1,11 @@
-// Run by tests/service/test_typescript.py: `node --test`, with the address and a key of a running service and the
-// directory of the compiled client in the environment.
+// Run by tests/service/test_typescript.py: `node --test`, in a project that has installed the client, with the address
+// and a key of a running service in the environment.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { SuperarmClient, SuperarmError } from "superarm";
+import { PageFeedback, sendFeedbackBeacon } from "superarm/beacon";
 
-const { SUPERARM_URL: url, SUPERARM_KEY: key, SUPERARM_BUILD: build } = process.env;
-const { SuperarmClient, SuperarmError, sendFeedbackBeacon, PageFeedback } = await import(`${build}/index.js`);
+const { SUPERARM_URL: url, SUPERARM_KEY: key } = process.env;
 const service = new SuperarmClient({ url: `${url}/`, key });
 const spec = { arms: ["a", "b", "c"], items: ["x", "y"], k: 2, settings: { policy: { name: "bc_ucb" } } };
 const name = "shop: news & more";
