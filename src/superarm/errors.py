@@ -81,7 +81,7 @@ class MissingExtra(SuperarmError, ImportError):
         self.package, self.extra = package, extra
 
     def __str__(self) -> str:
-        return f"{self.package} is not installed; run: pip install 'superarm[{self.extra}]'"
+        return f"{self.package} is not installed; in a clone of superarm, run: pip install '.[{self.extra}]'"
 
 
 class CompileError(SuperarmError, TypeError):

@@ -31,7 +31,7 @@ SECRET = "a secret of the tests, and of nobody else"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has installed the client as ``docs/clients.md`` says, without a compiler and without the network."""
+    """A project that has installed the client as ``docs/clients.md`` says, without a compiler and the network."""
     home = tmp_path_factory.mktemp("project")
     (home / "package.json").write_text('{"type": "module"}')
     unwanted = shutil.ignore_patterns("node_modules", "package-lock.json")
