@@ -185,8 +185,10 @@ class Console:
         names, name, learner, _ = await self._problem_pages.open_problem(who, query)
         asked = parse_qs(query.decode("latin-1"))
         wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
-        position = dict(self._service.coordinator.position)
-        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
+        coordinator = self._service.coordinator
+        live = await coordinator.in_thread((who.tenant, name), evaluation.copy_learner, learner)
+        position = dict(coordinator.position)
+        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, live, wanted)
         top = page.header(names, name, access_of(who))
         return page.subpage(f"Evaluation of {name}", top, *evaluation_page.sections(wanted, found))
 
