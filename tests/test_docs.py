@@ -12,6 +12,7 @@ import pytest
 
 import superarm
 from tests.pages import runner
+from tools import reference_pages
 from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
@@ -132,6 +133,11 @@ def test_links_into_pages_name_a_heading(page):
 def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
     for picture, beneath in re.findall(r"^!\[[^]]*\]\((\S+)\)\n\n(.+?)\n\n", page.read_text(), re.M | re.S):
         assert re.search(r"`(superarm run|python|make) ?[^`]*`", beneath), picture
+
+
+@pytest.mark.parametrize("page", reference_pages.PAGES)
+def test_a_page_that_follows_from_the_program_is_up_to_date(page):
+    assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
 
 
 def _modules():
