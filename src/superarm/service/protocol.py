@@ -35,7 +35,7 @@ MAX_PIPELINED = 100
 
 MAX_HEADER_BYTES = 65_536
 MAX_HEADERS = 200
-"""Requests with larger headers, or more of them, are answered with 431; nginx allows 32 kB, browsers send up to 8 kB."""
+"""Requests with larger headers, or with more of them, are answered with 431."""
 
 
 class JoiningTransport:

@@ -67,7 +67,10 @@ class ArmRow(Struct, frozen=True):
 
 
 class ProblemReply(Struct, frozen=True):
-    """The current state of a problem."""
+    """The current state of a problem.
+
+    ``decisions`` counts those that were made and not erased; ``t`` is the last round that one was made for.
+    """
 
     name: str
     n_arms: int
@@ -80,6 +83,7 @@ class ProblemReply(Struct, frozen=True):
     items: list[str]
     weights: list[float]
     warnings: list[str] = []
+    t: int = 0
 
 
 class ArmsReply(Struct, frozen=True):

@@ -73,13 +73,14 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.problem.n_arms,
         learner.problem.n_items,
         learner.k,
-        learner.asked,
+        learner.decisions,
         pending,
         len(learner.versions),
         learner.settings,
         list(learner.items.all),
         learner.problem.weights.tolist(),
         list_warnings(learner),
+        learner.asked,
     )
 
 
