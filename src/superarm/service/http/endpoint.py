@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from superarm.errors import InvalidArgument
-from superarm.service.errors import RequestError, overloaded
+from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.explaining import explain
@@ -117,7 +117,15 @@ def client_of(scope: Any) -> str:
 
 
 def authenticate(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
-    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start.
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start."""
+    service.require_started()
+    who = identify(service, headers, client, key)
+    service.rates.take(who.key)
+    return who
+
+
+def identify(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
+    """The principal of a request, whatever the condition of the service and whatever the rate limit.
 
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
@@ -125,7 +133,6 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
-    service.require_started()
     try:
         who = service.keyring.principal(key)
     except RequestError as error:
@@ -140,7 +147,6 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
                 403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
             )
         _check_origin(headers, host)
-    service.rates.take(who.key)
     return who
 
 
@@ -191,7 +197,7 @@ def as_request_error(error: Exception) -> RequestError:
     if isinstance(error, (msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
         return RequestError(400, "malformed", f"the body is not JSON: {error}")
     if isinstance(error, StoreUnavailable):
-        return overloaded(str(error), 2)
+        return overloaded(NOT_NOW, 2)
     log.error("a request failed", exc_info=error)
     return RequestError(500, "internal", "the service failed; its log has the details")
 
