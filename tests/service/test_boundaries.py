@@ -312,3 +312,30 @@ def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
     assert second.startswith("policy.name: unknown 'ucb'; give one of kl_ucb, ")
     assert third == "mode: unknown 'ucb'; give one of online, apprentice, logging_only"
     assert fourth.startswith("reward.name: unknown 'ucb'; give one of coverage, ")
+
+
+def test_queries_are_as_strict_as_bodies(tmp_path):
+    """Unknown parameters were ignored, and ``limit=0`` gave one decision."""
+    number = {"integer": "from {minimum} to {maximum}", "number": "above 0 and below"}
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        (await http.post("/v1/problems/p/decisions", json={"id": "d"})).raise_for_status()
+        for op in OPERATIONS:
+            path = op.path.format(name="p", id="d", version=1)
+            for query in ("colour=red", "colour="):
+                reply = await http.request(op.method, f"{path}?{query}", json=op.example)
+                message = reply.json()["error"]["message"]
+                assert (reply.status_code, message.startswith("'colour': unknown query parameter; ")) == (422, True)
+                assert all(parameter.name in message for parameter in op.query)
+            for name, schema in op.query:
+                assert (await http.get(path, params={name: ""})).status_code == 200
+                if schema["type"] in number:
+                    below = schema.get("minimum", 1) - 1
+                    reply = await http.get(path, params={name: below})
+                    assert reply.status_code == 422
+                    assert number[schema["type"]].format(**schema) in reply.json()["error"]["message"]
+                    default = schema.get("default", 0.1)
+                    assert (await http.get(path, params={name: default})).status_code == 200
+
+    during(Sqlite(tmp_path / "log.db"), trial)

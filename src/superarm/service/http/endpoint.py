@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -21,6 +20,7 @@ from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
 from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
+from superarm.service.http.query import parse_query
 from superarm.service.http.request_id import NO_EXTENSIONS, WHOLE_BODY, Exchange
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
@@ -66,6 +66,7 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
+        query = parse_query(scope["query_string"], operation.query) if scope["query_string"] else {}
         name = scope["path_params"].get("name")
         if name is not None and not service.coordinator.ownership.use((who.tenant, name)):
             await service.coordinator.ownership.enter((who.tenant, name), creates=operation.method == "PUT")
@@ -78,7 +79,6 @@ class Endpoint:
             body = decoder.decode_at_once(body) if len(body) < LARGE_BYTES else await decoder.decode(body)
         elif self._raw:
             require_json(headers)
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         limits, path = service.limits, scope["path_params"]
         call = Call(service.coordinator, who, path, query, body, limits.problems, service.rates, service.signer)
         status, answer = await operation.handler(call)
@@ -117,7 +117,7 @@ def client_of(scope: Any) -> str:
 
 
 def authenticate(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
-    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start."""
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate, 503 at the start."""
     service.require_started()
     who = identify(service, headers, client, key)
     service.rates.take(who.key)

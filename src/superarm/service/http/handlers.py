@@ -18,7 +18,7 @@ from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.pieces import fill_list
-from superarm.service.http.query import parse_integer, parse_name, parse_number
+from superarm.service.http.query import parse_integer, parse_limit, parse_name, parse_number
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
@@ -89,7 +89,7 @@ async def get_actions(call: Call) -> Answer:
 async def get_arms(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
     rows, slices = list[bytes](), Slices()
     counts = await call.coordinator.overall((call.who.tenant, call.path["name"]), learner)
     for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
@@ -100,7 +100,7 @@ async def get_arms(call: Call) -> Answer:
 
 
 async def get_audit(call: Call) -> Answer:
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
     store, tenant = call.coordinator.store, call.who.tenant
     entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
     return 200, audit.AuditReply(entries[offset : offset + limit], len(entries))
