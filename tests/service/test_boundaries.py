@@ -252,6 +252,18 @@ def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name
     during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
 
 
+def test_personalizers_events_may_hold_a_slash(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        made = await http.post(
+            "/personalizer/v1.0/rank", json={"actions": [{"id": "S/M"}, {"id": "L"}], "eventId": "a/b"}
+        )
+        assert (made.status_code, made.json()["eventId"]) == (201, "a/b")
+        told = await http.post("/personalizer/v1.0/events/a%2Fb/reward", json={"value": 1.0})
+        assert told.status_code == 204, told.text
+
+    during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
+
+
 def test_old_names_stay_readable(tmp_path):
     """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
     store = Sqlite(tmp_path / "log.db")

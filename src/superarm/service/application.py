@@ -23,7 +23,7 @@ from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.request_id import Exchange
-from superarm.service.http.router import Router
+from superarm.service.http.router import Router, decode_path
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
@@ -52,7 +52,10 @@ class ServiceApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             exchange = Exchange(scope, send)
-            found = None if self._root else self._operations.find(scope["method"], scope["path"])
+            path = decode_path(scope)
+            if path != scope["path"]:
+                scope = {**scope, "path": path}
+            found = None if self._root else self._operations.find(scope["method"], path)
             if found is None:
                 await self._answer(scope, receive, exchange)
             else:

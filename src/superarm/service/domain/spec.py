@@ -21,6 +21,8 @@ from superarm.service.domain.context_spec import ContextSpec, check_context, che
 from superarm.support import Sparse
 
 Name = action_sets.Name
+ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
+"""The name of a problem, which is a part of the names of logs and of labels, has no slash."""
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
 Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]

@@ -27,9 +27,9 @@ def explain(message: str) -> str:
     >>> explain("Object contains unknown field `policy`")
     'policy: unknown here; it belongs into settings: {"settings": {"policy": …}}'
     >>> explain("Expected `str` matching regex '^[^/]*$' - at `$.arms[0]`")
-    'arms[0]: a name holds no slash and no control character'
+    'arms[0]: a name holds no control character'
     >>> explain("Expected `str` matching regex '^[^/]*$' - at `key` in `$.support`")
-    'support: a name holds no slash and no control character'
+    'support: a name holds no control character'
     """
     found = _UNKNOWN_CHOICE.fullmatch(message)
     for field, choices in _CHOICES.items():
@@ -40,7 +40,7 @@ def explain(message: str) -> str:
         return _explain_place(found[1], found[2] or "")
     found = _NO_NAME.fullmatch(message)
     if found is not None:
-        return f"{found[1] or 'the body'}: a name holds no slash and no control character"
+        return f"{found[1] or 'the body'}: a name holds no control character"
     found = _NO_POLICY.fullmatch(message)
     return message if found is None else f'{found[1]}: give an object, as in {{"name": "kl_ucb"}}'
 

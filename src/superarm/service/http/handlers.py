@@ -18,7 +18,7 @@ from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.pieces import fill_list
-from superarm.service.http.query import parse_integer, parse_limit, parse_name, parse_number
+from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
@@ -51,7 +51,7 @@ Answer = tuple[int, Any]
 
 
 async def put_problem(call: Call) -> Answer:
-    name = parse_name(call.path["name"], "name")
+    name = parse_problem_name(call.path["name"])
     who = call.who
     created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
     return (201 if created else 200), await _problem(call)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from superarm import __version__
-from superarm.service.domain.spec import Name
+from superarm.service.domain.spec import Name, ProblemName
 from superarm.service.http.operation import Operation
 from superarm.service.replies import ErrorReply
 
@@ -91,7 +91,9 @@ def _operation(op: Operation) -> dict[str, Any]:
 
 
 def _parameter(name: str) -> dict[str, Any]:
-    schema = msgspec.json.schema(Name) if name != "version" else {"type": "integer", "minimum": 1, "maximum": 10**9}
+    schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+    if name != "version":
+        schema = msgspec.json.schema(ProblemName if name == "name" else Name)
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from superarm.service.domain.spec import Name
+from superarm.service.domain.spec import ProblemName
 from superarm.service.errors import invalid
 
 
@@ -79,9 +79,10 @@ def parse_number(values: dict[str, str], name: str, default: float, below: float
     return number
 
 
-def parse_name(name: str, field: str) -> str:
-    """A name from the path, under the same rules as in a body."""
+def parse_problem_name(name: str) -> str:
+    """The name of a new problem, from the path."""
     try:
-        return msgspec.convert(name, Name)
-    except msgspec.ValidationError as error:
-        raise invalid(field, str(error), "1 to 256 characters, no slash, no control characters") from None
+        return msgspec.convert(name, ProblemName)
+    except msgspec.ValidationError:
+        remedy = "the name of a problem has 1 to 256 characters, no slash and no control character"
+        raise invalid("name", repr(name[:40]), remedy) from None
