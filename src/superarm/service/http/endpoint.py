@@ -168,8 +168,17 @@ def _is_loopback(host: bytes) -> bool:
     return name in LOOPBACK
 
 
+def refuse_compressed(headers: Headers) -> None:
+    """Refuse with 415 a body that would have to be decompressed first."""
+    coding = headers.get(b"content-encoding", b"identity")
+    if coding.strip().lower() not in (b"", b"identity"):
+        said = f"Content-Encoding {coding.decode('latin-1')[:40]!r}: send the body as it is, not compressed"
+        raise RequestError(415, "media_type", said)
+
+
 def require_json(headers: Headers) -> None:
-    """Refuse with 415 a body that is not declared as JSON."""
+    """Refuse with 415 a body that is not declared as JSON, or that is compressed."""
+    refuse_compressed(headers)
     media = headers.get(b"content-type", b"")
     if media == b"application/json":
         return

@@ -17,6 +17,7 @@ from superarm.service.errors import RequestError, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
+from superarm.service.http.explaining import explain as explain_body
 from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
 from superarm.service.http.signing import Signer
@@ -270,7 +271,7 @@ def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
         decoded: schemas.BulkLine = _line.decode_at_once(line)
         return decoded
     except _NOT_JSON as error:
-        return RequestError(422, "invalid", str(error))
+        return RequestError(422, "invalid", explain_body(str(error)))
 
 
 async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
@@ -278,7 +279,7 @@ async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
         decoded: schemas.BulkLine = await _line.decode(line)
         return decoded
     except _NOT_JSON as error:
-        return RequestError(422, "invalid", str(error))
+        return RequestError(422, "invalid", explain_body(str(error)))
 
 
 _encoder = msgspec.json.Encoder()

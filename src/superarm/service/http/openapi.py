@@ -20,7 +20,7 @@ _WORDS = {
     409: "It contradicts an earlier request, which remains valid.",
     408: "The body did not come in time.",
     413: "The body is too large.",
-    415: "The body is not declared as JSON.",
+    415: "The body is not declared as JSON, or is compressed.",
     421: "Another worker serves the problem of this decision: use the path with the problem's name.",
     422: "A field or a query parameter is wrong; the message names it.",
     429: "A limit is reached; see Retry-After.",

@@ -110,7 +110,7 @@ def lift(learner: ProblemState, delta: float) -> LiftReply:
 def certificate(learner: ProblemState, found: Convergence | str) -> CertificateReply:
     """The reply on whether the best slate is known."""
     if isinstance(found, str):
-        return CertificateReply([], False, IntervalReply(0.0, 0.0, 0.0), None, 0.0, 0.0, None, found)
+        return CertificateReply([], False, None, None, None, None, None, found)
     more, reason = needed_decisions(learner, found)
     return CertificateReply(
         [learner.arms.all[j] for j in found.slate],
