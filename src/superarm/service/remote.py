@@ -40,7 +40,7 @@ class RemoteAgent:
     @property
     def t(self) -> int:
         """The last round that a decision was made for."""
-        return int(self._call("GET", self._path)["decisions"])
+        return int(self._call("GET", self._path)["t"])
 
     @property
     def policy(self) -> dict[str, Any]:
