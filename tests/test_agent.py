@@ -272,7 +272,26 @@ def test_arms_come_and_go():
     assert agent.tell(waiting, [[1, 1, 1], [0, 0, 0]])
     assert all({"new", waiting.arms[0]}.isdisjoint(agent.ask().arms) for _ in range(6))
     with pytest.raises(sa.InvalidArgument, match="twice"):
-        agent.add_arms(["new"])
+        agent.add_arms(["newer"])
+
+
+@pytest.mark.parametrize("more", [[], ["new"]])
+def test_a_retired_arm_that_is_added_again_comes_back_with_what_was_learnt(more):
+    agent = make(arms=list("abcdefg"))
+    play(agent, 8, np.random.default_rng(0))
+    pulls, mean = agent.tally.pulls.copy(), agent.estimates()[0]
+    agent.retire_arms(["b", "c"])
+    assert {"b", "c"}.isdisjoint(agent.ask().arms)
+    with pytest.raises(sa.InvalidArgument, match="twice"):
+        agent.add_arms(["b", "b", *more])
+    agent.add_arms(["b", *more])
+    assert agent.arms == (*"abcdefg", *more)
+    assert np.array_equal(agent.tally.pulls[:7], pulls)
+    assert np.array_equal(agent.estimates()[0][:7], mean)
+    assert agent.ask(eligible=["a", "b"]).arms in {("a", "b"), ("b", "a")}
+    assert agent.ask(eligible=["a", "c", "d"]).action.tolist() in ([0, 3], [3, 0])
+    if more:
+        assert "new" in agent.ask().arms
 
 
 def test_explicit_sets_need_new_batches_for_new_arms():

@@ -248,12 +248,16 @@ class Agent:
     ) -> None:
         """Add arms by name, or so many of them; they will be tried first. ``Explicit`` sets need new ``actions``.
 
-        Where arms have features, ``features`` are those of the new arms, which are predicted from them at once.
+        A name that was retired comes back with all that was learnt about it. Where arms have features, ``features`` are
+        those of the arms that were never there, which are predicted from them at once.
         """
         self.learner.grow_arms(arms, actions, support, features)
 
     def retire_arms(self, arms: Sequence[int | str]) -> None:
-        """Take arms out of all further decisions; outcomes of pending ones are still learnt from."""
+        """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
+
+        ``add_arms`` with the same names brings them back.
+        """
         self.learner.retire_arms(arms)
 
     def add_items(self, items: Sequence[str] | int, weights: Any = None) -> None:

@@ -272,13 +272,27 @@ class Learner:
         self.counted_rounds.advance(self, self.counted_rounds.since)
 
     def grow_arms(self, arms: Sequence[str] | int, *of_problem: Any) -> None:
-        """Add arms by name, or so many of them; ``of_problem`` are the further arguments of ``growth.with_arms``."""
-        n = arms if isinstance(arms, int) else len(arms)
-        grown = with_arms(self.problem, n, *of_problem)
-        self.arms.extend(arms)
-        self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
-        self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
-        self._grow(grown, tally_with_arms)
+        """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
+
+        ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
+        """
+        names = [] if isinstance(arms, int) else list(arms)
+        back = [name for name in names if self._is_retired(name)]
+        if len(set(back)) < len(back):
+            raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
+        new = arms if isinstance(arms, int) else [name for name in names if not self._is_retired(name)]
+        n = arms if isinstance(arms, int) else len(names) - len(back)
+        if n or any(more is not None for more in of_problem):
+            grown = with_arms(self.problem, n, *of_problem)
+            self.arms.extend(new)
+            self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
+            self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
+            self._grow(grown, tally_with_arms)
+        self.retired[self.arms.numbers(back)] = False
+
+    def _is_retired(self, name: str) -> bool:
+        number = self.arms.number(name) if isinstance(name, str) else None
+        return number is not None and bool(self.retired[number])
 
     def grow_items(self, items: Sequence[str] | int, weights: Any) -> None:
         """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
