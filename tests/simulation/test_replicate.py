@@ -52,6 +52,22 @@ def test_results_do_not_depend_on_threads_or_company(results):
     assert not np.array_equal(results.regret["CTS"], run({"CTS": sa.cts()}, seed=8).regret["CTS"])
 
 
+def test_seeds_and_sizes_of_every_kind():
+    def final(**options):
+        return run({"CTS": sa.cts()}, **options).regret["CTS"][:, -1].tolist()
+
+    root = np.random.SeedSequence(7)
+    assert final(seed=root) == final(seed=root) == final(seed=7, horizon=float(T))
+    assert final(seed=np.random.default_rng(1)) == final(seed=np.random.default_rng(1)) != final(seed=None)
+
+
+def test_a_single_replication_has_no_error():
+    once = run(replications=1)
+    assert "nan" not in str(once)
+    assert "1 replication," in str(once)
+    assert "1 replication of" in repr(once)
+
+
 def test_policies_share_the_world():
     twice = run({"a": sa.uniform(), "b": sa.uniform()})
     assert np.array_equal(twice.regret["a"], twice.regret["b"])
@@ -142,6 +158,9 @@ def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):
         ({"policies": {}}, "policies"),
         ({"policies": {"x": sa.bc_ucb}}, "policies"),
         ({"policies": [sa.bc_ucb()]}, "policies"),
+        ({"policies": {"x": sa.indices.KL()}}, "policies"),
+        ({"instance": INSTANCE.problem}, "instance"),
+        ({"seed": "one"}, "seed"),
         ({"horizon": 0}, "horizon"),
         ({"horizon": 1.5}, "horizon"),
         ({"replications": 0}, "replications"),

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,7 @@ class Results:
     def __repr__(self) -> str:
         shape = next(iter(self.regret.values())).shape
         names = ", ".join(self.regret)
-        return f"<Results of {names}: {shape[0]} replications of {self.rounds[-1]} rounds>"
+        return f"<Results of {names}: {shape[0]} replication{'s' * (shape[0] > 1)} of {self.rounds[-1]} rounds>"
 
 
 def _picture(results: Results) -> str:
@@ -127,11 +128,17 @@ def _table_lines(results: Results) -> list[str]:
     replications = len(next(iter(results.regret.values())))
     head = f"{'policy':<{width}}  {'regret':>12}  {'± s.e.':>9}  {'µs/round':>9}"
     body = [
-        f"{name:<{width}}  {mean:>12.2f}  {error:>9.2f}  {_microseconds_per_round(results, name):>9.2f}"
+        f"{name:<{width}}  {mean:>12.2f}  {_format_error(error):>9}  {_microseconds_per_round(results, name):>9.2f}"
         for name, (mean, error) in summary
     ]
-    foot = f"after {results.rounds[-1]} rounds, {replications} replications, target: {results.targets[summary[0][0]]}"
+    runs = "1 replication" if replications == 1 else f"{replications} replications"
+    foot = f"after {results.rounds[-1]} rounds, {runs}, target: {results.targets[summary[0][0]]}"
     return [head, "-" * len(head), *body, foot if results.complete else foot + " (interrupted)"]
+
+
+def _format_error(error: float) -> str:
+    """A standard error; a dash if there was one replication, which has none."""
+    return "–" if math.isnan(error) else f"{error:.2f}"
 
 
 def _microseconds_per_round(results: Results, name: str) -> float:
