@@ -16,7 +16,7 @@ from superarm.policies.contextual import for_context
 from superarm.policies.traits import require_policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.progress import progress_bar
-from superarm.simulation.regret import Kind, Target, regret
+from superarm.simulation.regret import Choice, Target, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
 from superarm.simulation.runs import Run, compile_run, play
@@ -47,7 +47,7 @@ def simulate(
     horizon: int,
     replications: int = 20,
     seed: Seed = 0,
-    target: Kind = "oracle",
+    target: Choice = "default",
     rounds: Any = None,
     threads: int | None = None,
     progress: bool = True,
@@ -63,7 +63,9 @@ def simulate(
         from which the root is drawn, or None for another one each time. In one replication all policies see the same
         environment: an arm played in the same round has the same outcome.
     target
-        What regret is measured against: ``oracle`` (default), ``approximation`` (the paper's) or ``optimal``.
+        What regret is measured against: ``optimal``, ``oracle`` (what the default oracle finds at the true parameters)
+        or ``approximation`` (the paper's). By default ``optimal`` if the optimum is exact: if the default oracle is, or
+        at most 20,000 batches have to be evaluated. Otherwise ``oracle``, against which regret can be negative.
     rounds
         The checkpoints at which regret is recorded: increasing rounds up to ``horizon``; by default 200 on a log scale.
     threads

@@ -13,7 +13,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.errors import MissingExtra
 from superarm.simulation import frames
-from superarm.simulation.regret import Target
+from superarm.simulation.regret import Target, find_negative, warn_of_negative
 from superarm.statistics import mean_and_standard_error
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _picture(results: Results) -> str:
 
 
 def _table_lines(results: Results) -> list[str]:
-    """A header, one line per policy (least regret first), and what regret was measured against."""
+    """A header, one line per policy (least regret first), what regret is measured against, and a warning if need be."""
     summary = sorted(results.summary().items(), key=lambda entry: entry[1][0])
     width = max(6, *(len(name) for name, _ in summary))
     replications = len(next(iter(results.regret.values())))
@@ -133,7 +133,10 @@ def _table_lines(results: Results) -> list[str]:
     ]
     runs = "1 replication" if replications == 1 else f"{replications} replications"
     foot = f"after {results.rounds[-1]} rounds, {runs}, target: {results.targets[summary[0][0]]}"
-    return [head, "-" * len(head), *body, foot if results.complete else foot + " (interrupted)"]
+    means = {name: mean for name, (mean, _) in summary}
+    negative = find_negative(means, int(results.rounds[-1]), results.targets[summary[0][0]].value)
+    warning = warn_of_negative(negative, results.target)
+    return [head, "-" * len(head), *body, foot if results.complete else foot + " (interrupted)", *warning]
 
 
 def _format_error(error: float) -> str:

@@ -17,7 +17,7 @@ from superarm.experiments.spec.build import check_section, to_table
 from superarm.experiments.spec.claim_kinds import check_claims
 from superarm.experiments.spec.imports import import_entry, locate
 from superarm.experiments.spec.resolve import check_choice
-from superarm.simulation.regret import KINDS
+from superarm.simulation.regret import CHOICES
 from superarm.streams import seed_sequence
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Experiment:
     horizon: int = 10_000
     replications: int = 20
     seed: int = 0
-    target: str = "oracle"
+    target: str = "default"
     checkpoints: int = 100
     title: str = ""
     text: str = ""
@@ -89,7 +89,7 @@ class Experiment:
             object.__setattr__(self, key, number)
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise InvalidSpec((key,), f"{number!r} is not a whole number >= {least}", f"give an int >= {least}")
-        check_choice(self.target, KINDS, ("target",), "target")
+        check_choice(self.target, CHOICES, ("target",), "target")
         self._import()
         check_section("instances", self.instances)
         check_section("policies", self.policies)
