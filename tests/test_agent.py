@@ -240,6 +240,26 @@ def test_frames_without_names_are_taken_by_place_and_other_names_are_refused(lib
     assert nameless.tell(decision, table) is False
 
 
+def test_rows_of_pairs_and_of_new_arms_are_found_by_name():
+    features = sa.Features(numeric={"age": (0, 1)})
+    linear = sa.models.Linear(shared=True)
+    context = sa.Context(features, arms=[[0.5, 0.0], [0.0, 0.5]], model=linear, pairs=1)
+    problem = sa.Problem(2, 1, sa.Linear(), sa.Subsets(1), context=context)
+    pairs = np.array([[0.25], [-0.5]])
+    agents = [sa.Agent(problem, sa.c2_ucb(), arms=["a", "b"]) for _ in range(2)]
+    for agent, table in zip(agents, (pairs, FRAMES["pandas"](pairs[::-1], ["x"], ["b", "a"])), strict=True):
+        agent.tell(agent.ask(context={"age": 0.5}, pairs=table), [[1.0]])
+    new = np.array([[0.125, 0.25], [0.75, 1.0]])
+    agents[0].add_arms(["c", "d"], features=new)
+    agents[1].add_arms(["c", "d"], features=FRAMES["pandas"](new[::-1], None, ["d", "c"]))
+    assert same_state(*agents)
+    with pytest.raises(sa.InvalidArgument, match="pairs: rows named"):
+        agents[0].ask(context={"age": 0.5}, pairs=FRAMES["pandas"](np.zeros((4, 1)), None, list("abcx")))
+    named = sa.Features(numeric={"price": (0, 1)})
+    with pytest.raises(sa.InvalidArgument, match="a data frame; give one mapping"):
+        sa.Context(features, FRAMES["pandas"]([[1.0]], ["price"], None), linear, arm_features=named)
+
+
 def test_columns_of_past_data_that_are_numbers_are_put_into_order():
     frame = FRAMES["pandas"]([[0.0, 1.0, 0.25]], [2, 0, 1], None)
     assert PROBLEM.past([4], frame).total.reshape(7, 3)[4].tolist() == [1.0, 0.25, 0.0]
