@@ -168,3 +168,12 @@ def test_every_public_name_is_there_and_documented():
     for name in superarm.__all__:
         thing = getattr(superarm, name)
         assert name == "Probabilities" or thing.__doc__, name
+
+
+def test_the_reference_has_every_public_name(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
+    api = importlib.import_module("api")
+    modules = [importlib.import_module(place) for place in api.ROOMS]
+    listed = {id(api.find_public(module, name)[1]) for module in modules for name in api.public_names(module)}
+    names = set(superarm.__all__) - set(superarm._MODULES)
+    assert [name for name in sorted(names) if id(getattr(superarm, name)) not in listed] == []

@@ -74,10 +74,14 @@ class Learner:
     """
 
     def __init__(
-        self, problem: Problem, policy: Policy, arms: Sequence[str] | None = None, items: Sequence[str] | None = None
+        self,
+        problem: Problem,
+        policy: Policy,
+        arms: Sequence[str] | Sequence[int] | None = None,
+        items: Sequence[str] | Sequence[int] | None = None,
     ) -> None:
-        if not traits.is_policy(policy):
-            raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
+        _require_problem(problem, policy)
+        traits.require_policy(policy, "policy")
         self.policy = for_context(policy, problem)
         self.contexts = None if problem.context is None else Contexts(problem, problem.context)
         self.arms = names_for(arms, problem.n_arms, "arms")
@@ -276,6 +280,8 @@ class Learner:
 
         ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
         """
+        if isinstance(arms, str):
+            raise InvalidArgument("arms", f"{arms!r} is one name", f"give a list: [{arms!r}]")
         names = [] if isinstance(arms, int) else list(arms)
         back = [name for name in names if self._is_retired(name)]
         if len(set(back)) < len(back):
@@ -291,7 +297,7 @@ class Learner:
         self.restore_arms(back)
 
     def _is_retired(self, name: str) -> bool:
-        number = self.arms.number(name) if isinstance(name, str) else None
+        number = self.arms.number(name)
         return number is not None and bool(self.retired[number])
 
     def grow_items(self, items: Sequence[str] | int, weights: Any) -> None:
@@ -329,3 +335,10 @@ class Learner:
         """Take over counts that were saved, and what the policy kept beside them."""
         self.pending, self.asked = pending, asked
         self._settle(self.problem, tally, state)
+
+
+def _require_problem(problem: Any, policy: Any) -> None:
+    """Raise ``InvalidArgument`` unless ``problem`` is one; say so if it was given in the place of ``policy``."""
+    if not isinstance(problem, Problem):
+        remedy = "swap the arguments" if isinstance(policy, Problem) else "give superarm.Problem(…)"
+        raise InvalidArgument("problem", f"{problem!r} is not a problem", remedy)
