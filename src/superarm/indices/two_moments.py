@@ -34,7 +34,7 @@ def two_moment_bound(mean: float, variance: float, largest: float, x: float) -> 
     """
     if x <= 0.0 or mean >= 1.0:
         return min(1.0, mean)
-    h = min(1.0, largest)
+    h = largest if largest < _NEARLY_ONE else 1.0
     room = h - mean
     v = min(variance, mean * room)
     if room <= 0.0 or v <= 0.0:  # a constant sample: only values that were never seen can be above it
@@ -110,6 +110,10 @@ def steepness(x: float) -> float:
     r""":math:`1/\sqrt{2x}`: the best kappa for a small level x is the inverse of this times the deviation."""
     return 1.0 / math.sqrt(2.0 * x) if x > _LEAST_LEVEL else 1.0 / math.sqrt(2.0 * _LEAST_LEVEL)
 
+
+_NEARLY_ONE = 1.0 - 1e-9
+r"""From here on the largest value counts as 1. The bound grows with it, by less than rounding elsewhere. In between,
+:math:`\psi` has a pole so narrow at :math:`\kappa = 1` that an iteration which starts there does not leave it."""
 
 _LEAST_INVERSE = 1e-9
 """The least inverse of kappa, for samples whose mean is 1."""
