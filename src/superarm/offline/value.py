@@ -22,8 +22,9 @@ from superarm.rewards.traits import additive
 if TYPE_CHECKING:
     from superarm.offline.log import Log
 
-FALLBACK_LEVEL = 0.01
-"""If the test of the semi-bandit assumption rejects it at this level, the default method does not rely on it."""
+FALLBACK_LEVEL = 0.001
+"""If the test of the semi-bandit assumption rejects it at this level, the default method does not rely on it. The test
+is approximate, and a false alarm costs more than a small effect that it misses: weighting slates errs more."""
 MIN_EFFECTIVE = 100.0
 """By default, importance weighting is not used if its effective sample size is smaller."""
 
