@@ -211,6 +211,32 @@ def test_what_is_refused(log, call, words):
         call(log)
 
 
+def test_without_a_complete_round_weighting_says_so_and_is_not_chosen():
+    crowded = draw_log(coverage_problem(), P, [0, 1], 0.5, 3000, np.random.default_rng(0), means=crowd_out)
+    assert crowded.value([0, 1]).method == "snips"
+    seen = np.ones((3000, 2, 2), bool)
+    seen[:, 1, 1] = False
+    log = sa.offline.Log.from_arrays(
+        crowded.problem,
+        crowded.slates,
+        crowded.rows.outcome.reshape(3000, 2, 2),
+        seen=seen,
+        propensity=np.where(crowded.slates == [0, 1], 0.5 + 0.5 / 6, 0.5 / 6),
+    )
+    assert log.value([0, 1]).method == "intervals"
+    found = log.value([0, 1], method="snips")
+    assert np.isnan(found.value)
+    assert any("no complete round" in text for text in found.warnings)
+
+
+def test_logs_of_unknown_origin_are_warned_of_luck(log):
+    """Without propensities the log may be one of Thompson sampling: its normal interval would be too narrow."""
+    bare = sa.offline.Log.from_arrays(log.problem, log.slates, log.rows.outcome.reshape(1500, 2, 2))
+    for method in ("intervals", "direct"):
+        assert any("Thompson" in text for text in bare.value([0, 1], method=method).warnings)
+        assert not any("Thompson" in text for text in log.value([0, 1], method=method).warnings)
+
+
 def test_a_method_that_lacks_probabilities_says_which():
     log = sa.offline.Log.from_arrays(coverage_problem(), [[0, 1]], np.zeros((1, 2, 2)))
     with pytest.raises(sa.InvalidArgument, match=r"needs slate propensities.*give propensity="):

@@ -78,7 +78,8 @@ def choose_method(log: "Log", target: Any) -> tuple[str, str]:
     """The method that suits the log, and why."""
     test = log.assumption_test
     if test.p_value < FALLBACK_LEVEL and has(log, "slate propensities") and not log.deterministic.all():
-        effective = effective_sample_size(slate_weights(log, mix_slates(log, target)))
+        weight = np.where(np.isnan(log.rewards), 0.0, slate_weights(log, mix_slates(log, target)))
+        effective = effective_sample_size(weight)
         if effective >= MIN_EFFECTIVE:
             return "snips", "because the test rejects the semi-bandit assumption and the log has propensities"
     if log.n_groups > 1 and has(log, "inclusion probabilities"):

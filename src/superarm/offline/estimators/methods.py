@@ -19,7 +19,6 @@ STATIONARY = "the means of an arm did not change over the log, within a group of
 OVERLAP = "every slate that the target may show could have been shown in every round"
 KNOWN_REWARD = "the value of a slate is its mean realised reward, E r(A; X)"
 NORMAL = "the interval is that of the normal distribution: for many rounds, looked at once"
-NO_LUCK = "the log is not one of Thompson sampling without exploration: there the normal interval holds too rarely"
 
 NEEDS = {
     "slate propensities": "propensity",
@@ -59,7 +58,7 @@ METHODS: dict[str, Method] = {
         Method(
             "direct",
             "direct method",
-            (SEMI_BANDIT, STATIONARY, NORMAL, NO_LUCK),
+            (SEMI_BANDIT, STATIONARY, NORMAL),
             score=_of_mixture(model_based.score_direct),
         ),
         Method(
