@@ -97,7 +97,7 @@ def test_oracles_refuse_problems_they_do_not_serve():
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_greedy_on_subsets_can_be_as_bad_as_its_alpha_and_no_worse(k):
-    # The instance of Nemhauser, Wolsey and Fisher: each of the first k arms covers a column of weight 1; the n-th of the
+    # The instance of Nemhauser, Wolsey, Fisher: each of the first k arms covers a column of weight 1; the n-th of the
     # others covers 1/k of what those before it left of every column. Both gain the same; ties go to the others.
     left = (1.0 - 1.0 / k) ** np.arange(k)
     cells = np.append(left / k, (1.0 - 1.0 / k) ** k)  # the parts of a column: taken in step n, and never

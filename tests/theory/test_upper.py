@@ -251,5 +251,5 @@ def test_bounds_of_coverage_with_one_arm_per_batch_measure_gaps_from_the_best_ar
     p = [[0.5, 0.4], [0.3, 0.4], [0.6, 0.0]]
     instance = sa.Instance(sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1)), sa.environments.Bernoulli(p))
     assert sa.theory.gaps(instance).smallest == pytest.approx(0.2)
-    for bound in (sa.theory.upper_bound, sa.theory.upper_bound_sharp, sa.theory.upper_bound_kl):
-        assert float(bound(instance, 1000)) > 0.0
+    for compute in (sa.theory.upper_bound, sa.theory.upper_bound_sharp, sa.theory.upper_bound_kl):
+        assert float(compute(instance, 1000)) > 0.0

@@ -88,8 +88,8 @@ def two_moment_roof(mean: float, below: float, deviation: float, largest: float,
               \psi(\varrho) = \tfrac12 + \tfrac13\varrho + \tfrac14\varrho^2 + \tfrac25\varrho^3
 
     for every :math:`\kappa \le \min\{1/(1-m),\ 1/(2(h-m))\}` (``docs/theory/directional.md``, Lemma 3a), of which one
-    near the best is taken: ``steep`` is that of :func:`steepness`. The closed form grows with the mean, the deviation
-    and the largest value, so that bounds of them will do; ``below`` is at most the mean itself.
+    near the best is taken: ``steep`` is that of :func:`steepness`. The mean m enters twice: upper bounds of the
+    moments will do, with ``below``, a lower bound of the mean, in :math:`h - m` and :math:`1 - m`.
 
     >>> exact = two_moment_bound(0.1, 0.01, 0.5, 0.05)
     >>> exact < two_moment_roof(0.1, 0.1, 0.1, 0.5, 0.05, steepness(0.05)) < 1.02 * exact

@@ -21,10 +21,10 @@ class Greedy(NamedTuple):
 
     .. math:: j_n \in \arg\max_{j \notin A_{n-1}} r(A_{n-1} \cup \{j\}; q)
 
-    For a monotone submodular reward: :math:`\alpha = 1 - (1 - 1/k)^k` on ``Subsets(k)``, 1/2 on a matroid, 1/(p + 1) on a
-    p-system (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a
-    p-system, [KorteHausmann1978]_; exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section Algorithm) after
-    [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
+    For a monotone submodular reward: :math:`\alpha = 1 - (1 - 1/k)^k` on ``Subsets(k)``, 1/2 on a matroid, 1/(p + 1) on
+    a p-system (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a
+    p-system, [KorteHausmann1978]_; exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section
+    Algorithm) after [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
     @property

@@ -90,10 +90,10 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     .. math:: R(T) \le (M+3)\sum_j\Bigl[\frac{25\bar M^2F_K}{\Delta_{j,\min}} + 34\bar M\Bigl(E_K + E'_K
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T + (11L + M)\Delta_{\max}
 
-    with :math:`\bar M = \sum_i w_i` and gaps from :math:`(1 - (1 - 1/K)^K)\,r_{\max}`, whatever the dependence between items and arms.
-    ``gamma_g`` of the result is the first term, ``gamma_inf`` the second. Theorem 3 of ``docs/theory/directional.md``,
-    derived for superarm in the setting of [MerlisMannor2019]_. It does not adapt to the dependence between items, and
-    is larger than that of KL-UCB.
+    with :math:`\bar M = \sum_i w_i` and gaps from :math:`(1 - (1 - 1/K)^K)\,r_{\max}`, whatever the dependence
+    between items and arms. ``gamma_g`` of the result is the first term, ``gamma_inf`` the second. Theorem 3 of
+    ``docs/theory/directional.md``, derived for superarm in the setting of [MerlisMannor2019]_. It does not adapt to
+    the dependence between items, and is larger than that of KL-UCB.
 
     Parameters
     ----------
