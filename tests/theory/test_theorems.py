@@ -1,6 +1,5 @@
 """Which theorem is for which policy, and that bounds use the guarantee of the policy's own oracle."""
 
-
 import numpy as np
 import pytest
 
