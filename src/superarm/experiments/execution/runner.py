@@ -104,7 +104,9 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
     manifest.write(path, begun)
 
 
-def _run_cells(path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]) -> None:
+def _run_cells(
+    path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]
+) -> None:
     """Run the cells; each is written and logged when its last replication is finished, finished tasks until then."""
     by_digest, computed = {cell.digest: cell for cell in cells}, manifest.provenance(executor)
     targets = _find_targets(cells)
