@@ -195,11 +195,11 @@ def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arm
 def constant_gap_batches(
     k: int, bad: float = 0.1, good: float = 0.5, bad_arms: int = 128, good_arms: int = 64
 ) -> Instance:
-    r"""Disjoint batches of ``k`` arms, one item, in which the batch size changes neither gap nor chance of a good batch.
+    r"""Disjoint batches of ``k`` arms, one item; the batch size changes neither the gap nor the share of good batches.
 
     A batch of good arms is worth ``good`` and one of bad arms ``bad``, whatever ``k``: every arm has
-    :math:`p = 1 - (1 - value)^{1/k}`. Numbers of arms and the shares of good and bad batches do not depend on ``k``
-    either, and so uniform play has the same regret for every ``k``. What does depend on it: a round shows ``k`` arms.
+    :math:`p = 1 - (1 - value)^{1/k}`. The number of arms does not depend on ``k`` either, and uniform play has the same
+    regret for every ``k``. What does depend on ``k``: a round shows ``k`` arms, so that fewer rounds show all of them.
     ``k`` must divide ``bad_arms`` and ``good_arms``.
 
     >>> [round(constant_gap_batches(k).value(range(k)), 12) for k in (1, 8, 64)]
