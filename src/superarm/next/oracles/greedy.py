@@ -1,23 +1,19 @@
 """Greedy algorithms: add the arm of the largest gain until none may join."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
-from superarm.errors import InvalidArgument
 from superarm.next.actions.base import add_arms, new_batches, pins_are_eligible
 from superarm.next.actions.subsets import Subsets
 from superarm.next.core.ops import op
+from superarm.next.core.problem import Problem
 from superarm.next.core.streams import uniform
 from superarm.next.core.support import Dense
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import GREEDY, Guarantee, Oracle
 from superarm.next.rewards import Coverage
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 
 class Greedy(Oracle):
@@ -31,7 +27,7 @@ class Greedy(Oracle):
     [MerlisMannor2019]_ (section Algorithm). Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         fused = type(problem.reward) is Coverage and type(problem.actions) is Subsets
         whole = len(q) == len(view) and pins_are_eligible(view)
         if fused and whole and isinstance(problem.support, Dense):
@@ -41,7 +37,7 @@ class Greedy(Oracle):
             return out
         return greedy_by_steps(problem, q, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         """By the theorem that applies; alpha = 0 where none does.
 
         With a single item, gains are ordered as the parameters of the arms are, whatever was chosen before. On a
@@ -60,7 +56,7 @@ class Greedy(Oracle):
 
 
 def greedy_by_steps(
-    problem: "Problem", q: Floats, view: "View", out: Ints | None = None, costs: Floats | None = None
+    problem: Problem, q: Floats, view: View, out: Ints | None = None, costs: Floats | None = None
 ) -> Ints:
     """Greedy for any reward on any action set, from the batches ``out`` on; by gain per cost if ``costs`` are given."""
     reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
@@ -104,7 +100,7 @@ class StochasticGreedy(Oracle):
     def check(self) -> None:
         self.require("epsilon", 0.0 < self.epsilon < GREEDY, "give a number in (0, 1 - 1/e)")
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
         available, rows, step = view.eligible.copy(), np.arange(len(view)), 0
         np.put_along_axis(available, view.pinned, False, 1)
@@ -128,13 +124,12 @@ class StochasticGreedy(Oracle):
         """The share of the optimum that is reached in expectation."""
         return GREEDY - self.epsilon
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         if not (problem.reward.submodular and problem.actions.uniform):
             return Guarantee(0.0)
         share = 1.0 - math.sqrt(1.0 - self.expected_alpha())
         return Guarantee(share, share)
 
-    def validate(self, problem: "Problem") -> None:
-        if not (problem.reward.submodular and problem.actions.uniform):
-            wrong = "StochasticGreedy needs a submodular reward on Subsets"
-            raise InvalidArgument("oracle", wrong, "take Greedy()")
+    def validate(self, problem: Problem) -> None:
+        right = problem.reward.submodular and problem.actions.uniform
+        self.needs(right, "a submodular reward on Subsets", "take Greedy()")
