@@ -197,17 +197,21 @@ class GreedyMax(_BudgetOracle):
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         costs = problem.actions.costs  # type: ignore[attr-defined]
         dense = greedy_by_steps(problem, q, view, None, costs)
-        best, most = dense, np.full(len(view), -np.inf)
-        for stage in range(view.pinned.shape[1], problem.k):
-            before = dense.copy()
-            before[:, stage:] = -1
-            free = joinable_after(problem.actions, before, view.eligible)
-            states = problem.reward.states(problem, q, before)
-            gains = np.where(free, problem.reward.gains(problem, states, q), -np.inf)
-            value = problem.values(q, before) + gains.max(1)
-            better = (value > most) & (before[:, : view.pinned.shape[1]] >= 0).all(1)
-            before[:, stage] = best_arms(gains, view.counts)
-            best, most = np.where(better[:, None], before, best), np.where(better, value, most)
+        best, most, rows = dense.copy(), np.full(len(view), -np.inf), np.arange(len(view))
+        state, free = problem.actions.start(view.eligible), view.eligible.copy()
+        reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
+        for place, arm in enumerate(dense.T):
+            if place >= view.pinned.shape[1]:
+                free[:] &= problem.actions.joinable(state, view.eligible)
+                gains = np.where(free, reward.gains(problem, states, q), -np.inf)
+                value = reward.worth(problem.weights, states).sum(1) + gains.max(1)
+                better = value > most
+                best[better], most[better] = dense[better], value[better]
+                best[better, place:] = -1
+                best[better, place] = best_arms(gains, view.counts)[better]
+            problem.support.join(states, q, arm, reward.join)
+            state = problem.actions.join(state, arm)
+            free[rows[arm >= 0], arm[arm >= 0]] = False
         return greedy_by_steps(problem, q, view, best, costs)
 
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -7,6 +7,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints, count
 from superarm.next.actions.base import add_arms, best_arms, joinable_after, take_rows
 from superarm.next.core.problem import Problem
+from superarm.next.core.support import Dense
 from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle
 from superarm.next.oracles.greedy import Greedy, greedy_by_steps
@@ -147,8 +148,12 @@ class ContinuousGreedy(Oracle):
 
 def _uncovered(problem: Problem, q: Floats, share: Floats) -> Floats:
     """The expected uncovered weight of each item, (1, n_items)."""
-    present = np.flatnonzero(share > 0.0)
-    return problem.reward.states(problem, q * problem.support.by_arm(share[None]), present[None])
+    left = 1.0 - q[0] * problem.support.by_arm(share[None])[0]
+    if isinstance(problem.support, Dense):
+        return (problem.weights * np.prod(left, axis=1))[None]
+    uncovered = problem.weights.copy()
+    np.multiply.at(uncovered, problem.support.items, left)
+    return uncovered[None]
 
 
 def _build_batch(problem: Problem, q: Floats, view: View, share: Floats, part: float) -> Ints:

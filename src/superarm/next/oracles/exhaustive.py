@@ -7,7 +7,6 @@ from superarm.errors import InvalidArgument
 from superarm.next.actions.base import joinable_after, pack, take_rows
 from superarm.next.actions.explicit import Explicit, best_batches, tabulate
 from superarm.next.core.problem import Problem
-from superarm.next.core.support import Dense
 from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle, held
 
@@ -28,7 +27,7 @@ class Exhaustive(Oracle):
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         table = _table(problem)
-        values = _values(problem, np.broadcast_to(q, (len(view), *q.shape[1:])), table)
+        values = np.broadcast_to(_values(problem, q, table), (len(view), len(table)))
         out = best_batches(table, values, view)
         padded = np.concatenate([view.eligible, np.ones((len(view), 1), bool)], axis=1)
         for r in np.flatnonzero(~view.eligible.all(1)):
@@ -65,24 +64,10 @@ def _table(problem: Problem) -> Ints:
 
 
 def _values(problem: Problem, q: Floats, table: Ints) -> Floats:
-    """The value of every listed batch in every replication, (R, B)."""
-    if not (isinstance(problem.support, Dense) and problem.reward.additive):
-        return np.array([problem.values(row[None], table) for row in q])
-    step = max(1, _CELLS // q[:, :, 0].size)
-    return np.concatenate([_dense_values(problem, q, table[n : n + step]) for n in range(0, len(table), step)], axis=1)
-
-
-def _dense_values(problem: Problem, q: Floats, table: Ints) -> Floats:
-    """The same from the item states of all batches at once, (R, n_items, B)."""
-    reward, weights = problem.reward, problem.weights[None, :, None]
-    support = Dense(problem.n_items, len(table))
-    states = np.array(reward.start(np.broadcast_to(weights, support.shape(len(q)))), float)
-    value = support.sum_items(reward.worth(weights, states))
-    for arm in table.T:
-        part, there = q[:, :, arm], arm >= 0
-        value = value + support.sum_items(np.where(there, reward.gain(weights, states, part), 0.0))
-        states = np.where(there, reward.join(states, part), states)
-    return value
+    """The value of every listed batch in every replication, (R, B): to a replication, batches are replications."""
+    step = max(1, _CELLS // problem.n_items)
+    parts = [table[first : first + step] for first in range(0, len(table), step)]
+    return np.array([np.concatenate([problem.values(row[None], part) for part in parts]) for row in q])
 
 
 def _eligible_parts(problem: Problem, q: Floats, eligible: Bools, table: Ints) -> tuple[Ints, Floats]:

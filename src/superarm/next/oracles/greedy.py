@@ -5,15 +5,25 @@ import math
 import numpy as np
 
 from superarm.arrays import Floats, Ints
-from superarm.next.actions.base import add_arms, new_batches, pins_are_eligible
+from superarm.next.actions.base import add_arms, best_arms, new_batches, pins_are_eligible, take_rows
 from superarm.next.actions.subsets import Subsets
 from superarm.next.core.ops import op
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import uniform
-from superarm.next.core.support import Dense
+from superarm.next.core.support import Dense, Sparse
 from superarm.next.core.tally import View
 from superarm.next.oracles.base import GREEDY, Guarantee, Oracle
 from superarm.next.rewards import Coverage
+
+LAZY_FROM_ENTRIES = 20_000
+"""From this many entries of a sparse problem on, arms whose last gain cannot win are not evaluated: if every arm has
+every item, few could be left out."""
+
+_SLACK = 1.0 + 1e-9
+"""By what factor a gain may exceed an earlier one by rounding."""
+
+_FIRST_ARMS = 32
+"""How many arms are evaluated first in a step of lazy greedy; then four times as many, and so on."""
 
 
 class Greedy(Oracle):
@@ -35,6 +45,10 @@ class Greedy(Oracle):
             arguments = (q, problem.weights, view.counts, view.eligible, view.pinned.shape[1], out)
             op("greedy_coverage", q.size * problem.k)(*arguments)
             return out
+        sparse = isinstance(problem.support, Sparse) and problem.n_entries >= LAZY_FROM_ENTRIES
+        if sparse and problem.reward.submodular and not view.pinned.size:
+            rows = [_greedy_lazily(problem, q[[r % len(q)]], take_rows(view, [r])) for r in range(len(view))]
+            return np.array(rows)
         return greedy_by_steps(problem, q, view)
 
     def guarantee(self, problem: Problem) -> Guarantee:
@@ -69,6 +83,42 @@ def greedy_by_steps(
         problem.support.join(states, q, arm, reward.join)
 
     return add_arms(problem.actions, view, gains, joined, out)
+
+
+def _greedy_lazily(problem: Problem, q: Floats, view: View) -> Ints:
+    """The batch (K,) of ``greedy_by_steps``, for one replication of a sparse problem with a submodular reward.
+
+    No later gain of an arm exceeds an earlier one, beyond rounding. So an arm is evaluated only if its last gain could
+    still win, those with the largest last gains first: lazy greedy, [Minoux1978]_.
+    """
+    actions, out, state = problem.actions, np.full(problem.k, -1), problem.actions.start(view.eligible)
+    free, states = view.eligible.copy(), problem.reward.empty_states(problem, 1)
+    limits = _SLACK * problem.reward.gains(problem, states, q)[0]
+    for place in range(problem.k):
+        free &= actions.joinable(state, view.eligible)
+        gains, waiting, most, n = np.full(free.shape, -np.inf), np.where(free[0], limits, -np.inf), -np.inf, _FIRST_ARMS
+        while len(arms := np.flatnonzero((waiting >= most) & (waiting > -np.inf))):
+            arms = arms if len(arms) <= n else arms[np.argpartition(-waiting[arms], n)[:n]]
+            gains[0, arms] = _gains_of_arms(problem, states, q, arms)
+            limits[arms] = _SLACK * np.maximum(0.0, gains[0, arms])
+            waiting[arms], most, n = -np.inf, max(most, gains[0, arms].max()), 4 * n
+        arm = best_arms(gains, view.counts)
+        if arm[0] < 0:
+            break
+        out[place], free[0, arm[0]] = arm[0], False
+        problem.support.join(states, q, arm, problem.reward.join)
+        state = actions.join(state, arm)
+    return out
+
+
+def _gains_of_arms(problem: Problem, states: Floats, q: Floats, arms: Ints) -> Floats:
+    """What some arms of a sparse problem would add, as ``Reward.gains`` has it, for one replication."""
+    widths, first = problem.support.widths[arms], problem.support.start[arms]
+    start = np.concatenate([[0], np.cumsum(widths)])
+    places = np.arange(start[-1]) + np.repeat(first - start[:-1], widths)
+    items = problem.support.items[places]
+    gains = problem.reward.gain(problem.weights[items], states[0, items], q[0, places])
+    return np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms))
 
 
 class StochasticGreedy(Oracle):
