@@ -77,14 +77,16 @@ class Actions(Component):
         """Raise ``InvalidArgument`` if the set does not fit ``n_arms`` arms, or if some arm is in no batch."""
 
     def includes(self, action: Ints, n_arms: int) -> bool:
-        """Whether ``action`` may be played; by default, whether its arms may join one after the other."""
+        """Whether ``action`` may be played: by default if its arms may join one after the other."""
         eligible = np.ones((1, n_arms), bool)
-        state = self.start(eligible)
+        state, free = self.start(eligible), eligible.copy()
         for arm in action.tolist():
-            if not self.joinable(state, eligible)[0, arm]:
+            if not (free & self.joinable(state, eligible))[0, arm]:
                 return False
+            free[0, arm] = False
             state = self.join(state, np.array([arm]))
-        return 0 < len(action) <= self.capacity(n_arms)
+        complete = not (self.whole and (free & self.joinable(state, eligible)).any())
+        return complete and 0 < len(action) <= self.capacity(n_arms)
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         """Every batch that no other batch contains, arms increasing; by default found by search, in order."""
@@ -239,9 +241,5 @@ def count_subsets(n_arms: int, k: int) -> float:
     >>> count_subsets(4, 2), count_subsets(1000, 500)
     (11.0, inf)
     """
-    total = 0
-    for size in range(k + 1):
-        total += math.comb(n_arms, size)
-        if total > MAX_COUNT:
-            break
-    return limit_count(total)
+    # Of more than 60 arms, the sets of at most 60 are too many already.
+    return limit_count(sum(math.comb(n_arms, size) for size in range(min(k, 60) + 1)))

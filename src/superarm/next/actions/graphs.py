@@ -203,13 +203,6 @@ class Paths(EdgeSet):
                 state[r] = usable & through & usable[j]
         return state
 
-    def includes(self, action: Ints, n_arms: int) -> bool:
-        step = {int(self.edges[j, 0]): int(self.edges[j, 1]) for j in action}
-        node, length = self.source, 0
-        while node in step and length <= len(action):
-            node, length = step[node], length + 1
-        return node == self.target and length == len(action)
-
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         def walk(node: int, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             if node == self.target:

@@ -305,9 +305,6 @@ class SpanningTrees(GraphicMatroid):
                 state[r] = 0  # no edge may join
         return state
 
-    def includes(self, action: Ints, n_arms: int) -> bool:
-        return len(action) == self.n_nodes - 1 and super().includes(action, n_arms)
-
     def n_batches(self, n_arms: int) -> float:
         """The number of spanning trees, by Kirchhoff's theorem."""
         laplacian = np.zeros((self.n_nodes, self.n_nodes))

@@ -118,7 +118,7 @@ def _gains_of_arms(problem: Problem, states: Floats, q: Floats, arms: Ints) -> F
     places = np.arange(start[-1]) + np.repeat(first - start[:-1], widths)
     items = problem.support.items[places]
     gains = problem.reward.gain(problem.weights[items], states[0, items], q[0, places])
-    return np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms))
+    return np.asarray(np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms)), float)
 
 
 class StochasticGreedy(Oracle):
