@@ -11,6 +11,7 @@ from superarm.next.actions.base import best_arms
 from superarm.next.core.numeric import fall, log1p
 from superarm.next.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.next.core.tally import round_to_grid
+from superarm.next.directions import direction_bounds
 
 # --- outcomes ---
 
@@ -53,7 +54,7 @@ def record(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
         total[r, :, j] += sign * y
         square[r, :, j] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
         dev[r, :, j] = np.sqrt(np.maximum(square[r, :, j] / n - m * m, 0.0))
@@ -88,10 +89,67 @@ def record_sparse(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
         total[r, e] += sign * y
         square[r, e] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m
         dev[r, e] = np.sqrt(np.maximum(square[r, e] / n - m * m, 0.0))
+
+
+# --- small symmetric systems, (N, d, d): Cholesky's method, [GolubVanLoan2013]_ (section 4.2) ---
+
+
+def factorise(a: Any) -> None:
+    """Replace positive definite matrices by their Cholesky factors, lower triangles; what is above them is left over.
+
+    A pivot that rounding has made less than 2**-40 of the diagonal is taken as that.
+    """
+    d = a.shape[1]
+    least = np.diagonal(a, axis1=1, axis2=2) * 2.0**-40
+    for k in range(d):
+        pivot = np.sqrt(np.maximum(a[:, k, k], least[:, k]))
+        a[:, k, k] = pivot
+        column = a[:, k + 1 :, k] / pivot[:, None]
+        a[:, k + 1 :, k] = column
+        a[:, k + 1 :, k + 1 :] -= column[:, :, None] * column[:, None, :]
+
+
+def solve_systems(factor: Any, x: Any) -> None:
+    """Replace ``x`` (N, d) by the solutions of (L Lᵀ) y = x."""
+    d = x.shape[1]
+    for r in range(d):
+        x[:, r] /= factor[:, r, r]
+        x[:, r + 1 :] -= factor[:, r + 1 :, r] * x[:, r, None]
+    for r in range(d - 1, -1, -1):
+        x[:, r] /= factor[:, r, r]
+        x[:, :r] -= factor[:, r, :r] * x[:, r, None]
+
+
+def invert_systems(factor: Any, inverse: Any) -> None:
+    """Write the inverses of the matrices of Cholesky factors."""
+    d = factor.shape[1]
+    half = np.zeros(factor.shape)
+    for r in range(d):
+        half[:, r, :r] /= factor[:, r, r, None]
+        half[:, r, r] = 1.0 / factor[:, r, r]
+        half[:, r + 1 :, : r + 1] -= factor[:, r + 1 :, r, None] * half[:, r, None, : r + 1]
+    inverse[...] = 0.0
+    for r in range(d):
+        inverse += half[:, r, :, None] * half[:, r, None, :]
+
+
+def quadratic_forms(a: Any, u: Any, out: Any) -> None:
+    """The quadratic forms uᵀ A u of symmetric matrices ``a`` (N, d, d) and vectors ``u`` (1 or N, d)."""
+    out[:] = np.cumsum((a * u[:, :, None]).sum(1) * u, 1)[:, -1] if u.shape[1] > 1 else a[:, 0, 0] * u[:, 0] * u[:, 0]
+
+
+def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total: Any) -> None:
+    """Add sign scale phi phiᵀ, each number rounded to 1 / grid, to the lower triangle total[group] of each row."""
+    rows, columns = np.tril_indices(phi.shape[1])
+    step = max(1, 500_000 // len(rows))
+    for n in range(0, len(phi), step):
+        part = phi[n : n + step]
+        terms = np.floor((scale[n : n + step, None] * part[:, rows]) * part[:, columns] * grid + 0.5) / grid
+        np.add.at(total, group[n : n + step], sign * terms)
 
 
 # --- indices: mean, dev (R, M, L), level (R, 1 or M, L) -> q (R, M, L) ---
@@ -166,6 +224,21 @@ def _beta(own: Any, mean: Any, pulls: Any) -> Any:
     a = mean * pulls
     x, y = _gamma(own, 1.0 + a), _gamma(own ^ np.uint64(1 << 32), 1.0 + (pulls - a))
     return x / (x + y)
+
+
+def beta_draws(own: Any, a: Any, b: Any) -> Any:
+    """Beta(a, b) numbers for any a, b > 0; ``own`` are the states of each entry's own numbers. It has no kernel."""
+    parts, chances = [], []
+    for n, shape in enumerate((a, b)):
+        word = own ^ np.uint64(n << 32)
+        u = 1.0 - number(word ^ np.uint64(1 << 33))
+        small = shape < 1.0
+        drawn = _gamma(word, np.where(small, shape + 1.0, shape))
+        parts.append(np.where(small, drawn * u ** (1.0 / shape), drawn))
+        chances.append(u)
+    total = parts[0] + parts[1]
+    with np.errstate(all="ignore"):  # both underflow: the distribution is concentrated at 0 and 1
+        return np.where(total > 0.0, parts[0] / total, chances[0] * (a + b) < a)
 
 
 def beta(keys: Any, t: int, mean: Any, pulls: Any, q: Any) -> None:
@@ -287,3 +360,39 @@ def heaviest_path(
             path.append(via[r, node])
             node = edges[via[r, node], 0]
         out[r, : len(path)] = path[::-1]
+
+
+# --- directional policies ---
+
+
+def directional_step(
+    mean: Any,
+    dev: Any,
+    top: Any,
+    covariance: Any,
+    spread: Any,
+    peak: Any,
+    level: Any,
+    limit: Any,
+    u: Any,
+    c: Any,
+    ratio: Any,
+    order: Any,
+    counts: Any,
+    allowed: Any,
+    arm: Any,
+    bound: Any,
+) -> None:
+    """The arm (R,) of the largest ``bound`` (R,) min{U_j, limit_j} among the ``allowed`` ones; -1 and -inf: none.
+
+    ``mean``, ``dev``, ``top`` (1 or R, M, L), ``covariance`` (1 or R, L, pairs), ``spread``, ``peak`` (1 or R, L) are
+    a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
+    ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
+    """
+    r, j = np.nonzero(allowed)
+    own = r if len(mean) > 1 else np.zeros_like(r)
+    sample = (mean[own, :, j], dev[own, :, j], top[own, :, j], spread[own, j], peak[own, j], covariance[own, j])
+    bounds = np.full(level.shape, -np.inf)
+    rows = np.broadcast_to(u, (len(r), len(u)))
+    bounds[r, j] = np.minimum(direction_bounds(c[r], rows, sample, level[r, j], order[r]), limit[r, j])
+    arm[:], bound[:] = best_arms(bounds, counts), bounds.max(1)

@@ -156,6 +156,15 @@ def add_arms(actions: Actions, view: View, gains: Any, joined: Any, out: Ints | 
     ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first.
     Where the pinned arms may not be played, the batch is empty.
     """
+
+    def pick(allowed: Bools) -> Ints:
+        return best_arms(np.where(allowed, gains(), -np.inf), view.counts)
+
+    return pick_arms(actions, view, pick, joined, out)
+
+
+def pick_arms(actions: Actions, view: View, pick: Any, joined: Any, out: Ints | None = None) -> Ints:
+    """As ``add_arms``, where ``pick(allowed)`` (R,) chooses among the arms that may join, (R, n_arms); -1 is none."""
     out = new_batches(actions, view) if out is None else out.copy()
     state, free, rows = actions.start(view.eligible), view.eligible.copy(), np.arange(len(view))
     impossible = np.zeros(len(view), bool)
@@ -165,8 +174,7 @@ def add_arms(actions: Actions, view: View, gains: Any, joined: Any, out: Ints | 
             impossible |= waiting | ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
         elif waiting.any():
             allowed = free & actions.joinable(state, view.eligible)
-            best = best_arms(np.where(allowed, gains(), -np.inf), view.counts)
-            out[:, place] = np.where(waiting, best, out[:, place])
+            out[:, place] = np.where(waiting, pick(allowed), out[:, place])
         arm = out[:, place]
         if (arm < 0).all():
             break

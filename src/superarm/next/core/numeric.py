@@ -49,15 +49,31 @@ def log(y: Any) -> Any:
     return k * LN2_HIGH - ((half - small) - f)
 
 
-def fall(y: Any) -> Any:
-    """1 - exp(-y) of an array of numbers >= 0."""
+def _power(y: Any) -> Any:
+    """A power of two p and a number s with exp(-y) = p + s p, for an array of numbers >= 0."""
     k = np.floor(0.5 - np.minimum(y, 700.0) * 1.4426950408889634)
     r = (-y - k * LN2_HIGH) - k * LN2_LOW
     e = 1.0
     for n in range(14, 1, -1):
         e = 1.0 + r * e / n
-    two_k = np.ldexp(1.0, k.astype(int))
-    return np.where(y > 700.0, 1.0, (1.0 - two_k) - (r * e) * two_k)
+    return np.ldexp(1.0, k.astype(int)), r * e
+
+
+def fall(y: Any) -> Any:
+    """1 - exp(-y) of an array of numbers >= 0."""
+    two_k, part = _power(y)
+    return np.where(y > 700.0, 1.0, (1.0 - two_k) - part * two_k)
+
+
+def sigmoid(x: Any) -> Any:
+    """The logistic function 1 / (1 + exp(-x)) of an array; exact to rounding for large negative numbers.
+
+    >>> sigmoid(np.array([0.0, -800.0])).tolist()
+    [0.5, 0.0]
+    """
+    two_k, part = _power(np.abs(x))
+    e = np.where(np.abs(x) > 700.0, 0.0, two_k + part * two_k)
+    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
 
 
 def at_least(x: Any, low: float) -> Any:

@@ -79,6 +79,11 @@ def states(keys: Any, t: int, index: Any) -> Any:
     return mix(base[:, None] + np.asarray(index).astype(np.uint64) * INDEX)
 
 
+def round_keys(keys: Any, t: int) -> Any:
+    """Keys of their own for round ``t``, (R,): for a policy that is told another time than that of the round."""
+    return mix(keys ^ _U(int(t) * int(ROUND) % 2**64))
+
+
 def uniform(keys: Any, t: int, index: Any, n: int = 1) -> Floats:
     """``n`` uniform numbers for each index (an arm, or any integer) of round ``t``: (R, len(index), n).
 

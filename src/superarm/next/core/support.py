@@ -75,6 +75,14 @@ class Dense(Support):
         at = np.arange(len(action)) if len(entries) > 1 else np.zeros(len(action), int)
         return entries[at[:, None], :, action]
 
+    def rows_to_items(self, rows: Any, action: Ints, fill: float = 0.0) -> Any:
+        """Rows of ``action`` as numbers of items, (R, K, n_items); ``fill`` where an arm has no entry."""
+        return rows
+
+    def items_to_rows(self, numbers: Any, action: Ints) -> Any:
+        """Numbers of items (R, K, n_items) as rows of ``action``."""
+        return numbers
+
     def to_entries(self, values: Any) -> Floats:
         """Parameters as users write them, (n_arms, n_items), as entries (1, n_items, n_arms)."""
         return np.ascontiguousarray(np.reshape(values, (self.n_arms, self.n_items)).T)[None]
@@ -162,6 +170,16 @@ class Sparse(Support):
         at = np.arange(len(action)) if len(entries) > 1 else np.zeros(len(action), int)
         places = self.row_entries[action]
         return np.where(places >= 0, entries[at[:, None, None], np.maximum(places, 0)], 0.0)
+
+    def rows_to_items(self, rows: Any, action: Ints, fill: float = 0.0) -> Any:
+        full = np.full((*action.shape, self.n_items), fill)
+        r, k, w = np.nonzero((self.row_entries[action] >= 0) & (action >= 0)[:, :, None])
+        full[r, k, self.items[self.row_entries[action[r, k], w]]] = rows[r, k, w]
+        return full
+
+    def items_to_rows(self, numbers: Any, action: Ints) -> Any:
+        items = self.items[np.maximum(self.row_entries[action], 0)]
+        return np.take_along_axis(numbers, items, axis=2)
 
     def to_entries(self, values: Any) -> Floats:
         return np.array(values, float).reshape(1, -1)

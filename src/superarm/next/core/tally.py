@@ -6,6 +6,7 @@ addition, feedback is undone by subtraction, and a live state, its replay and an
 bit.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,7 +116,8 @@ class Tally:
 
     def refresh(self) -> None:
         """Compute the estimates of every entry from the sums."""
-        n = np.maximum(self.counts(self.pulls), 1.0)
+        n = self.counts(self.pulls)
+        n = np.where(n > 0.0, n, 1.0)  # weighted sums of tallies have parts of a pull
         self.mean = self.total / n
         self.deviation = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
 
@@ -143,6 +145,23 @@ class Tally:
         """An empty tally of the same kind."""
         moments = None if self.moments is None else self.moments.like()
         return Tally(self.support, len(self), self.partial, moments)
+
+    def take(self, rows: Any) -> "Tally":
+        """The tally of some replications: a slice of them shares its memory, an array of numbers is a copy."""
+        part = copy(self)
+        for name in (*self.SUMS, "mean", "deviation"):
+            values = getattr(self, name)
+            setattr(part, name, values[rows] if values.size else values)
+        part.moments = None if self.moments is None else self.moments.take(rows)
+        return part
+
+    def put(self, rows: Any, part: "Tally") -> None:
+        """Let some replications be those of ``part``, which ``take`` returned."""
+        for name in (*self.SUMS, "mean", "deviation"):
+            if getattr(self, name).size:
+                getattr(self, name)[rows] = getattr(part, name)
+        if self.moments is not None:
+            self.moments.put(rows, part.moments)
 
     def grown(self, support: AnySupport) -> "Tally":
         """The same tally for a support with more arms after the ones it has."""

@@ -1,6 +1,39 @@
-"""Environments: what draws the outcomes of batches and knows the true means; for simulation alone."""
+"""Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
-from superarm.next.environments.base import Environment
-from superarm.next.environments.bernoulli import Bernoulli
+base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists ·
+context_table: users with contexts
+"""
 
-__all__ = ["Bernoulli", "Environment"]
+from superarm.next.environments.base import Answer, Environment
+from superarm.next.environments.bernoulli import Bernoulli, Beta, Swinging, Switching
+from superarm.next.environments.click_models import (
+    Cascade,
+    ConjunctiveCascade,
+    DependentClick,
+    FreeSamples,
+    PositionBased,
+)
+from superarm.next.environments.context_table import ContextTable, context_table
+from superarm.next.environments.dependent import Blocks, Cohorts, CommonShock, Comonotone, Copula, Replay
+
+__all__ = [
+    "Answer",
+    "Bernoulli",
+    "Beta",
+    "Blocks",
+    "Cascade",
+    "Cohorts",
+    "CommonShock",
+    "Comonotone",
+    "ConjunctiveCascade",
+    "ContextTable",
+    "Copula",
+    "DependentClick",
+    "Environment",
+    "FreeSamples",
+    "PositionBased",
+    "Replay",
+    "Swinging",
+    "Switching",
+    "context_table",
+]

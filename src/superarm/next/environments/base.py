@@ -47,8 +47,20 @@ class Environment(Component):
     """Whether some entries of an answer may not be seen."""
     free_samples: ClassVar[Any] = 0
     """How often every arm is shown before the first round."""
+    n_contexts: ClassVar[Any] = 0
+    """How many contexts there are, if users with contexts come; 0 if there are none."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
+
+    def entries(self, problem: "Problem", p: Any, name: str = "p") -> Floats:
+        """The parameters ``p`` as entries of the problem; they are converted once."""
+        kept = self.__dict__.setdefault("_entries", {})
+        if name not in kept or kept[name][0] is not problem.support:
+            kept[name] = problem.support, problem.entries(p, "environment")
+        return kept[name][1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_entries"}
 
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         """The outcome of ``action`` (R, K), padded with -1, in round ``t``; ``keys`` (R,) of the environment."""
@@ -61,6 +73,14 @@ class Environment(Component):
     def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
         """The true expected reward (R,) of ``action`` (R, K); by default the problem's reward at the means."""
         return problem.values(self.means(problem, t), action)
+
+    def worth(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+        """What a run counts as the expected reward (R,) of ``action`` in round ``t``: by default ``expected``."""
+        return self.expected(problem, action, t)
+
+    def contexts(self, problem: "Problem", t: int, keys: Any) -> Any:
+        """The contexts of round ``t``, a ``context.Contexts``; None: it has none."""
+        return None
 
     def best(self, problem: "Problem") -> tuple[float, float] | None:
         """Lower and upper bound of the best expected reward, if the environment knows them."""

@@ -8,11 +8,19 @@ kernel's own file alone: after a change here, remove the cache (``make`` does so
 import math
 
 import numpy as np
-from numba import njit
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-inner = njit(nogil=True, error_model="numpy", forceinline=True)  # inside vectorised loops
-apart = njit(nogil=True, error_model="numpy")  # called now and then: compiled once
+try:
+    from numba import njit
+
+    kernel = njit(cache=True, nogil=True, error_model="numpy")
+    inner = njit(nogil=True, error_model="numpy", forceinline=True)  # inside vectorised loops
+    apart = njit(nogil=True, error_model="numpy")  # called now and then: compiled once
+except ImportError:  # plain Python, for loops that have no NumPy form: see core.ops.loop
+
+    def kernel(function):
+        return function
+
+    inner = apart = kernel
 
 STEP, ROUND, INDEX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95), np.uint64(0xAF251AF3B0F025B5)
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
-from superarm.next.actions.base import best_arms, joinable_after, new_batches, take_rows, total_worth
+from superarm.next.actions.base import best_arms, joinable_after, new_batches, pick_arms, take_rows, total_worth
 from superarm.next.core.problem import Problem
 from superarm.next.core.tally import View
 from superarm.next.oracles.base import GREEDY, Guarantee, Oracle, held, worth_alone
@@ -196,22 +196,25 @@ class GreedyMax(_BudgetOracle):
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         costs = problem.actions.costs  # type: ignore[attr-defined]
-        dense = greedy_by_steps(problem, q, view, None, costs)
-        best, most, rows = dense.copy(), np.full(len(view), -np.inf), np.arange(len(view))
-        state, free = problem.actions.start(view.eligible), view.eligible.copy()
+        best, stage, place, most = new_batches(problem.actions, view), np.full((len(view), problem.k), -1), 0, -np.inf
         reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
-        for place, arm in enumerate(dense.T):
-            if place >= view.pinned.shape[1]:
-                free[:] &= problem.actions.joinable(state, view.eligible)
-                gains = np.where(free, reward.gains(problem, states, q), -np.inf)
-                value = reward.worth(problem.weights, states).sum(1) + gains.max(1)
-                better = value > most
-                best[better], most[better] = dense[better], value[better]
-                best[better, place:] = -1
-                best[better, place] = best_arms(gains, view.counts)[better]
+
+        def pick(allowed: Bools) -> Ints:
+            nonlocal most
+            gains = np.where(allowed, reward.gains(problem, states, q), -np.inf)
+            value = reward.worth(problem.weights, states).sum(1) + gains.max(1)
+            better, most = value > most, np.maximum(most, value)
+            best[better] = stage[better]
+            best[better, place] = best_arms(gains, view.counts)[better]
+            return best_arms(gains / costs, view.counts)
+
+        def joined(arm: Ints) -> None:
+            nonlocal place
             problem.support.join(states, q, arm, reward.join)
-            state = problem.actions.join(state, arm)
-            free[rows[arm >= 0], arm[arm >= 0]] = False
+            stage[:, place] = arm
+            place += 1
+
+        pick_arms(problem.actions, view, pick, joined)
         return greedy_by_steps(problem, q, view, best, costs)
 
     def guarantee(self, problem: Problem) -> Guarantee:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.next.actions.base import add_arms, best_arms, new_batches, pins_are_eligible, take_rows
+from superarm.arrays import Bools, Floats, Ints
+from superarm.next.actions.base import add_arms, best_arms, new_batches, pick_arms, pins_are_eligible
 from superarm.next.actions.subsets import Subsets
 from superarm.next.core.ops import op
 from superarm.next.core.problem import Problem
@@ -46,10 +46,8 @@ class Greedy(Oracle):
             op("greedy_coverage", q.size * problem.k)(*arguments)
             return out
         sparse = isinstance(problem.support, Sparse) and problem.n_entries >= LAZY_FROM_ENTRIES
-        if sparse and problem.reward.submodular and not view.pinned.size:
-            rows = [_greedy_lazily(problem, q[[r % len(q)]], take_rows(view, [r])) for r in range(len(view))]
-            return np.array(rows)
-        return greedy_by_steps(problem, q, view)
+        lazy = sparse and problem.reward.submodular
+        return _greedy_lazily(problem, q, view) if lazy else greedy_by_steps(problem, q, view)
 
     def guarantee(self, problem: Problem) -> Guarantee:
         """By the theorem that applies; alpha = 0 where none does.
@@ -86,38 +84,35 @@ def greedy_by_steps(
 
 
 def _greedy_lazily(problem: Problem, q: Floats, view: View) -> Ints:
-    """The batch (K,) of ``greedy_by_steps``, for one replication of a sparse problem with a submodular reward.
+    """The batches of ``greedy_by_steps``, for a sparse problem with a submodular reward: lazy greedy, [Minoux1978]_.
 
     No later gain of an arm exceeds an earlier one, beyond rounding. So an arm is evaluated only if its last gain could
-    still win, those with the largest last gains first: lazy greedy, [Minoux1978]_.
+    still win, those with the largest last gains first.
     """
-    actions, out, state = problem.actions, np.full(problem.k, -1), problem.actions.start(view.eligible)
-    free, states = view.eligible.copy(), problem.reward.empty_states(problem, 1)
-    limits = _SLACK * problem.reward.gains(problem, states, q)[0]
-    for place in range(problem.k):
-        free &= actions.joinable(state, view.eligible)
-        gains, waiting, most, n = np.full(free.shape, -np.inf), np.where(free[0], limits, -np.inf), -np.inf, _FIRST_ARMS
-        while len(arms := np.flatnonzero((waiting >= most) & (waiting > -np.inf))):
-            arms = arms if len(arms) <= n else arms[np.argpartition(-waiting[arms], n)[:n]]
-            gains[0, arms] = _gains_of_arms(problem, states, q, arms)
-            limits[arms] = _SLACK * np.maximum(0.0, gains[0, arms])
-            waiting[arms], most, n = -np.inf, max(most, gains[0, arms].max()), 4 * n
-        arm = best_arms(gains, view.counts)
-        if arm[0] < 0:
-            break
-        out[place], free[0, arm[0]] = arm[0], False
-        problem.support.join(states, q, arm, problem.reward.join)
-        state = actions.join(state, arm)
-    return out
+    reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
+    limits = _SLACK * reward.gains(problem, states, q)
+
+    def pick(allowed: Bools) -> Ints:
+        gains, waiting = np.full(allowed.shape, -np.inf), np.where(allowed, limits, -np.inf)
+        for r in range(len(view)):
+            most, n = -np.inf, _FIRST_ARMS
+            while len(arms := np.flatnonzero((waiting[r] >= most) & (waiting[r] > -np.inf))):
+                arms = arms if len(arms) <= n else arms[np.argpartition(-waiting[r, arms], n)[:n]]
+                gains[r, arms] = _gains_of_arms(problem, states[r], q[r % len(q)], arms)
+                limits[r, arms] = _SLACK * np.maximum(0.0, gains[r, arms])
+                waiting[r, arms], most, n = -np.inf, max(most, gains[r, arms].max()), 4 * n
+        return best_arms(gains, view.counts)
+
+    return pick_arms(problem.actions, view, pick, lambda arm: problem.support.join(states, q, arm, reward.join))
 
 
 def _gains_of_arms(problem: Problem, states: Floats, q: Floats, arms: Ints) -> Floats:
-    """What some arms of a sparse problem would add, as ``Reward.gains`` has it, for one replication."""
+    """What some arms of a sparse problem would add, in one replication: as ``Reward.gains`` has it."""
     widths, first = problem.support.widths[arms], problem.support.start[arms]
     start = np.concatenate([[0], np.cumsum(widths)])
     places = np.arange(start[-1]) + np.repeat(first - start[:-1], widths)
     items = problem.support.items[places]
-    gains = problem.reward.gain(problem.weights[items], states[0, items], q[0, places])
+    gains = problem.reward.gain(problem.weights[items], states[items], q[places])
     return np.asarray(np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms)), float)
 
 
@@ -152,23 +147,16 @@ class StochasticGreedy(Oracle):
 
     def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
-        available, rows, step = view.eligible.copy(), np.arange(len(view)), 0
-        np.put_along_axis(available, view.pinned, False, 1)
-        places = problem.k - view.pinned.shape[1]
-        n_drawn = np.ceil(available.sum(1) / max(1, places) * math.log(1.0 / self.epsilon))
-        numbers = uniform(view.keys, view.t, np.arange(problem.n_arms), problem.k)
+        left = view.eligible.sum(1, keepdims=True) - view.pinned.shape[1]
+        n_drawn = np.ceil(left / max(1, problem.k - view.pinned.shape[1]) * math.log(1.0 / self.epsilon))
+        numbers = iter(uniform(view.keys, view.t, np.arange(problem.n_arms), problem.k).transpose(2, 0, 1))
 
-        def gains() -> Floats:
-            order = np.where(available, numbers[:, :, step], np.inf).argsort(1).argsort(1)
-            return np.where(order < n_drawn[:, None], reward.gains(problem, states, q), -np.inf)
+        def pick(allowed: Bools) -> Ints:
+            order = np.where(allowed, next(numbers), np.inf).argsort(1).argsort(1)
+            gains = np.where(allowed & (order < n_drawn), reward.gains(problem, states, q), -np.inf)
+            return best_arms(gains, view.counts)
 
-        def joined(arm: Ints) -> None:
-            nonlocal step
-            problem.support.join(states, q, arm, reward.join)
-            available[rows[arm >= 0], arm[arm >= 0]] = False
-            step += 1
-
-        return add_arms(problem.actions, view, gains, joined)
+        return pick_arms(problem.actions, view, pick, lambda arm: problem.support.join(states, q, arm, reward.join))
 
     def expected_alpha(self) -> float:
         """The share of the optimum that is reached in expectation."""

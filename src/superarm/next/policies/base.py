@@ -48,6 +48,16 @@ class Policy(Component):
         """Record feedback (``sign=1.0``), or take it back (``sign=-1.0``), and bring the memory up to date."""
         tally.record(feedback, sign)
 
+    def weigh(self, problem: "Problem", view: View, memory: Any, action: Ints) -> Any:
+        """The context of a decision as its feedback carries it: with the weights that its observations will have.
+
+        They are fixed by what the policy knew at its last choice, so that feedback counts the same whenever it comes.
+        """
+        return view.context
+
+    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
+        """Estimate anew what is due after the choice of round ``t``; nothing by default."""
+
     def guarantee(self, problem: "Problem") -> Guarantee:
         """What the policy's oracle promises on this problem."""
         return Guarantee(0.0)

@@ -6,14 +6,21 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.next.core.tally import View
-from superarm.next.indices import Chance, Index
+from superarm.next.actions.subsets import Subsets
+from superarm.next.core.support import Dense
+from superarm.next.core.tally import Feedback, Tally, View
+from superarm.next.environments.bernoulli import Bernoulli
+from superarm.next.indices import KL, Bernstein, Chance, Index
 from superarm.next.oracles.base import Guarantee, Oracle
 from superarm.next.oracles.default import Default
+from superarm.next.oracles.greedy import Greedy
 from superarm.next.policies.base import Policy, try_every_arm
+from superarm.next.rewards import Coverage
+from superarm.next.screen import new_screen
 
 if TYPE_CHECKING:
     from superarm.next.core.problem import Problem
+    from superarm.next.environments.base import Environment
 
 
 class IndexPolicy(Policy):
@@ -72,17 +79,34 @@ class IndexPolicy(Policy):
         """The scores of every entry."""
         tally, share = view.tally, problem.k / problem.n_arms
         counts, unknown = tally.counts(view.counts), tally.unknown()
-        known = counts if unknown is None else np.maximum(counts, 1.0)
+        known = counts if unknown is None else np.where(unknown, 1.0, counts)
         chance = Chance(view.keys, view.t, problem.support, self.shared)
         level = self.index.level(known, view.t, share)
         q: Any = self.index.score(tally.mean, tally.deviation, level, chance)
         return q if unknown is None else np.where(unknown, self.index.unknown, q)
 
+    def prepare(self, problem: "Problem", tally: Tally) -> Any:
+        plain = not self.start or not isinstance(self.oracle, Default | Greedy)
+        return None if plain else new_screen(self.index, problem, tally)
+
     def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
         def choose() -> Ints:
+            if memory is not None and memory.suits(view):
+                return memory.choose(view)
             return self.oracle.maximize(problem, self.scores(problem, view), view)
 
         return try_every_arm(problem, view, choose) if self.start else choose()
+
+    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
+        tally.record(feedback, sign)
+        if memory is not None:
+            memory.observe(feedback.action)
+
+    def fused(self, problem: "Problem", environment: "Environment") -> int | None:
+        types = (type(problem.reward), type(problem.actions), type(environment))
+        plain = self.start and isinstance(self.oracle, Default | Greedy) and isinstance(problem.support, Dense)
+        known = plain and types == (Coverage, Subsets, Bernoulli) and type(self.index) in (Bernstein, KL)
+        return self.index.kind if known else None
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
 from superarm.next.core import streams
+from superarm.next.core.ops import kernels_allowed, op
 from superarm.next.core.tally import Feedback, View
 from superarm.next.environments.base import Environment
 from superarm.next.policies.base import Policy
@@ -20,9 +22,16 @@ _AFTER_ALL_ROUNDS = 1 << 62
 class Run:
     """Runs in progress: R replications of one policy on one instance, with their expected reward so far (R,)."""
 
-    def __init__(self, problem: "Problem", environment: Environment, policy: Policy, keys: streams.RunKeys) -> None:
+    def __init__(
+        self,
+        problem: "Problem",
+        environment: Environment,
+        policy: Policy,
+        keys: streams.RunKeys,
+        fuse: bool = True,
+    ) -> None:
         self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
-        self.t, replications = 0, len(keys.policy)
+        self.t, self.fuse, replications = 0, fuse, len(keys.policy)
         self.tally = policy.new_tally(problem, replications, environment.partial)
         self._give_free_samples()
         self.memory = policy.prepare(problem, self.tally)
@@ -30,23 +39,62 @@ class Run:
         self.eligible = np.ones((replications, problem.n_arms), bool)
         self.pinned = np.tile(np.array(problem.actions.pins, np.int64), (replications, 1))
         self.last: Ints = np.full((replications, problem.k), -1)
+        self.clock = np.zeros((replications, 1 if problem.context is None else problem.context.n_segments), np.int64)
 
     def advance(self, until: int) -> None:
         """Play the rounds up to ``until``."""
         while self.t < until:
-            self.play_round()
+            if self._can_play_on(until):
+                self._play_on(until)
+            else:
+                self.play_round()
+
+    def _can_play_on(self, until: int) -> bool:
+        """Whether one kernel can play the rounds up to ``until``; compiling it pays for many rounds only."""
+        fused = self.memory is None and self.policy.fused(self.problem, self.environment) is not None
+        return self.fuse and fused and kernels_allowed() and bool(self.tally.pulls.min() > 0.0)
+
+    def _play_on(self, until: int) -> None:
+        problem, tally, rounds = self.problem, self.tally, np.arange(self.t + 1.0, until + 1.0)
+        policy: Any = self.policy
+        numerator = np.ascontiguousarray(policy.index.numerator(rounds))
+        statistics = (tally.pulls, tally.total, tally.square, tally.missed, tally.mean, tally.deviation)
+        game = (self.keys.environment, self.t, self.environment.means(problem, 1), problem.weights)
+        kind = policy.fused(problem, self.environment)
+        op("play", 1 << 60)(kind, numerator, *game, *statistics, self.eligible, self.last, self.earned)
+        self.t = until
 
     def play_round(self) -> Feedback:
         """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
         self.t += 1
         problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
-        view = View(t, tally, self.keys.policy, tally.pulls, self.eligible, self.pinned)
+        given = None if problem.context is None else self._next_context()
+        counts = tally.pulls if given is None else self._counts(given.segment)
+        view = View(t, tally, self.keys.policy, counts, self.eligible, self.pinned, given)
         self.last = self.policy.choose(problem, view, self.memory)
         answer = environment.draw(problem, self.last, t, self.keys.environment)
         feedback = self._feedback(self.last, answer)
+        if given is not None:
+            feedback.context = self.policy.weigh(problem, view, self.memory, self.last)
+            self.policy.refit(problem, self.memory, t)
         self.policy.learn(problem, tally, self.memory, feedback)
-        self.earned += environment.expected(problem, self.last, t)
+        self.earned += environment.worth(problem, self.last, t, self.keys.environment)
         return feedback
+
+    def _next_context(self) -> Any:
+        """The contexts of the round, each counted as a decision of its segment."""
+        given = self.environment.contexts(self.problem, self.t, self.keys.environment)
+        if given is None:
+            raise InvalidArgument("environment", "it has no contexts, and the problem has", "use context_table(…)")
+        rows = np.arange(len(self.clock))
+        self.clock[rows, given.segment] += 1
+        given.t = self.clock[rows, given.segment]
+        return given
+
+    def _counts(self, segment: Ints) -> Floats:
+        """The pulls of the arms in each replication's segment, (R, n_arms)."""
+        n_segments = self.clock.shape[1]
+        return self.tally.pulls if n_segments == 1 else self.tally.pulls[np.arange(len(segment)) * n_segments + segment]
 
     def _feedback(self, action: Ints, answer: Any) -> Feedback:
         arms = action if answer.observed is None else answer.observed

@@ -1,0 +1,30 @@
+"""Context: features of users, arms and pairs, and models of how outcomes depend on them.
+
+features: what is declared · encoding: contexts as vectors · frames: standardisation · models: which entries share
+parameters · context: all of this for a problem · design: the features of entries · sums: exact statistics
+"""
+
+from superarm.next.context import models
+from superarm.next.context.context import Context, Contexts, EncodedContext
+from superarm.next.context.features import Features
+from superarm.next.context.frames import FeatureMoments, Frame, Frames, frame_number
+from superarm.next.context.models import LinearModel, LogisticModel, Model, Segments
+from superarm.next.context.sums import RegressionSums, new_context_tally
+
+__all__ = [
+    "Context",
+    "Contexts",
+    "EncodedContext",
+    "FeatureMoments",
+    "Features",
+    "Frame",
+    "Frames",
+    "LinearModel",
+    "LogisticModel",
+    "Model",
+    "RegressionSums",
+    "Segments",
+    "frame_number",
+    "models",
+    "new_context_tally",
+]

@@ -1,0 +1,45 @@
+"""Policies for decisions with a context: any policy on segments, and policies on linear and logistic models.
+
+base: what they have in common · segments: any policy on the tally of the user's segment · rules: how far policies on
+linear models explore · ridge: estimates and widths · linear, logistic: policies on regression models · kept:
+observations kept for refits · forgetting: windows and discounts · catalog: policies by the names of their papers
+"""
+
+from superarm.next.contextual.base import ContextPolicy
+from superarm.next.contextual.catalog import (
+    c2_ucb,
+    c3_ucb,
+    comb_lin_ts,
+    for_context,
+    logistic_kl_ucb,
+    logistic_ts,
+    vac2_ucb,
+)
+from superarm.next.contextual.forgetting import ContextForgetting
+from superarm.next.contextual.kept import Refit, carry_kept
+from superarm.next.contextual.linear import LinearPolicy
+from superarm.next.contextual.logistic import GroupedPolicy, LogisticPolicy
+from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
+from superarm.next.contextual.segments import SegmentPolicy
+
+__all__ = [
+    "ContextForgetting",
+    "ContextPolicy",
+    "Ellipsoid",
+    "GaussianPosterior",
+    "GroupedPolicy",
+    "LinearPolicy",
+    "LogisticPolicy",
+    "Refit",
+    "Rule",
+    "SegmentPolicy",
+    "VarianceWeighted",
+    "c2_ucb",
+    "c3_ucb",
+    "carry_kept",
+    "comb_lin_ts",
+    "for_context",
+    "logistic_kl_ucb",
+    "logistic_ts",
+    "vac2_ucb",
+]
