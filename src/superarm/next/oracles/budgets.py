@@ -154,7 +154,7 @@ class KnapsackScheme(_BudgetOracle):
         unit = self.epsilon * low / max(1, problem.k - size)
         for r in np.flatnonzero(unit > 0.0):
             worth = (weights[r] / unit[r]).astype(np.int64)
-            found = _solve_rounded(worth, costs, left[r], int(high[r] / unit[r]))
+            found = _solve_rounded(worth, costs, left[r], int(high[r] / unit[r]) + 1)
             out[r, size : size + len(found)] = found
         return problem.actions.complete(view, out)
 
