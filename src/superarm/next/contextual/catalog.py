@@ -16,7 +16,7 @@ from superarm.next.core.component import named
 from superarm.next.indices import KL, BetaPosterior
 from superarm.next.oracles.base import Oracle
 from superarm.next.oracles.default import Default
-from superarm.next.oracles.top_arms import TopArms
+from superarm.next.oracles.heaviest import TopArms
 from superarm.next.policies.base import Policy
 
 if TYPE_CHECKING:
