@@ -808,5 +808,16 @@ def test_rows_of_pairs_and_of_new_arms_are_found_by_name():
     agents[0].add_arms(["c", "d"], features=new)
     agents[1].add_arms(["c", "d"], features=FRAMES["pandas"](new[::-1], None, ["d", "c"]))
     assert saved(agents[0]) == saved(agents[1])
+    named = Features(numeric={"price": (0, 1)})
+    with pytest.raises(InvalidArgument, match="a data frame; give one mapping"):
+        Context(FEATURES, FRAMES["pandas"]([[1.0]], ["price"], None), models.Linear(shared=True), arm_features=named)
     with pytest.raises(InvalidArgument, match="pairs: rows named"):
         agents[0].ask(context={"age": 0.5}, pairs=FRAMES["pandas"](np.zeros((4, 1)), None, list("abcx")))
+
+
+def test_columns_of_past_data_that_are_numbers_are_put_into_order():
+    frame = FRAMES["pandas"]([[0.0, 1.0, 0.25]], [2, 0, 1], None)
+    assert PROBLEM.past([4], frame).total[0, :, 4].tolist() == [1.0, 0.25, 0.0]
+    p = np.arange(21).reshape(7, 3) / 21
+    shuffled = FRAMES["pandas"](p[::-1, ::-1], [2, 1, 0], range(6, -1, -1))
+    assert np.array_equal(PROBLEM.entries(shuffled), PROBLEM.entries(p))

@@ -10,13 +10,13 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.labels import Labels, align, is_frame
 from superarm.next.actions.base import Actions
 from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.next.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.next.agent.growth import require_actions
 from superarm.next.agent.learner import Learner
 from superarm.next.agent.outcomes import parse_feedback
-from superarm.next.core.labels import Labels, align, is_frame
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import Seed, run_keys, seed_sequence
 from superarm.next.core.tally import Feedback, Tally
