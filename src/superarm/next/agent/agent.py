@@ -3,7 +3,7 @@
 import copy
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.next.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.next.agent.growth import require_actions
 from superarm.next.agent.learner import Learner
+from superarm.next.agent.names import Given, Some
 from superarm.next.agent.outcomes import parse_feedback
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import Seed, run_keys, seed_sequence
@@ -78,8 +79,8 @@ class Agent:
         seed: Seed = None,
         *,
         tally: Tally | None = None,
-        arms: Sequence[str] | Sequence[int] | None = None,
-        items: Sequence[str] | Sequence[int] | None = None,
+        arms: Given | None = None,
+        items: Given | None = None,
         remember: int = 100_000,
     ) -> None:
         self._lock = threading.RLock()
@@ -148,9 +149,9 @@ class Agent:
     @_in_turn
     def ask(
         self,
-        eligible: Sequence[int | str] | None = None,
+        eligible: Some | None = None,
         id: str | None = None,
-        pinned: Sequence[int | str] | None = None,
+        pinned: Some | None = None,
         context: Any = None,
         pairs: Any = None,
     ) -> Decision:
@@ -212,9 +213,7 @@ class Agent:
                 self.learner.unpend(made.decision.action, made.context, -1.0)
 
     @_in_turn
-    def tell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> bool:
+    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
         Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
@@ -230,7 +229,7 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if name in self._decisions.told:
             if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
@@ -240,15 +239,13 @@ class Agent:
         return True
 
     @_in_turn
-    def untell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> None:
+    def untell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
         if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._decisions.told[name]
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
         self._apply(made, feedback, -1.0)
@@ -268,9 +265,7 @@ class Agent:
         self.learner.unpend(made.decision.action, made.context, sign)
         self.learner.apply(feedback, self._rounding, sign, made.version)
 
-    def _parse_feedback(
-        self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
-    ) -> tuple[Feedback, list[str]]:
+    def _parse(self, made: DecisionEntry, outcome: Any, seen: Any, arms: Some | None) -> tuple[Feedback, list[str]]:
         """Feedback about a decision as the learner takes it, and its digests."""
         learner = self.learner
         observed = made.decision.action if arms is None else learner.arms.numbers(arms)
@@ -300,11 +295,7 @@ class Agent:
 
     @_in_turn
     def add_arms(
-        self,
-        arms: Sequence[str] | Sequence[int] | int,
-        actions: Actions | None = None,
-        support: Any = None,
-        features: Any = None,
+        self, arms: Given | int, actions: Actions | None = None, support: Any = None, features: Any = None
     ) -> None:
         """Add arms by name, or so many of them; they will be tried first.
 
@@ -322,7 +313,7 @@ class Agent:
         learner.grow_arms(arms, actions, support, features)
 
     @_in_turn
-    def retire_arms(self, arms: Sequence[int | str]) -> None:
+    def retire_arms(self, arms: Some) -> None:
         """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
 
         ``add_arms`` with the same names brings them back.
@@ -330,13 +321,13 @@ class Agent:
         self.learner.retire_arms(arms)
 
     @_in_turn
-    def add_items(self, items: Sequence[str] | Sequence[int] | int, weights: Any = None) -> None:
+    def add_items(self, items: Given | int, weights: Any = None) -> None:
         """Add items by name, or so many of them, with weights (1 by default); of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
         self.learner.grow_items(items, np.ones(n) if weights is None else weights)
 
     @_in_turn
-    def retire_items(self, items: Sequence[int | str]) -> None:
+    def retire_items(self, items: Some) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         self.learner.retire_items(items)
 

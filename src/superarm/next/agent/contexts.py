@@ -1,6 +1,5 @@
 """What a learner keeps of contexts: how many decisions each segment had, pending precision, and frames."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ from superarm.next.agent.decisions import DecisionEntry
 from superarm.next.agent.growth import grow_sums
 from superarm.next.agent.outcomes import to_flat, to_rows
 from superarm.next.context.context import Context, Contexts, EncodedContext
-from superarm.next.context.design import Design, design_of
-from superarm.next.context.encoding import hashed_words, name_coordinates
+from superarm.next.context.design import design_of, feature_names, places
+from superarm.next.context.encoding import hashed_words
 from superarm.next.context.frames import Frames
 from superarm.next.context.models import ALL, ARMS
 from superarm.next.context.sums import UNWEIGHTED, add_precision
@@ -60,11 +59,9 @@ class LearnerContexts:
         """Add the precision of a decision to ``pending``; one of an earlier frame counts no longer."""
         if self.pending is None or made.weights is None or made.frame != self.frames.frame.version:
             return
-        problem = learner.problem
-        weights = _fit_rows(made.weights[0], action, action, problem.support.widest, 0.0)
-        add_precision(
-            self.pending, design_of(problem), problem.support, action[None], replace(made, weights=weights[None]), sign
-        )
+        problem, support = learner.problem, learner.problem.support
+        given = replace(made, weights=_fit_rows(made.weights[0], action, action, support.widest, 0.0)[None])
+        add_precision(self.pending, design_of(problem), support, action[None], given, sign)
         self.n_pending += int(sign)
 
     def pass_time(self, made: Contexts) -> None:
@@ -142,20 +139,18 @@ class LearnerContexts:
         """What is stored with a decision."""
         given, action = entry.context, entry.decision.action
         plain = {"segment": int(given.segment[0]), "x": given.x[0].tolist(), "pairs": given.pairs.reshape(-1).tolist()}
-        rows = {name: getattr(given, name) for name in ("weights", "shifts")}
-        flat = {
-            name: to_flat(problem.support, action, part[0]).tolist() for name, part in rows.items() if part is not None
-        }
-        return plain | {"weights": [], "frame": given.frame, "t": int(given.t[0])} | flat
+        plain |= {"weights": [], "frame": given.frame, "t": int(given.t[0])}
+        for name in ("weights", "shifts"):
+            if getattr(given, name) is not None:
+                plain[name] = to_flat(problem.support, action, getattr(given, name)[0]).tolist()
+        return plain
 
     def decision_from_plain(self, problem: "Problem", plain: dict[str, Any], action: Ints, n_items: int) -> Contexts:
         """What ``decision_to_plain`` described, of a decision made when there were ``n_items`` items."""
         n_pair = problem.context.pairs
         pairs = np.array(plain["pairs"]).reshape(1, -1, n_pair) if n_pair else np.zeros((1, problem.n_arms, 0))
-        made = Contexts(
-            np.array([plain["segment"]]), np.array([plain["x"]], float), pairs, np.array([plain["t"]]), None
-        )
-        made.frame = plain["frame"]
+        segment, t = np.array([plain["segment"]]), np.array([plain["t"]])
+        made = Contexts(segment, np.array([plain["x"]], float), pairs, t, frame=plain["frame"])
         support = Dense(n_items, problem.n_arms) if isinstance(problem.support, Dense) else problem.support
         for name in ("weights", "shifts"):
             if plain.get(name):
@@ -176,36 +171,12 @@ class LearnerContexts:
         design, support = design_of(learner.problem), learner.problem.support
         pair = given.pairs[0, arm] if design.n_pair else np.zeros(0)
         u = design.own_features(given.x[0], np.array(arm), pair)
-        first = arm * support.n_items if isinstance(support, Dense) else int(support.start[arm])
-        width = support.n_items if isinstance(support, Dense) else int(support.widths[arm])
-        groups = {ALL: [0], ARMS: [arm]}.get(design.sharing, list(range(first, first + width)))
+        own = places(support, np.array([arm]))
+        groups = {ALL: [0], ARMS: [arm]}.get(design.sharing, own.entries[own.there].tolist())
         effects = np.mean([theta[g][: len(u)] * u for g in groups], axis=0)
         order = np.argsort(-np.abs(effects), kind="stable")[:most]
         names = feature_names(learner.problem.context, design, made.words or {})
         return tuple((names[n], float(effects[n])) for n in order if effects[n] != 0.0)
-
-
-def feature_names(context: Context, design: Design, words: Mapping[str, list[str]]) -> list[str]:
-    """The names of the coordinates of an entry's features that do not indicate its item.
-
-    >>> from superarm.next.context import Features, models
-    >>> from superarm.next.context.design import make_design
-    >>> context = Context(Features(numeric=["age"]), arms=[[1.0], [0.5]], model=models.Linear(shared=True))
-    >>> feature_names(context, make_design(context, 2, 1), {})
-    ['intercept', 'age', 'arm feature 0', 'age × arm feature 0']
-    """
-    own_names = name_coordinates(context.features, words)
-    user = (["intercept"] if design.n_user > len(own_names) else []) + own_names
-    declared = context.arm_features.coordinates or [f"arm feature {n}" for n in range(context.arms.shape[1])]
-    arm = (["intercept"] if design.arms.shape[1] > len(declared) or design.sharing != ALL else []) + declared
-    arm = arm[: design.arms.shape[1]]
-    own = [_product(a, b) for b in arm for a in user] if design.crossed else user + arm[1:]
-    return own + [f"pair feature {n}" for n in range(design.n_pair)]
-
-
-def _product(user: str, arm: str) -> str:
-    parts = [name for name in (user, arm) if name != "intercept"]
-    return " × ".join(parts) or "intercept"
 
 
 def _fit_rows(rows: Floats, action: Ints, observed: Ints, widest: int, otherwise: float) -> Floats:

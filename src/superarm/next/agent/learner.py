@@ -12,13 +12,14 @@ from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, pins_are_eligible
 from superarm.next.actions.explicit import Pinned
 from superarm.next.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
-from superarm.next.agent.names import names_for
+from superarm.next.agent.names import Given, names_for
 from superarm.next.core import streams
 from superarm.next.core.problem import Problem
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.indices import Index
 from superarm.next.policies.base import Policy
 
+Arms = Ints | Sequence[int]
 _NOBODY = np.empty(0, np.int64)
 
 
@@ -62,13 +63,7 @@ class Learner:
     array([[[1., 0., 0.]]])
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        policy: Policy,
-        arms: Sequence[str] | Sequence[int] | None = None,
-        items: Sequence[str] | Sequence[int] | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, policy: Policy, arms: Given | None = None, items: Given | None = None) -> None:
         require_problem(problem, policy)
         self.declared, policy = policy, fit_policy(policy, problem)
         self.arms, self.items = names_for(arms, problem.n_arms, "arms"), names_for(items, problem.n_items, "items")
@@ -122,14 +117,7 @@ class Learner:
         mask[self.arms.numbers(eligible)] = True
         return mask & self._playable
 
-    def view(
-        self,
-        t: int,
-        key: Any,
-        eligible: Bools | None = None,
-        pinned: Ints | Sequence[int] = (),
-        context: Any = None,
-    ) -> View:
+    def view(self, t: int, key: Any, eligible: Bools | None = None, pinned: Arms = (), context: Any = None) -> View:
         """What the policy sees when it chooses for round ``t``: out of the ``eligible`` arms, around the ``pinned``.
 
         ``key`` (1,) is that of the policy's random numbers in this decision, ``context`` the ``context.EncodedContext``
@@ -144,7 +132,7 @@ class Learner:
                 counts = counts[given.segment]
         return View(t, self.tally, key, counts, mask[None], pins, given)
 
-    def _pin(self, pinned: Ints | Sequence[int]) -> Ints:
+    def _pin(self, pinned: Arms) -> Ints:
         actions, n_arms = self.problem.actions, self.problem.n_arms
         own = self._pins[0].tolist()
         pins = own + [int(j) for j in pinned if int(j) not in own]
@@ -191,7 +179,7 @@ class Learner:
         """The context to keep with a decision made by the last ``choose``; ``action`` need not be that choice."""
         return None if view.context is None else self.policy.weigh(self.problem, view, self._used, action[None])
 
-    def pend(self, action: Ints | Sequence[int], t: int, context: Any = None) -> None:
+    def pend(self, action: Arms, t: int, context: Any = None) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
         if context is not None:
             self.contexts.pass_time(context)
@@ -199,7 +187,7 @@ class Learner:
         self.asked = max(self.asked, t)
         self._advance(t)
 
-    def unpend(self, action: Ints | Sequence[int], context: Any = None, sign: float = 1.0) -> None:
+    def unpend(self, action: Arms, context: Any = None, sign: float = 1.0) -> None:
         """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""
         row = 0
         if context is not None:
@@ -283,7 +271,7 @@ class Learner:
             self.moments_since = self.version
         self._advance(self.since)
 
-    def grow_arms(self, arms: Sequence[str] | Sequence[int] | int, *of_problem: Any) -> None:
+    def grow_arms(self, arms: Given | int, *of_problem: Any) -> None:
         """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
 
         ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
@@ -309,7 +297,7 @@ class Learner:
             raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
         return back, [name for name in names if name not in back]
 
-    def grow_items(self, items: Sequence[str] | Sequence[int] | int, weights: Any) -> None:
+    def grow_items(self, items: Given | int, weights: Any) -> None:
         """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
         grown = with_items(self.problem, weights)
