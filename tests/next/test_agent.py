@@ -337,6 +337,21 @@ def test_contexts_are_undone_saved_and_grown_exactly(name, standardised):
         assert saved(other) == saved(agent)
 
 
+def test_arms_of_a_decision_are_pending_one_by_one():
+    problem, policy = in_context("linear")
+    agent = Agent(problem, policy, seed=0)
+    decision, learner = agent.ask(context=USERS[1]), agent.learner
+    made = agent._decisions.pending[decision.id].context
+    before = learner.contexts.pending.copy()
+    assert before.any()
+    for sign in (1.0, -1.0, 1.0):
+        for j in decision.action:
+            arm = np.array([j])
+            learner.unpend(arm, learner.contexts.fit(learner, made, decision.action, arm, 0.0), sign)
+        assert np.array_equal(learner.contexts.pending, before if sign < 0 else 0.0 * before)
+    assert learner.contexts.n_pending == learner.pending.sum() == 0
+
+
 def test_features_of_arms_and_pairs_grow_with_the_arms():
     context = Context(FEATURES, arms=RNG.random((5, 2)), model=models.Linear(shared=True), pairs=1)
     problem = Problem(5, 2, Coverage(), Subsets(2), context=context)

@@ -273,7 +273,7 @@ class Agent:
             outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
         feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
         if made.context is not None:
-            feedback.context = learner.contexts.fit(learner, made, observed)
+            feedback.context = learner.contexts.fit(learner, made.context, made.decision.action, observed)
         return feedback, digests
 
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:

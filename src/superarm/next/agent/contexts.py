@@ -30,7 +30,7 @@ class LearnerContexts:
     """The contexts of a learner.
 
     ``clock`` (n_segments,) counts the decisions of each segment, ``frames`` holds what standardised features need.
-    ``pending`` is the precision of the ``n_pending`` decisions whose feedback has not come, in the shape of
+    ``pending`` is the precision of the ``n_pending`` arms whose feedback has not come, in the shape of
     ``RegressionSums.precision``; None for segments.
     """
 
@@ -56,13 +56,11 @@ class LearnerContexts:
         return replace(context, pending=self.pending if self.n_pending else None, weights=None, shifts=None)
 
     def count_pending(self, learner: "Learner", action: Ints, made: Contexts, sign: float) -> None:
-        """Add the precision of a decision to ``pending``; one of an earlier frame counts no longer."""
-        if self.pending is None or made.weights is None or made.frame != self.frames.frame.version:
-            return
-        problem, support = learner.problem, learner.problem.support
-        given = replace(made, weights=_fit_rows(made.weights[0], action, action, support.widest, 0.0)[None])
-        add_precision(self.pending, design_of(problem), support, action[None], given, sign)
-        self.n_pending += int(sign)
+        """Add the precision of arms to ``pending``; ``made`` has their weights. One of an earlier frame counts not."""
+        if self.pending is not None and made.weights is not None and made.frame == self.frames.frame.version:
+            problem, given = learner.problem, self.fit(learner, made, action, action, 0.0)
+            add_precision(self.pending, design_of(problem), problem.support, action[None], given, sign)
+            self.n_pending += int(sign) * len(action)
 
     def pass_time(self, made: Contexts) -> None:
         """A decision was made for its segment."""
@@ -92,18 +90,22 @@ class LearnerContexts:
             learner.tally.moments.begin(self.frames)
         learner.renew(carry_kept(held, self.frames) if held is not None and "rows" in held else held)
 
-    def fit(self, learner: "Learner", made: DecisionEntry, observed: Ints) -> Contexts:
-        """The context of feedback to a decision, with a weight for every entry of ``observed``.
+    def fit(
+        self, learner: "Learner", made: Contexts, action: Ints, observed: Ints, otherwise: float | None = None
+    ) -> Contexts:
+        """The context of a decision with a weight for every entry of ``observed``, in place of those of its ``action``.
 
-        A decision has none for arms that are not its own, and for items that came later.
+        A decision has no weights for arms that are not its own, and for items that came later: they have the weight
+        ``otherwise``, which is by default that of feedback; 0.0 is that of pending arms.
         """
-        given, action, widest = made.context, made.decision.action, learner.problem.support.widest
-        if given.weights is None or (observed is action and given.weights.shape[2] == widest):
-            return given  # type: ignore[no-any-return]
-        otherwise = UNWEIGHTED if given.shifts is None else 0.0
-        fitted = replace(given, weights=_fit_rows(given.weights[0], action, observed, widest, otherwise)[None])
-        if given.shifts is not None:
-            fitted.shifts = _fit_rows(given.shifts[0], action, observed, widest, 0.0)[None]
+        widest = learner.problem.support.widest
+        if made.weights is None or (observed is action and made.weights.shape[2] == widest):
+            return made
+        if otherwise is None:
+            otherwise = UNWEIGHTED if made.shifts is None else 0.0
+        fitted = replace(made, weights=_fit_rows(made.weights[0], action, observed, widest, otherwise)[None])
+        if made.shifts is not None:
+            fitted.shifts = _fit_rows(made.shifts[0], action, observed, widest, 0.0)[None]
         return fitted
 
     def grow(self, after: "Problem", tally: Tally) -> None:

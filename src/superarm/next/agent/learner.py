@@ -188,7 +188,10 @@ class Learner:
         self._advance(t)
 
     def unpend(self, action: Arms, context: Any = None, sign: float = 1.0) -> None:
-        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""
+        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again).
+
+        ``context`` is that of the decision; if ``action`` is a part of it, ``contexts.fit`` gives that of the part.
+        """
         row = 0
         if context is not None:
             row = int(context.segment[0])
