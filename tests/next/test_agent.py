@@ -348,7 +348,8 @@ def test_arms_of_a_decision_are_pending_one_by_one():
         for j in decision.action:
             arm = np.array([j])
             learner.unpend(arm, learner.contexts.fit(learner, made, decision.action, arm, 0.0), sign)
-        assert np.array_equal(learner.contexts.pending, before if sign < 0 else 0.0 * before)
+        pending = learner.contexts.pending
+        assert pending is None if sign > 0 else np.array_equal(pending, before)
     assert learner.contexts.n_pending == learner.pending.sum() == 0
 
 

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class LearnerContexts:
     """The contexts of a learner.
 
-    ``clock`` (n_segments,) counts the decisions of each segment, ``frames`` holds what standardised features need.
-    ``pending`` is the precision of the ``n_pending`` arms whose feedback has not come, in the shape of
-    ``RegressionSums.precision``; None for segments.
+    ``clock`` (n_segments,) counts the decisions of each segment, ``frames`` holds what standardised features need, and
+    ``n_pending`` is how many arms of a regression are pending.
     """
 
     def __init__(self, problem: "Problem", tally: Tally) -> None:
@@ -39,8 +38,23 @@ class LearnerContexts:
         self.clock: Ints = np.zeros(context.n_segments, np.int64)
         self.frames = Frames(context)
         self.regression = context.dimension(problem.n_items) > 0
-        self.pending: Floats | None = np.zeros_like(tally.moments.precision) if self.regression else None
-        self.n_pending = 0
+        self._problem, self.n_pending = problem, 0
+        self._precision: Floats = np.zeros_like(tally.moments.precision) if self.regression else np.zeros(0)
+        self._waiting: dict[tuple[bytes, ...], tuple[Ints, Contexts, float]] = {}
+
+    @property
+    def pending(self) -> Floats | None:
+        """The precision of arms whose feedback has not come, in the shape of ``RegressionSums.precision``.
+
+        None if there are none. Decisions are added when it is read: of most the feedback has come by then, and sums on
+        the grid are exact, so that adding them and taking them out again would change nothing.
+        """
+        if not self.n_pending:
+            return None
+        for action, given, times in self._waiting.values():
+            add_precision(self._precision, design_of(self._problem), self._problem.support, action[None], given, times)
+        self._waiting = {}
+        return self._precision
 
     def encode(self, problem: "Problem", given: Any, pairs: Any) -> EncodedContext:
         """A context as users give it, in the present frame."""
@@ -53,13 +67,16 @@ class LearnerContexts:
         if isinstance(context, EncodedContext):
             t = [self.clock[context.segment] + 1]
             context = Contexts.of([context], t, learner.problem.n_arms, self.frames.frame.version)
-        return replace(context, pending=self.pending if self.n_pending else None, weights=None, shifts=None)
+        return replace(context, pending=self.pending, weights=None, shifts=None)
 
     def count_pending(self, learner: "Learner", action: Ints, made: Contexts, sign: float) -> None:
         """Add the precision of arms to ``pending``; ``made`` has their weights. One of an earlier frame counts not."""
-        if self.pending is not None and made.weights is not None and made.frame == self.frames.frame.version:
-            problem, given = learner.problem, self.fit(learner, made, action, action, 0.0)
-            add_precision(self.pending, design_of(problem), problem.support, action[None], given, sign)
+        if self.regression and made.weights is not None and made.frame == self.frames.frame.version:
+            given: Any = self.fit(learner, made, action, action, 0.0)
+            key = (action.tobytes(), given.x.tobytes(), given.pairs.tobytes(), given.weights.tobytes())
+            times = self._waiting.pop(key, (action, given, 0.0))[2] + sign
+            if times:
+                self._waiting[key] = action, given, times
             self.n_pending += int(sign) * len(action)
 
     def pass_time(self, made: Contexts) -> None:
@@ -85,8 +102,8 @@ class LearnerContexts:
     def begin_frame(self, learner: "Learner") -> None:
         """Carry all sums to the present frame; decisions of earlier ones count no longer as pending precision."""
         held = learner.held
-        if self.pending is not None:
-            self.pending[...], self.n_pending = 0.0, 0
+        if self.regression:
+            self._precision[...], self._waiting, self.n_pending = 0.0, {}, 0
             learner.tally.moments.begin(self.frames)
         learner.renew(carry_kept(held, self.frames) if held is not None and "rows" in held else held)
 
@@ -110,11 +127,12 @@ class LearnerContexts:
 
     def grow(self, after: "Problem", tally: Tally) -> None:
         """Take on a problem with more arms or items; ``tally`` is that of the smaller one."""
-        self.frames.context = after.context
-        if self.pending is not None:
+        pending, self._problem, self.frames.context = self.pending, after, after.context
+        if self.regression:
             sums = tally.moments.like()
-            sums.precision = self.pending
-            self.pending = grow_sums(sums, after).precision
+            if pending is not None:
+                sums.precision = pending
+            self._precision, self._waiting = grow_sums(sums, after).precision, {}
 
     # --- on disk ---
 
