@@ -55,8 +55,13 @@ def case(name, rng):
     covariance = 0.2 * rng.random((R, L, M * (M - 1) // 2 * int(rng.integers(0, 2)))) - 0.05
     limit = rng.choice([np.inf, 0.5], (R, L))
     moments = (mean, deviation, chances(rng, (R, M, L)), covariance, spread, peak)
+    levels = rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L))
     cases = {
-        "directional_step": ((*moments, rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L)), limit, *direction), 2),
+        "directional_coverage": (
+            (*moments, levels, weights, c[0], mean, counts, eligible, pinned, out.copy()),
+            1,
+        ),
+        "directional_step": ((*moments, levels, limit, *direction), 2),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

@@ -5,7 +5,7 @@ Loops over arms are innermost, so that they run in vector registers without fast
 order.
 """
 
-from superarm.next.kernels.directional import directional_step
+from superarm.next.kernels.directional import directional_coverage, directional_step
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.statistics import flip, flip_sparse, record, record_sparse
@@ -15,6 +15,7 @@ __all__ = [
     "beta",
     "beta_sparse",
     "coverage_value",
+    "directional_coverage",
     "directional_step",
     "flip",
     "flip_sparse",
