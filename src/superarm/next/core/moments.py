@@ -136,15 +136,19 @@ class Moments:
         """Empty moments of the same kind."""
         return Moments(self.support, self.reference, len(self), self.with_products)
 
+    def fill(self, values: Floats, products: Floats) -> None:
+        """Take on the sums of the first arms, which may be of a support with fewer arms and fewer entries per arm."""
+        n_arms, width, wider = values.shape[1], (values.shape[2] - _ENTRIES) // 2, self.support.widest
+        self.values[:, :n_arms, : _ENTRIES + width] = values[:, :, : _ENTRIES + width]
+        self.values[:, :n_arms, _ENTRIES + wider : _ENTRIES + wider + width] = values[:, :, _ENTRIES + width :]
+        self.products[:, :n_arms, : products.shape[2]] = products
+        self.refresh()
+
     def grown(self, support: AnySupport) -> "Moments":
         """The same moments for a support with more arms after the ones it has."""
-        new, before, after = Moments(support, self.reference, len(self), self.with_products), self.support, support
-        old, width = new.values[:, : before.n_arms], before.widest
-        old[:, :, : _ENTRIES + width] = self.values[:, :, : _ENTRIES + width]
-        old[:, :, _ENTRIES + after.widest :][:, :, :width] = self.values[:, :, _ENTRIES + width :]
-        new.products[:, : before.n_arms, : self.products.shape[2]] = self.products
+        new = Moments(support, self.reference, len(self), self.with_products)
         new.least = self.least
-        new.refresh()
+        new.fill(self.values, self.products)
         return new
 
 
