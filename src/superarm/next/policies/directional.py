@@ -221,20 +221,29 @@ class _Steps:
         sample = (mean, deviation, top, m.spread[own, j], m.peak[own, j], self.covariance[own, j])
         return direction_bounds(rows, u, sample, self.level[r, j])
 
+    def _sums(self, c: Floats, entries: Floats) -> Floats:
+        """The sums of ``c`` (R, n_items) times ``entries`` over the items of each arm, (R, n_arms)."""
+        sums, entries = (
+            np.empty(self.level.shape),
+            np.ascontiguousarray(np.broadcast_to(entries, (len(c), self.support.size))),
+        )
+        op("sparse_sums", 8 * entries.size)(self.support.start, self.support.items, c, entries, sums)
+        return sums
+
     def _roofs(self, c: Floats) -> Any:
         r"""A number (R, n_arms) that no bound exceeds, in closed form: ``docs/theory/directional.md``, Lemma 3a.
 
         The deviation of a sum is at most :math:`aS_j + \sum_i|c_i - au_i|\sqrt{\hat V_{ij}}` for any a.
         """
-        m, s, x = self.moments, self.support, self.level
-        u = m.reference[None]
-        ratio = np.divide(c, u, out=np.zeros(c.shape), where=u > 0.0)
-        a = np.median(ratio, 1)[:, None]
-        b = s.sum_items(s.by_item(c))
+        m, x, u = self.moments, self.level, self.moments.reference[None]
+        ratio = np.divide(c, u, out=np.where(c > 0.0, np.inf, 0.0), where=u > 0.0)
+        a = np.median(np.where(ratio < np.inf, ratio, 0.0), 1)[:, None]
+        b = self._sums(c, np.ones_like(m.mean))
         share = 1.0 / np.where(b > 0.0, b, 1.0)
-        mean = share * s.sum_items(s.by_item(c) * m.mean)
-        deviation = share * (a * m.spread + s.sum_items(s.by_item(np.abs(c - a * u)) * m.deviation))
-        most = np.minimum(s.sum_items(s.by_item(c) * m.top), ratio.max(1)[:, None] * m.peak)
+        mean = share * self._sums(c, m.mean)
+        deviation = share * (a * m.spread + self._sums(np.abs(c - a * u), m.deviation))
+        with np.errstate(all="ignore"):
+            most = np.fmin(self._sums(c, m.top), ratio.max(1)[:, None] * m.peak)
         above = np.maximum(0.0, np.minimum(1.0, share * most) - mean)
         steep = deviation / np.sqrt(2.0 * np.maximum(x, 1e-60)) + (2.0 / 3.0) * above
         inverse = np.maximum(np.maximum(steep, 1.0 - mean), np.maximum(2.0 * above, 1e-9))
