@@ -6,8 +6,9 @@ import pytest
 import superarm as old
 from superarm.next import contextual as new
 from superarm.next import indices
+from superarm.next.core.tally import Feedback
 from superarm.next.policies import IndexPolicy
-from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, problems
+from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, grid, problems
 
 KINDS = [{"shared": True}, {"shared": "arms"}, {"shared": False}, {"shared": True, "intercept": False}]
 LINEAR = {
@@ -122,3 +123,100 @@ def test_c3_ucb_learns_less_from_lower_positions():
     before, after = problems("Linear", {"shared": True}, n_items=1, weights=[1.0])
     pair = (old.c3_ucb(0.3, discount=0.8), new.c3_ucb(0.3, discount=0.8))
     same_sums(*compare(before, after, pair, list(USERS), cascade=True))
+
+
+class Agent:
+    """An agent of the new engine, as small as it can be."""
+
+    def __init__(self, problem, policy):
+        self.problem, self.policy = problem, new.for_context(policy, problem)
+        self.policy.validate(problem)
+        self.history, self.t, self.made = new.ContextHistory(problem), 0, []
+        self.tally = self.policy.new_tally(problem, 1)
+        self.memory = self.policy.prepare(problem, self.tally)
+        self.waiting = np.zeros_like(self.tally.pulls)
+
+    def ask(self, given, pairs=None):
+        self.t += 1
+        encoded = self.history.encode(given, pairs)
+        row = encoded.segment
+        view = self.problem.view(self.tally, self.t, np.zeros(1, np.uint64))
+        view.counts, view.eligible = (self.tally.pulls + self.waiting)[row : row + 1], view.eligible[:1]
+        view.context = self.history.contexts(encoded)
+        action = self.policy.choose(self.problem, view, self.memory)
+        made = self.history.decide(encoded, self.policy.weigh(self.problem, view, self.memory, action), action[0])
+        made = type(made).from_plain(made.to_plain())
+        self.history.pend(made, action[0], action[0])
+        self.waiting[row, action[0]] += 1
+        self.made.append((self.t, action[0], made))
+        self.history.frames.count(given if isinstance(given, dict) else None)
+        frame = self.history.frames.due()
+        if frame is not None:
+            self.memory = self.history.begin_frame(self.policy, self.tally, self.memory, frame)
+        plan = getattr(self.policy, "plan_refit", lambda *a: None)(self.problem, self.memory, self.t)
+        if plan is not None:
+            self.policy.take_refit(self.problem, self.memory, plan)
+        return action[0]
+
+    def tell(self, n, outcome, sign=1.0):
+        t, action, made = self.made[n]
+        self.waiting[made.encoded.segment, action] -= sign
+        self.history.pend(made, action, action, -sign)
+        given = self.history.answer(made, action, action)
+        feedback = Feedback(t, action[None], outcome[None], None, given)
+        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
+
+
+AGENTS = {
+    "Linear": (lambda: old.vac2_ucb(0.05), lambda: new.vac2_ucb(0.05)),
+    "Logistic": (lambda: old.logistic_kl_ucb(0.2, 0.1, 0.02), lambda: new.logistic_kl_ucb(0.2, 0.1, 0.02)),
+    "Segments": (lambda: old.IndexPolicy(old.indices.KL(0.3)), lambda: IndexPolicy(indices.KL(0.3))),
+}
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+@pytest.mark.parametrize("pairs", [0, 2])
+@pytest.mark.parametrize(
+    "model", [("Linear", True), ("Linear", False), ("Logistic", True), ("Logistic", "arms"), ("Segments", 0)]
+)
+def test_an_agent_with_pending_decisions_decides_as_before(model, pairs, standardised):
+    """Decisions wait for feedback, which comes late, in another order, and is taken back; frames change."""
+    name, shared = model
+    features = {"categorical": LEVELS, "numeric": ["age"] if standardised else {"age": (0, 100)}}
+    more = {"prior_mean": 0.2, "kept": 5000} if name == "Logistic" else {}
+    before, after = problems(name, {} if name == "Segments" else {"shared": shared} | more, features, pairs=pairs)
+    theirs, ours = AGENTS[name]
+    agent, mine = old.Agent(before, theirs(), seed=3), Agent(after, ours())
+    rng, open_, told, handles = np.random.default_rng(7), [], [], []
+    for n in range(45):
+        given = {"age": float(rng.integers(10, 90)), "country": str(rng.choice(["NO", "SE", "DK"]))}
+        table = grid(rng.uniform(-1, 1, (N_ARMS, pairs))) if pairs else None
+        handles.append(agent.ask(context=given, pairs=table))
+        assert mine.ask(given, table).tolist() == handles[-1].action.tolist(), n
+        open_.append(n)
+        while len(open_) > 3:
+            m = open_.pop(int(rng.integers(len(open_))))
+            x = (rng.random((2, 3)) < 0.4).astype(float)
+            agent.tell(handles[m], x)
+            mine.tell(m, x)
+            told.append((m, x))
+        if n % 9 == 8:
+            m, x = told.pop(int(rng.integers(len(told))))
+            agent.untell(handles[m], x)
+            mine.tell(m, x, -1.0)
+            open_.append(m)
+    learner = agent.learner
+    if name != "Segments":
+        np.testing.assert_array_equal(mine.tally.moments.precision[0], learner.tally.precision)
+        np.testing.assert_array_equal(mine.tally.moments.response[0], learner.tally.response)
+        np.testing.assert_array_equal(mine.history.pending[0], learner.contexts.pending)
+    assert mine.history.clock.tolist() == learner.contexts.clock.tolist()
+    if name == "Logistic":
+        held, kept = mine.policy.save_state(mine.memory), learner.state.kept
+        for part in ("rows", "bounds"):
+            np.testing.assert_array_equal(held[part], getattr(kept, part))
+        np.testing.assert_allclose(held["marks"], kept.marks, atol=1e-9)
+        np.testing.assert_allclose(held["point"], kept.point, atol=1e-9)
+        again = mine.policy.prepare(after, mine.tally)
+        mine.policy.restore_state(again, held)
+        np.testing.assert_array_equal(again.more.precision, mine.memory.more.precision)

@@ -18,6 +18,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Contexts
 from superarm.next.context.design import Design, design_of, places
+from superarm.next.context.frames import same_frames
 from superarm.next.context.models import ALL, ENTRIES, LogisticModel
 from superarm.next.core.support import AnySupport, Dense
 from superarm.next.core.tally import Feedback, Tally
@@ -72,7 +73,7 @@ class RegressionSums:
         self.response = np.zeros((replications, groups, design.d))
         self.grid = grid
         """What precisions that are carried to another frame are rounded to; 0 without standardised features."""
-        self.present, self.maps = 0, np.zeros((0, 0, 2))
+        self.present, self.maps = 0, same_frames(design.n_user)
         self.by_frame: dict[int, tuple[Floats, Floats]] = {}
 
     def record(self, feedback: Feedback, sign: float = 1.0) -> None:
@@ -111,16 +112,21 @@ class RegressionSums:
 
     def add(self, other: "RegressionSums", sign: float = 1.0) -> None:
         """Add the sums of another tally, or take them away; exact, in any order."""
-        self.precision += sign * other.precision
-        self.response += sign * other.response
         for version, sums in other.by_frame.items():
             own = self.by_frame.setdefault(version, (np.zeros_like(self.precision), np.zeros_like(self.response)))
             own[0][...] += sign * sums[0]
             own[1][...] += sign * sums[1]
+        if self.grid:
+            self._carry()
+        else:
+            self.precision += sign * other.precision
+            self.response += sign * other.response
 
     def like(self) -> "RegressionSums":
         """Empty sums of the same kind."""
-        return RegressionSums(self.design, self.support, len(self.precision), self.grid)
+        new = RegressionSums(self.design, self.support, len(self.precision), self.grid)
+        new.present, new.maps = self.present, self.maps
+        return new
 
     def grown(self, support: AnySupport, design: Design | None = None) -> "RegressionSums":
         """The same sums for more arms or items after those there are; with features of arms, ``design`` is needed."""

@@ -22,8 +22,7 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.next.context.design import Design, places
-from superarm.next.context.frames import LAST_FRAME, Frames
-from superarm.next.context.models import ALL, ENTRIES
+from superarm.next.context.frames import Frames, same_frames
 from superarm.next.context.sums import round_outcome, triangle, unpack
 from superarm.next.core.numeric import log1p, sigmoid
 from superarm.next.core.ops import op
@@ -83,8 +82,7 @@ class Kept:
         self.precision, self.response, self.stale = sums
         self.rows = np.zeros((0, FEATURES + design.n_user + design.n_pair))
         self.limit, self.present = _NO_LIMIT, 0
-        self.maps = np.zeros((LAST_FRAME + 1, design.n_user, 2))
-        self.maps[:, :, 1] = 1.0
+        self.maps = same_frames(design.n_user)
         self.point, self.until = np.zeros((groups, design.d)), np.zeros(groups)
         self.information = np.zeros((2, groups))
 
@@ -137,10 +135,9 @@ class Kept:
             mapped = u[late]
             design.map_frame(mapped, self.maps[frame[late]])
             u[late] = mapped
-        of_arm, every = places(self.support, arm), np.arange(len(rows))
-        entry = of_arm.entries[every, place]
-        group = {ENTRIES: entry, ALL: np.zeros_like(arm)}.get(design.sharing, arm)
-        return design.with_items(u, of_arm.items[every, place]), group
+        every = np.arange(len(rows)), place
+        items = places(self.support, arm).items[every]
+        return design.with_items(u, items), design.groups_of(self.support, arm)[every]
 
     def _count(self, rows: Floats, sign: float) -> None:
         """Count rows in the information and the correction of their parameter vectors, or take them back."""

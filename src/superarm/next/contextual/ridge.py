@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Contexts
-from superarm.next.context.design import Design, arm_major, by_pair, places
+from superarm.next.context.design import Design, arm_major, by_pair
 from superarm.next.context.models import ALL, ENTRIES
 from superarm.next.context.sums import RegressionSums, unpack
 from superarm.next.core import streams
@@ -43,15 +43,9 @@ class Ridge:
 
     def mark(self, design: Design, support: AnySupport, action: Ints) -> None:
         """Note that entries of ``action`` (R, K) were observed, or that observations were taken back."""
-        if design.sharing == ALL:
-            self.stale[(action >= 0).any(1)] = True
-            return
-        there = places(support, action)
-        group, real = there.entries, there.there
-        if design.sharing != ENTRIES:
-            group, real = action, action >= 0
-        replication = np.broadcast_to(np.arange(len(action)).reshape(-1, *[1] * (group.ndim - 1)), group.shape)
-        self.stale[replication[real], group[real]] = True
+        group = design.groups_of(support, action)
+        r, k, place = np.nonzero(group >= 0)
+        self.stale[r, group[r, k, place]] = True
 
     def refresh(self, sums: RegressionSums, ridge: float, more: Correction | None = None) -> None:
         """Estimate the parameter vectors of which something new was observed."""
