@@ -7,8 +7,7 @@ than :math:`2^{29}` (130,000 observations of the largest weight, 4096; 130 milli
 regression uses). Logistic models have weights of at most 1/4 that are multiples of :math:`2^{-12}`, and add
 :math:`\phi\,(X + shift)` in place of the response; their sums are exact up to 8 million observations of weight 1/4.
 
-So the sums do not depend on the order of observations, are merged by addition and undone by subtraction, and it does
-not matter how a matrix product adds them up.
+So the sums do not depend on the order of observations, are merged by addition and undone by subtraction.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Contexts
 from superarm.next.context.design import Design, design_of, places
 from superarm.next.context.frames import same_frames
-from superarm.next.context.models import ALL, ENTRIES, LogisticModel
+from superarm.next.context.models import ENTRIES, LogisticModel
+from superarm.next.core.ops import op
 from superarm.next.core.support import AnySupport, Dense
 from superarm.next.core.tally import Feedback, Tally
 
@@ -35,6 +35,8 @@ MAX_WEIGHT = 4096.0
 
 _OUTCOME_GRID = 4096.0
 _RESPONSE_GRID = 2.0**24
+_EXACT = 2.0**32
+"""Every weight times two features is a multiple of 1 / _EXACT, so that rounding to it changes nothing."""
 
 
 def round_weight(variance: Any) -> Any:
@@ -176,25 +178,15 @@ def add_observations(
 
     ``weight`` and ``share`` are (R, K, widest), signs included.
     """
-    there = places(support, action)
-    replications = np.arange(len(action))[:, None]
-    pair = given.pairs[replications, action]
-    phi = design.with_items(design.own_features(given.x[:, None], action, pair)[:, :, None], there.items)
-    weight, share = np.where(there.there, weight, 0.0), np.where(there.there, share, 0.0)
-    if design.sharing == ALL:
-        group, cells = np.zeros((len(action), 1), np.int64), (len(action), 1, -1)
-    elif design.sharing == ENTRIES:
-        group = np.where(there.there, there.entries, -1).reshape(len(action), -1)
-        cells = (*group.shape, 1)
-    else:
-        group, cells = action, (*action.shape, -1)
-    phi, weight, share = phi.reshape(*cells, design.d), weight.reshape(cells), share.reshape(cells)
-    r, cell = np.nonzero(group >= 0)
-    g, rows, columns = group[r, cell], *np.tril_indices(design.d)
-    phi, weight, share = phi[r, cell], weight[r, cell], share[r, cell]
-    precision[r, g] += (np.swapaxes(phi * weight[..., None], 1, 2) @ phi)[:, rows, columns]
+    group, items = design.groups_of(support, action), places(support, action).items
+    r, k, place = np.nonzero(group >= 0)
+    u = design.own_features(given.x[:, None], action, given.pairs[np.arange(len(action))[:, None], action])
+    phi = np.ascontiguousarray(design.with_items(u[r, k], items[r, k, place]))
+    flat = r * precision.shape[1] + group[r, k, place]
+    add = op("add_terms", phi.size * design.d)
+    add(phi, weight[r, k, place], flat, _EXACT, 1.0, precision.reshape(-1, precision.shape[2]))
     if response is not None:
-        response[r, g] += (phi * share[..., None]).sum(1)
+        np.add.at(response.reshape(-1, design.d), flat, share[r, k, place, None] * phi)
 
 
 def add_precision(
