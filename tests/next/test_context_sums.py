@@ -18,6 +18,8 @@ from superarm.next.core.problem import Problem
 from superarm.next.core.streams import run_keys
 from superarm.next.core.tally import Feedback
 from superarm.next.environments import context_table
+from superarm.next.indices import KL
+from superarm.next.policies import IndexPolicy
 from superarm.next.rewards import Coverage
 from superarm.next.simulation.engine import Run
 from tests.next.contexts import ARMS, N_ARMS, N_ITEMS, SUPPORT, USERS, K, grid
@@ -313,3 +315,58 @@ def test_an_explanation_adds_up_to_the_estimate():
     assert list(effects)[:3] == ["intercept", "0", "1"]
     np.testing.assert_allclose(sum(effects.values()), estimates[0, 0, 3], atol=1e-3)
     assert (optimistic >= np.clip(estimates, 0, 1)).all()
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+@pytest.mark.parametrize("policy", [new.comb_lin_ts(), new.c2_ucb(0.2)], ids=["comb_lin_ts", "c2_ucb"])
+def test_many_decisions_on_one_tally_are_those_made_one_by_one(sharing, policy):
+    problem = make(models.Linear(shared=sharing), pairs=1)
+    tally, told = policy.new_tally(problem, 1), feedbacks(problem, 6, False)
+    memory = policy.prepare(problem, tally)
+    for one in told:
+        policy.learn(problem, tally, memory, one)
+    many, keys = feedbacks(problem, 1, False, 5, replications=16)[0].context, np.arange(16, dtype=np.uint64)
+
+    def choose(some):
+        n = len(keys[some])
+        view = replace(
+            problem.view(tally, 7), keys=keys[some], context=replace(many, x=many.x[some], pairs=many.pairs[some])
+        )
+        view.counts, view.eligible = np.repeat(tally.pulls, n, 0), np.ones((n, N_ARMS), bool)
+        view.pinned = np.empty((n, 0), np.int64)
+        return policy.choose(problem, view, memory), policy.weigh(problem, view, memory, view.pinned[:, :0]).weights
+
+    together, _ = choose(slice(None))
+    assert len({tuple(batch) for batch in together.tolist()}) > 1
+    for r in range(4):
+        np.testing.assert_array_equal(choose(slice(r, r + 1))[0][0], together[r])
+
+
+def test_many_decisions_on_the_tally_of_all_segments():
+    context = Context(Features(categorical={"country": ["NO", "SE", "DK"]}), model=models.Segments(pooling=1.0))
+    problem = Problem(N_ARMS, 1, Coverage(), Subsets(K), context=context)
+    policy = new.for_context(IndexPolicy(KL(0.5)), problem)
+    tally, rng = policy.new_tally(problem, 1), np.random.default_rng(2)
+    memory = policy.prepare(problem, tally)
+
+    def contexts(segments, t):
+        n = len(segments)
+        return Contexts(np.array(segments), np.zeros((n, 0)), np.zeros((n, N_ARMS, 0)), np.array(t))
+
+    for t in range(30):
+        action = rng.permutation(N_ARMS)[:K][None]
+        told = Feedback(t, action, rng.random((1, K, 1)), None, contexts([int(rng.integers(3))], [t]))
+        policy.learn(problem, tally, memory, told)
+
+    def choose(segments, t):
+        n = len(segments)
+        view = problem.view(tally, 31)
+        view.counts, view.eligible = tally.pulls[segments], np.ones((n, N_ARMS), bool)
+        view.keys, view.pinned, view.context = view.keys[:n], np.empty((n, 0), np.int64), contexts(segments, t)
+        return policy.choose(problem, view, memory)
+
+    together = choose([2, 0, 1], [9, 12, 9])
+    for n, (segment, t) in enumerate([(2, 9), (0, 12), (1, 9)]):
+        np.testing.assert_array_equal(choose([segment], [t])[0], together[n])
+    fresh = policy.prepare(problem, tally)
+    np.testing.assert_array_equal(fresh.total, memory.total)

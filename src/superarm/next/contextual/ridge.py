@@ -124,13 +124,13 @@ def score_entries(design: Design, support: AnySupport, given: Contexts, theta: F
 def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> Scores:
     """As a function of the numbers ``v`` of an arm: the shared parameters are reduced once per context."""
     own = design.own
-    reduced = _reduce(design, given.x, np.concatenate([inverse, theta[..., None]], 2))
-    square = _reduce(design, given.x, reduced[:, :, :-1].swapaxes(1, 2))
+    reduced = _reduce(design, given.x, inverse)
+    square = _reduce(design, given.x, reduced.swapaxes(1, 2))
     v = design.arms.T[None]
     if design.n_pair:
         pairs = given.pairs.swapaxes(1, 2)
         v = np.concatenate([np.broadcast_to(v, (len(pairs), *v.shape[1:])), pairs], 1)
-    mean = (reduced[:, :, -1:] * v).sum(1)
+    mean = (_reduce(design, given.x, theta[..., None]) * v).sum(1)
     arm_square = np.zeros_like(mean)
     for h in range(v.shape[1]):
         arm_square += v[:, h] * (square[:, h, :, None] * v).sum(1)
@@ -139,7 +139,7 @@ def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: F
     item_square = np.diagonal(inverse[:, own:, own:], axis1=1, axis2=2)
     width = support.by_arm(arm_square) + support.by_item(item_square)
     for k in range(v.shape[1]):
-        width = width + support.by_item(2.0 * reduced[:, k, own:-1]) * support.by_arm(v[:, k])
+        width = width + support.by_item(2.0 * reduced[:, k, own:]) * support.by_arm(v[:, k])
     return Scores(support.by_arm(mean) + support.by_item(theta[:, own:]), width)
 
 
