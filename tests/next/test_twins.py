@@ -39,11 +39,36 @@ def case(name, rng):
     seen = rng.random((R, K, M)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     seen_sparse = rng.random((R, K, wide)) < 0.7 if partial else np.empty((0, 0, 0), bool)
     sign = float(rng.choice([1.0, -1.0]))
+    ends = np.sort(np.array([rng.permutation(6)[:2] for _ in range(L)]), axis=1)  # edges of a graph without cycles
+    graph = (ends, np.argsort(ends[:, 0], kind="stable"), 6, 0, 5)
+    square = rng.choice([0.0, 0.5, 0.3, rng.random()], (R, M, M + 2)), rng.integers(0, 3, (R, M, M + 2)).astype(float)
+    spread, peak = rng.random((R, L)) * weights.sum(), chances(rng, (R, L)) * weights.sum()
+    c = weights * rng.choice([1.0, 0.5, rng.random()], (R, M))
+    ratio = np.divide(c, weights, out=np.zeros((R, M)), where=weights > 0.0)
+    direction = (
+        weights,
+        c,
+        ratio,
+        np.argsort(ratio, 1, kind="stable"),
+        counts,
+        eligible,
+        np.empty(R, int),
+        np.empty(R),
+    )
+    covariance = 0.2 * rng.random((R, L, M * (M - 1) // 2 * int(rng.integers(0, 2)))) - 0.05
+    limit = rng.choice([np.inf, 0.5], (R, L))
+    moments = (mean, deviation, chances(rng, (R, M, L)), covariance, spread, peak)
     root = rng.normal(size=(R, L, L)) * rng.random((R, L, 1)) ** 3
     systems, factors = np.einsum("nij,nkj->nik", root, root), np.tril(root) + np.eye(L)
     phi = np.round(rng.uniform(-1, 1, (K, L)) * 1024) / 1024
     triangles, own = rng.integers(-9, 9, (R, L * (L + 1) // 2)) * 2.0**-36, rng.integers(0, R, K)
     cases = {
+        "assignment": ((*square, np.empty((R, M), np.int64)), 1),
+        "heaviest_path": (
+            (*graph, rng.choice([0.5, 0.3, 0.0], (R, L)), counts, eligible, np.full((R, min(5, L)), -1)),
+            1,
+        ),
+        "directional_step": ((*moments, rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L)), limit, *direction), 2),
         "factorise": ((systems,), 1),
         "solve_systems": ((factors, rng.normal(size=(R, L))), 1),
         "invert_systems": ((factors, np.empty((R, L, L))), 1),

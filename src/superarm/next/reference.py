@@ -11,6 +11,7 @@ from superarm.next.actions.base import best_arms
 from superarm.next.core.numeric import fall, log1p
 from superarm.next.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.next.core.tally import round_to_grid
+from superarm.next.directions import direction_bounds
 
 # --- outcomes ---
 
@@ -53,7 +54,7 @@ def record(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, :, j]
         total[r, :, j] += sign * y
         square[r, :, j] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, :, j] / n
         mean[r, :, j] = m
         dev[r, :, j] = np.sqrt(np.maximum(square[r, :, j] / n - m * m, 0.0))
@@ -88,7 +89,7 @@ def record_sparse(
             y, z, n = np.where(s, y, 0.0), np.where(s, z, 0.0), n - missed[r, e]
         total[r, e] += sign * y
         square[r, e] += sign * z
-        n = np.maximum(n, 1.0)
+        n = np.where(n > 0.0, n, 1.0)
         m = total[r, e] / n
         mean[r, e] = m
         dev[r, e] = np.sqrt(np.maximum(square[r, e] / n - m * m, 0.0))
@@ -301,3 +302,100 @@ def sparse_sums(start: Any, items: Any, state: Any, q: Any, gains: Any) -> None:
     arm = np.repeat(np.arange(len(start) - 1), np.diff(start))
     for r in range(len(q)):
         gains[r] = np.bincount(arm, state[r, items] * q[r], len(start) - 1)
+
+
+# --- graphs ---
+
+
+def assignment(gain: Any, pulls: Any, column_of: Any) -> None:
+    r"""The column of each row in an assignment of largest total ``gain`` (R, n, m), n <= m: fills ``column_of`` (R, n).
+
+    .. math:: \max_\sigma \sum_r gain_{r \sigma(r)}
+
+    Of several such assignments, the one with the fewest total ``pulls`` (same shape): costs are pairs, compared
+    first by gain and then by pulls, and added componentwise. The method is shortest augmenting paths with dual prices,
+    [Kuhn1955]_, in the form of [JonkerVolgenant1987]_; it takes O(n² m) steps.
+    """
+    costs, m = np.stack([-gain, pulls], axis=3), gain.shape[2]
+    for cost, columns in zip(costs, column_of, strict=True):
+        row_price, column_price, row_of = np.zeros((len(cost), 2)), np.zeros((m, 2)), np.full(m, -1)
+        for row in range(len(cost)):
+            slack, previous, visited = np.full((m, 2), np.inf), np.full(m, -1), np.zeros(m, bool)
+            at, last = row, -1
+            while at >= 0:
+                new = cost[at] - row_price[at] - column_price
+                less = (new[:, 0] < slack[:, 0]) | ((new[:, 0] == slack[:, 0]) & (new[:, 1] < slack[:, 1]))
+                less &= ~visited
+                slack[less], previous[less] = new[less], last
+                least = np.where(visited, np.inf, slack[:, 0]).min()
+                last = int(np.where(~visited & (slack[:, 0] == least), slack[:, 1], np.inf).argmin())
+                step = slack[last].copy()
+                row_price[[row, *row_of[visited]]] += step
+                column_price[visited] -= step
+                slack[~visited] -= step
+                visited[last] = True
+                at = row_of[last]
+            while last >= 0:  # the augmenting path, backwards
+                row_of[last] = row if previous[last] < 0 else row_of[previous[last]]
+                last = previous[last]
+        columns[row_of[row_of >= 0]] = np.flatnonzero(row_of >= 0)
+
+
+def heaviest_path(
+    edges: Any, sweep: Any, n_nodes: int, source: int, target: int, worth: Any, counts: Any, usable: Any, out: Any
+) -> None:
+    """The heaviest path of usable edges, in order, into ``out`` (R, K) of -1; of several, that of the fewest pulls.
+
+    ``edges`` (n_arms, 2) are directed, ``sweep`` has them in topological order. [Bellman1958]_.
+    """
+    R = len(worth)  # noqa: N806
+    weight, fewest, via = np.full((R, n_nodes), -np.inf), np.zeros((R, n_nodes)), np.full((R, n_nodes), -1)
+    weight[:, source] = 0.0
+    for j in sweep:
+        tail, head = edges[j]
+        w = np.where(usable[:, j], weight[:, tail] + worth[:, j], -np.inf)
+        pulls = fewest[:, tail] + counts[:, j]
+        better = (w > weight[:, head]) | ((w == weight[:, head]) & (pulls < fewest[:, head]) & (w > -np.inf))
+        weight[better, head], fewest[better, head], via[better, head] = w[better], pulls[better], j
+    for r in range(R):
+        path, node = [], target
+        while via[r, node] >= 0:
+            path.append(via[r, node])
+            node = edges[via[r, node], 0]
+        out[r, : len(path)] = path[::-1]
+
+
+# --- directional policies ---
+
+
+def directional_step(
+    mean: Any,
+    dev: Any,
+    top: Any,
+    covariance: Any,
+    spread: Any,
+    peak: Any,
+    level: Any,
+    limit: Any,
+    u: Any,
+    c: Any,
+    ratio: Any,
+    order: Any,
+    counts: Any,
+    allowed: Any,
+    arm: Any,
+    bound: Any,
+) -> None:
+    """The arm (R,) of the largest ``bound`` (R,) min{U_j, limit_j} among the ``allowed`` ones; -1 and -inf: none.
+
+    ``mean``, ``dev``, ``top`` (1 or R, M, L), ``covariance`` (1 or R, L, pairs), ``spread``, ``peak`` (1 or R, L) are
+    a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
+    ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
+    """
+    r, j = np.nonzero(allowed)
+    own = r if len(mean) > 1 else np.zeros_like(r)
+    sample = (mean[own, :, j], dev[own, :, j], top[own, :, j], spread[own, j], peak[own, j], covariance[own, j])
+    bounds = np.full(level.shape, -np.inf)
+    rows = np.broadcast_to(u, (len(r), len(u)))
+    bounds[r, j] = np.minimum(direction_bounds(c[r], rows, sample, level[r, j], order[r]), limit[r, j])
+    arm[:], bound[:] = best_arms(bounds, counts), bounds.max(1)

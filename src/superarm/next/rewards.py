@@ -95,8 +95,8 @@ class Reward(Component):
     def gains(self, problem: "Problem", states: Floats, q: Floats) -> Floats:
         """What each arm would add, (R, n_arms)."""
         support, weights = problem.support, problem.weights[None]
-        gains = self.gain(support.by_item(weights), support.by_item(states), q)
-        return support.sum_items(gains)  # type: ignore[no-any-return]
+        gains = support.sum_items(self.gain(support.by_item(weights), support.by_item(states), q))
+        return gains if len(gains) == len(states) else np.repeat(gains, len(states), 0)
 
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """r(A; q) of the batches ``action`` (R, K), padded with -1: (R,)."""

@@ -1,6 +1,27 @@
-"""Action sets: which batches may be played, as masks over all arms at once."""
+"""Action sets: which batches may be played, as masks over all arms at once.
+
+base · subsets: any k arms · explicit: listed batches, and pinned arms · matroids: groups, families, forests, trees,
+slots · graphs: matchings and paths · knapsack: a budget
+"""
 
 from superarm.next.actions.base import Actions
+from superarm.next.actions.explicit import Explicit, Pinned
+from superarm.next.actions.graphs import Matching, Paths
+from superarm.next.actions.knapsack import Knapsack
+from superarm.next.actions.matroids import GraphicMatroid, Laminar, PartitionMatroid, Slots, SpanningTrees
 from superarm.next.actions.subsets import Subsets
 
-__all__ = ["Actions", "Subsets"]
+__all__ = [
+    "Actions",
+    "Explicit",
+    "GraphicMatroid",
+    "Knapsack",
+    "Laminar",
+    "Matching",
+    "PartitionMatroid",
+    "Paths",
+    "Pinned",
+    "Slots",
+    "SpanningTrees",
+    "Subsets",
+]

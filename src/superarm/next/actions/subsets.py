@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints, count
 from superarm.errors import InvalidArgument
-from superarm.next.actions.base import Actions, new_batches
+from superarm.next.actions.base import Actions, limit_count, new_batches, pins_are_eligible
 from superarm.next.core.ops import op
 
 if TYPE_CHECKING:
@@ -56,13 +56,15 @@ class Subsets(Actions):
         return itertools.combinations(range(n_arms), self.k)
 
     def n_batches(self, n_arms: int) -> float:
-        return float(math.comb(n_arms, self.k)) if n_arms < 1000 else math.inf
+        return limit_count(math.comb(n_arms, self.k))
 
     def validate(self, n_arms: int) -> None:
         if self.k > n_arms:
             raise InvalidArgument("k", f"{self.k} arms of {n_arms}", f"choose k <= n_arms = {n_arms}", "Subsets")
 
     def heaviest(self, worth: Floats, view: "View") -> Ints:
+        if not pins_are_eligible(view):
+            return super().heaviest(worth, view)
         out = new_batches(self, view)
         op("top_k", worth.size * self.k)(worth, view.counts, view.eligible, view.pinned.shape[1], out)
         return out

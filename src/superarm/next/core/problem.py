@@ -149,7 +149,8 @@ class Problem(Component):
         tally = Tally(self.support) if tally is None else tally
         keys = np.zeros(len(tally), np.uint64) if keys is None else keys
         everyone = np.ones((len(tally), self.n_arms), bool)
-        return View(t, tally, keys, tally.pulls, everyone, np.empty((len(tally), 0), np.int64))
+        pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
+        return View(t, tally, keys, tally.pulls, everyone, pinned)
 
     def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
         """The tally of past observations, for a warm start.

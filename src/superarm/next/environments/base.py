@@ -47,6 +47,8 @@ class Environment(Component):
     """Whether some entries of an answer may not be seen."""
     free_samples: ClassVar[Any] = 0
     """How often every arm is shown before the first round."""
+    n_contexts: ClassVar[Any] = 0
+    """How many contexts there are, if users with contexts come; 0 if there are none."""
     own_reward: ClassVar[bool] = False
     """Whether ``expected`` differs from the problem's reward at the means."""
 

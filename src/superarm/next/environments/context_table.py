@@ -65,6 +65,10 @@ class ContextTable(Environment):
     def partial(self) -> bool:  # type: ignore[override]
         return self.cascade
 
+    @property
+    def n_contexts(self) -> int:  # type: ignore[override]
+        return len(self.p)
+
     def rows(self, t: int, keys: Any) -> Ints:
         """The row of the context of round ``t`` in each replication, (R,)."""
         if self.replay:

@@ -14,6 +14,8 @@ from superarm.next.kernels.diffusion import (
     select_seeds,
     sets_by_node,
 )
+from superarm.next.kernels.directional import directional_step
+from superarm.next.kernels.graphs import assignment, heaviest_path
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
 from superarm.next.kernels.play import play
@@ -24,15 +26,18 @@ from superarm.next.kernels.systems import add_terms, factorise, invert_systems, 
 
 __all__ = [
     "add_terms",
+    "assignment",
     "bernstein",
     "beta",
     "beta_sparse",
     "coverage_value",
     "diffuse",
+    "directional_step",
     "factorise",
     "flip",
     "flip_sparse",
     "greedy_coverage",
+    "heaviest_path",
     "hit_worth",
     "invert_systems",
     "kl",

@@ -64,7 +64,7 @@ def record(action, x, seen, sign, pulls, total, square, missed, mean, dev):
                     total[r, i, j] += sign * y
                     square[r, i, j] += sign * to_grid(y * y)
                 c = n - missed[r, i, j] if partial else n
-                c = c if c > 1.0 else 1.0
+                c = c if c > 0.0 else 1.0
                 m = total[r, i, j] / c
                 v = square[r, i, j] / c - m * m
                 mean[r, i, j] = m
@@ -97,7 +97,7 @@ def record_sparse(start, action, x, seen, sign, pulls, total, square, missed, me
                     total[r, e] += sign * y
                     square[r, e] += sign * to_grid(y * y)
                 c = pulls[r, j] - missed[r, e] if partial else pulls[r, j]
-                c = c if c > 1.0 else 1.0
+                c = c if c > 0.0 else 1.0
                 m = total[r, e] / c
                 v = square[r, e] / c - m * m
                 mean[r, e] = m

@@ -1,7 +1,40 @@
-"""Oracles: algorithms that find a good batch for given parameters, for all replications at once."""
+"""Oracles: algorithms that find a good batch for given parameters, for all replications at once.
+
+base · default: which oracle suits a problem · greedy · heaviest: modular rewards, rankings, linearisation ·
+exhaustive · budgets · exchanges: local search, continuous greedy · certificate: bounds of the optimum, exact search
+"""
 
 from superarm.next.oracles.base import Guarantee, Oracle, solve
+from superarm.next.oracles.budgets import GreedyMax, KnapsackScheme, KnapsackTable, PartialEnumeration
+from superarm.next.oracles.certificate import Certificate, Solution, certified, certify, exact, upper_bound
 from superarm.next.oracles.default import Default
-from superarm.next.oracles.greedy import Greedy, Modular
+from superarm.next.oracles.exchanges import ContinuousGreedy, LocalSearch
+from superarm.next.oracles.exhaustive import Exhaustive
+from superarm.next.oracles.greedy import Greedy, StochasticGreedy
+from superarm.next.oracles.heaviest import Linearised, Modular, Reversed, TopArms
 
-__all__ = ["Default", "Greedy", "Guarantee", "Modular", "Oracle", "solve"]
+__all__ = [
+    "Certificate",
+    "ContinuousGreedy",
+    "Default",
+    "Exhaustive",
+    "Greedy",
+    "GreedyMax",
+    "Guarantee",
+    "KnapsackScheme",
+    "KnapsackTable",
+    "Linearised",
+    "LocalSearch",
+    "Modular",
+    "Oracle",
+    "PartialEnumeration",
+    "Reversed",
+    "Solution",
+    "StochasticGreedy",
+    "TopArms",
+    "certified",
+    "certify",
+    "exact",
+    "solve",
+    "upper_bound",
+]

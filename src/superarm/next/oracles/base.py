@@ -1,5 +1,7 @@
 """The base of oracles."""
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,10 +26,14 @@ class Guarantee(NamedTuple):
     beta: float = 1.0
 
 
+GREEDY = 1.0 - 1.0 / math.e
+"""The alpha of greedy for a monotone submodular reward on ``Subsets``, [NemhauserWolseyFisher1978]_, for all k."""
+
+
 class Oracle(Component):
     """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing."""
 
-    ranking: ClassVar[bool] = False
+    ranking: ClassVar[Any] = False
     """Whether it only ranks arms, so that parameters may be any numbers."""
 
     def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
@@ -74,3 +80,16 @@ def solve(problem: "Problem", p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     keys = seed_sequence(seed).generate_state(1, np.uint64)
     batch = oracle.maximize(problem, problem.entries(p), problem.view(keys=keys))[0]
     return batch[batch >= 0]
+
+
+def worth_alone(problem: "Problem", q: Floats, view: "View") -> Floats:
+    """The reward of every arm alone, at least 0: (R, n_arms)."""
+    states = problem.reward.empty_states(problem, len(view))
+    return np.maximum(0.0, problem.reward.gains(problem, states, q))
+
+
+def held(problem: "Problem", name: str, make: Callable[[], Any]) -> Any:
+    """What an oracle needs of a problem at every call: made by the first."""
+    if name not in problem.__dict__:
+        problem.__dict__[name] = make()
+    return problem.__dict__[name]

@@ -1,18 +1,54 @@
 """The oracle that suits the problem."""
 
+import math
 from typing import TYPE_CHECKING
 
 from superarm.arrays import Floats, Ints
-from superarm.next.oracles.base import Guarantee, Oracle
-from superarm.next.oracles.greedy import Greedy, Modular
+from superarm.next.actions.explicit import Explicit
+from superarm.next.oracles.base import Guarantee, Oracle, held
+from superarm.next.oracles.budgets import GreedyMax, KnapsackScheme, KnapsackTable, PartialEnumeration, has_grid
+from superarm.next.oracles.exhaustive import Exhaustive
+from superarm.next.oracles.greedy import Greedy
+from superarm.next.oracles.heaviest import Linearised, Modular
 
 if TYPE_CHECKING:
     from superarm.next.core.problem import Problem
     from superarm.next.core.tally import View
 
+MAX_ENUMERATED_BATCHES = 5_000
+"""Up to this many batches are enumerated where greedy has no guarantee as good as on a matroid."""
+
+MAX_ARMS_FOR_PAIRS = 40
+"""Up to this many arms, all pairs are tried under a budget."""
+
 
 class Default(Oracle):
-    """The oracle that suits the problem."""
+    """The oracle that suits the problem.
+
+    =============  =====================  ==========================================================
+    reward         action set             oracle (alpha)
+    =============  =====================  ==========================================================
+    any            Explicit               Exhaustive (1)
+    modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
+                   Paths                  the edges
+    modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
+    submodular     Subsets                Greedy (1 - (1 - 1/k)^k)
+    submodular     matroid                Greedy (1/2)
+    submodular     the others, small      Exhaustive (1)
+    submodular     Knapsack               PartialEnumeration (1 - 1/e), from 40 arms on GreedyMax (1/2)
+    submodular     Matching               Greedy (1/3)
+    submodular     Paths                  Linearised (0: a heuristic; see the certificate)
+    any other      small; large           Exhaustive (1); Greedy (0)
+    =============  =====================  ==========================================================
+
+    Greedy for submodular rewards is what [MerlisMannor2019]_ (section Algorithm) proposes.
+
+    >>> from superarm.next.actions import Knapsack
+    >>> from superarm.next.core.problem import Problem
+    >>> from superarm.next.rewards import Linear
+    >>> Default().resolve(Problem(3, 1, Linear(), Knapsack([1.0, 2.0, 3.0], budget=4.0)))
+    KnapsackTable()
+    """
 
     def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
         return self.resolve(problem).maximize(problem, q, view)
@@ -20,13 +56,35 @@ class Default(Oracle):
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.resolve(problem).guarantee(problem)
 
+    def validate(self, problem: "Problem") -> None:
+        self.resolve(problem).validate(problem)
+
     def resolve(self, problem: "Problem") -> Oracle:
         """The oracle itself."""
-        held = problem.__dict__.get("_oracle")
-        if held is None:
-            held = problem.__dict__["_oracle"] = _choose(problem)
-        return held  # type: ignore[no-any-return]
+        found: Oracle = held(problem, "_oracle", lambda: _choose(problem))
+        return found
 
 
 def _choose(problem: "Problem") -> Oracle:
-    return Modular() if problem.reward.modular and problem.actions.tractable else Greedy()
+    reward, actions = problem.reward, problem.actions
+    if isinstance(actions, Explicit) or not reward.additive:
+        return Exhaustive()
+    if reward.modular and actions.tractable:
+        return Modular()
+    if reward.modular and actions.budgeted:
+        return KnapsackTable() if has_grid(problem) else KnapsackScheme()
+    if reward.submodular and actions.matroid:
+        return Greedy()
+    if actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+        return Exhaustive()
+    return _choose_for_many_batches(problem)
+
+
+def _choose_for_many_batches(problem: "Problem") -> Oracle:
+    """The oracle for a reward that is not modular, on an action set of many batches that is not a matroid."""
+    actions = problem.actions
+    if not problem.reward.submodular:
+        return Greedy()
+    if actions.budgeted:
+        return PartialEnumeration() if problem.n_arms < MAX_ARMS_FOR_PAIRS else GreedyMax()
+    return Linearised() if actions.tractable and actions.exchange == math.inf else Greedy()

@@ -79,7 +79,7 @@ class IndexPolicy(Policy):
         """The scores of every entry."""
         tally, share = view.tally, problem.k / problem.n_arms
         counts, unknown = tally.counts(view.counts), tally.unknown()
-        known = counts if unknown is None else np.where(counts > 0.0, counts, 1.0)
+        known = counts if unknown is None else np.where(unknown, 1.0, counts)
         chance = Chance(view.keys, view.t, problem.support, self.shared)
         level = self.index.level(known, view.t, share)
         q: Any = self.index.score(tally.mean, tally.deviation, level, chance)

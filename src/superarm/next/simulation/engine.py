@@ -37,7 +37,7 @@ class Run:
         self.memory = policy.prepare(problem, self.tally)
         self.earned = np.zeros(replications)
         self.eligible = np.ones((replications, problem.n_arms), bool)
-        self.nothing_pinned = np.empty((replications, 0), np.int64)
+        self.pinned = np.tile(np.array(problem.actions.pins, np.int64), (replications, 1))
         self.last: Ints = np.full((replications, problem.k), -1)
         self.clock = np.zeros((replications, 1 if problem.context is None else problem.context.n_segments), np.int64)
 
@@ -70,7 +70,7 @@ class Run:
         problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
         given = None if problem.context is None else self._next_context()
         counts = tally.pulls if given is None else self._counts(given.segment)
-        view = View(t, tally, self.keys.policy, counts, self.eligible, self.nothing_pinned, given)
+        view = View(t, tally, self.keys.policy, counts, self.eligible, self.pinned, given)
         self.last = self.policy.choose(problem, view, self.memory)
         answer = environment.draw(problem, self.last, t, self.keys.environment)
         feedback = self._feedback(self.last, answer)

@@ -1,0 +1,230 @@
+"""Instance: a problem with its environment; and the named instances of the literature."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from superarm.arrays import Floats
+from superarm.errors import InvalidArgument
+from superarm.next.actions import Explicit, Subsets
+from superarm.next.core.component import Component
+from superarm.next.core.problem import Problem
+from superarm.next.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching
+from superarm.next.rewards import Coverage
+
+
+class Instance(Component):
+    """A problem and the environment that generates its outcomes; policies see the problem only.
+
+    >>> from superarm.next.environments import Bernoulli
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Coverage(), actions=Subsets(2))
+    >>> instance = Instance(problem, Bernoulli([[0.1], [0.2], [0.3]]))
+    >>> round(instance.value([1, 2]), 12)
+    0.44
+    """
+
+    problem: Problem
+    environment: Environment
+
+    def check(self) -> None:
+        self.require_family("problem", Problem, "Problem(...)")
+        self.require_family("environment", Environment, "environments.Bernoulli(p)")
+        if not self.problem.reward.additive and not self.environment.own_reward:
+            wrong = "it does not define the value of influence"
+            raise InvalidArgument("environment", wrong, "give environments.IndependentCascade(p)")
+        self.environment.validate(self.problem)
+
+    def __repr__(self) -> str:
+        return f"<Instance: {type(self.environment).__name__} outcomes on {self.problem!r}>"
+
+    @cached_property
+    def p(self) -> Floats:
+        """The true parameters of the first round, (n_arms, n_items), or (n_entries,) if the problem is sparse."""
+        return self.problem.support.to_user(self.environment.means(self.problem, 1)[0])
+
+    def value(self, action: Any) -> float:
+        """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
+        return float(self.environment.expected(self.problem, self.problem.action(action)[None], 1)[0])
+
+
+def random_coverage(
+    n_arms: int = 100, n_items: int = 50, k: int = 10, low: float = 0.0, high: float = 0.3, seed: int = 0
+) -> Instance:
+    """Probabilistic maximum coverage with parameters drawn uniformly from [low, high], independent outcomes.
+
+    >>> random_coverage(n_arms=6, n_items=4, k=2).problem.k
+    2
+    """
+    p = np.random.default_rng(seed).uniform(low, high, (n_arms, n_items))
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
+
+
+def dependent_coverage(
+    n_arms: int = 20,
+    n_items: int = 10,
+    k: int = 3,
+    dependence: str = "independent",
+    high: float = 0.3,
+    weights: str = "equal",
+    seed: int = 0,
+) -> Instance:
+    """Coverage with parameters drawn uniformly from [0, high], and items that depend on one another within each arm.
+
+    Parameters
+    ----------
+    n_arms, n_items, k
+        The size of the problem; all k-subsets may be played.
+    dependence
+        ``independent``; ``comonotone`` (one number per arm and round decides all items); ``half`` (every second arm is
+        comonotone); ``blocks`` (of three items); ``opposed`` (two comonotone halves that move against each other);
+        ``shock`` (one round in 1,000 is comonotone for the arm); ``rare`` (most of each mean is constant, the rest
+        comes from outcomes of 1 with probability 0.02, for all items at once); ``leading`` (the first sixth of the
+        items is comonotone, the others are independent).
+    high
+        The largest parameter.
+    weights
+        ``equal``; ``zipf``; ``heavy`` (the first sixth of the items weigh 1, the others 0.05); ``retired`` (the first
+        sixth weigh 1, the others 0).
+    seed
+        The seed of the parameters.
+
+    Examples
+    --------
+    >>> dependent_coverage(n_arms=4, n_items=3, k=2, dependence="half").environment.block.tolist()
+    [[1, 1, 1], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
+    """
+    mean, items = np.random.default_rng(seed).uniform(0.0, high, (n_arms, n_items)), np.arange(n_items)
+    patterns = {
+        "independent": np.zeros(n_items),
+        "comonotone": np.ones(n_items),
+        "half": np.ones(n_items),
+        "blocks": 1 + items // 3,
+        "opposed": np.where(items % 2, -1, 1),
+        "shock": np.zeros(n_items),
+        "rare": np.ones(n_items),
+        "leading": items < max(1, n_items // 6),
+    }
+    loads = {
+        "equal": np.ones(n_items),
+        "zipf": 1.0 / (1.0 + items),
+        "heavy": np.where(items < max(1, n_items // 6), 1.0, 0.05),
+        "retired": np.where(items < max(1, n_items // 6), 1.0, 0.0),
+    }
+    for name, value, known in (("dependence", dependence, patterns), ("weights", weights, loads)):
+        if value not in known:
+            raise InvalidArgument(name, f"{value!r}", f"give one of {', '.join(known)}")
+    block = np.tile(patterns[dependence], (n_arms, 1))
+    if dependence == "half":
+        block[1::2] = 0
+    rare = np.minimum(mean, 0.02) if dependence == "rare" else mean
+    shock = np.full(n_arms, 0.001 if dependence == "shock" else 0.0)
+    problem = Problem(n_arms, n_items, Coverage(), Subsets(k), loads[weights])
+    return Instance(problem, Blocks(rare, block, shock, (mean - rare) / (1.0 - rare)))
+
+
+def many_items(n_items: int, n_arms: int = 4, gap: float = 0.02, dependence: str = "independent") -> Instance:
+    """One arm per batch, ``n_items`` items of weight 1: the first arm has p = 1/2, the others 1/2 - gap.
+
+    ``dependence`` is ``independent``, ``comonotone``, or ``shock``: one round in ten is comonotone for the arm. The gap
+    between the arms' values is ``n_items * gap``. The comonotone instance is that of the paper's lower bound,
+    [MerlisMannor2019]_ (section Lower Bounds), with k = 1.
+
+    >>> round(many_items(16).value([0]) - many_items(16).value([1]), 12)
+    0.32
+    """
+    if dependence not in ("independent", "comonotone", "shock"):
+        raise InvalidArgument("dependence", f"{dependence!r}", "give independent, comonotone or shock")
+    p = np.full((n_arms, n_items), 0.5 - gap)
+    p[0] = 0.5
+    block = np.full((n_arms, n_items), 1 if dependence == "comonotone" else 0)
+    shock = np.full(n_arms, 0.1 if dependence == "shock" else 0.0)
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(1)), Blocks(p, block, shock))
+
+
+def changing_coverage(
+    n_arms: int = 20, n_items: int = 10, k: int = 3, phases: int = 4, every: int = 5000, seed: int = 0
+) -> Instance:
+    """Coverage whose parameters are drawn from [0, 0.3] in each of ``phases`` phases of ``every`` rounds.
+
+    >>> changing_coverage(n_arms=4, n_items=2, k=2, phases=3, every=100).environment.changes(1000).tolist()
+    [1, 101, 201]
+    """
+    p = np.random.default_rng(seed).uniform(0.0, 0.3, (phases, n_arms, n_items))
+    environment = Switching(p, 1 + every * np.arange(phases))
+    return Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), environment)
+
+
+def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arms: int = 128) -> Instance:
+    r"""A family that shows the effect of the batch size: disjoint batches of ``k`` arms, one item, one best batch.
+
+    Arms of the best batch (the last) have :math:`p = c_{best}/k`, all others :math:`p = c/k`, so that the expected
+    number of hits in a batch, the gap and the sum over suboptimal arms in the regret bound hardly change with
+    ``k``. ``k`` must divide ``suboptimal_arms``.
+
+    >>> disjoint_batches(4).problem.n_arms
+    132
+    """
+    if k < 1 or suboptimal_arms % k:
+        raise InvalidArgument("k", f"{k} does not divide {suboptimal_arms}", "give a divisor of suboptimal_arms")
+    n_arms = suboptimal_arms + k
+    p = np.full((n_arms, 1), c / k)
+    p[-k:] = c_best / k
+    batches = np.arange(n_arms).reshape(-1, k)
+    return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
+
+
+def rare_hits(k: int, n_arms: int = 100, seed: int = 0) -> Instance:
+    r"""All ``k``-subsets of ``n_arms`` arms, one item, hits of probability about 1/k.
+
+    :math:`p \sim U[2/(3k), 1/k]` for the ``k`` good arms, :math:`U[0, 1/(3k)]` for the others.
+
+    >>> rare_hits(5).problem.n_items
+    1
+    """
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.0, 1.0 / (3.0 * k), n_arms)
+    p[:k] = rng.uniform(2.0 / (3.0 * k), 1.0 / k, k)
+    return Instance(Problem(n_arms, 1, Coverage(), Subsets(k)), Bernoulli(p[:, None]))
+
+
+def cascade(n_arms: int = 16, k: int = 2, p: float = 0.2, gap: float = 0.15, free_samples: int = 1) -> Instance:
+    r"""The synthetic cascade of the literature: ``k`` arms attract with probability ``p``, all others with ``p - gap``.
+
+    B(L, K, p, Δ) of [KvetonEtAl2015]_ (section 5.1); the first ``k`` arms are the good ones. ``free_samples`` of every
+    arm are observed before the first round: 1 in the literature, 0 to start without data. Regret is exact: the
+    difference in the probability of a click between the best list and the one played.
+
+    >>> round(cascade().value([0, 1]), 12), round(cascade().value([0, 2]), 12)
+    (0.36, 0.24)
+    """
+    if not 1 <= k < n_arms:
+        raise InvalidArgument("k", f"{k} of {n_arms} arms", "give 1 <= k < n_arms")
+    if not 0.0 <= p - gap <= p <= 1.0:
+        raise InvalidArgument("gap", f"{gap} at p = {p}", "give 0 <= gap <= p <= 1")
+    attraction = np.full((n_arms, 1), p - gap)
+    attraction[:k] = p
+    environment = Cascade(attraction)
+    problem = Problem(n_arms, 1, Coverage(), Subsets(k))
+    return Instance(problem, FreeSamples(environment, free_samples) if free_samples else environment)
+
+
+def lower_bound(n_arms: int, k: int, n_items: int = 1, epsilon: float = 0.1) -> Instance:
+    r"""The instance of the paper's lower bound: a Bernoulli bandit written as a coverage problem.
+
+    Arms 0 to k-2 cover nothing; batch :math:`A_j` consists of them and one further arm, whose items are
+    identical. The last arm has :math:`p = 1/2`, the others :math:`1/2 - \epsilon`. Implements
+    [MerlisMannor2019]_ (section Lower Bounds).
+
+    >>> lower_bound(5, 3).problem.actions.table.tolist()
+    [[0, 1, 2], [0, 1, 3], [0, 1, 4]]
+    """
+    if not 1 <= k < n_arms:
+        raise InvalidArgument("k", f"{k} of {n_arms} arms", "give 1 <= k < n_arms")
+    if not 0.0 < epsilon <= 0.5:
+        raise InvalidArgument("epsilon", f"{epsilon}", "give a number in (0, 1/2]")
+    p = np.full((n_arms, n_items), 0.5 - epsilon)
+    p[: k - 1] = 0.0
+    p[-1] = 0.5
+    batches = [[*range(k - 1), j] for j in range(k - 1, n_arms)]
+    return Instance(Problem(n_arms, n_items, Coverage(), Explicit(batches)), Comonotone(p))

@@ -1,0 +1,184 @@
+r"""The target that regret is measured against, and regret itself.
+
+``optimal``
+    The value of the best batch, :math:`r_{\max}`.
+``approximation``
+    :math:`\alpha\beta\,r_{\max}` with the guarantee of the policy's own oracle: the paper's regret,
+    [MerlisMannor2019]_ (equation regretDef).
+``oracle``
+    The value of the batch that the default oracle finds at the true parameters: the practical target.
+``default``
+    ``optimal`` where the optimum is known exactly without a long search, ``oracle`` elsewhere: see ``default_kind``.
+
+Where the world changes, so does the target: it is found for every era, the rounds between two changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.next.core.problem import Problem
+from superarm.next.oracles import Default, Exhaustive, solve
+from superarm.next.oracles.certificate import upper_bound
+from superarm.next.oracles.exhaustive import MAX_LISTED_BATCHES
+from superarm.next.policies import Policy
+from superarm.next.simulation.instances import Instance
+
+Kind: TypeAlias = Literal["optimal", "approximation", "oracle"]
+KINDS: tuple[Kind, ...] = ("optimal", "approximation", "oracle")
+Choice: TypeAlias = Literal["default", "optimal", "approximation", "oracle"]
+CHOICES: tuple[Choice, ...] = ("default", *KINDS)
+
+MAX_DEFAULT_BATCHES = 20_000
+"""By default the best of at most so many batches, over all eras or contexts, is searched for: 0.1 s when compiled."""
+
+
+class Bracket(NamedTuple):
+    """A value known to lie in [low, high]; exact if both are equal."""
+
+    low: float
+    high: float
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.high
+
+
+class Target(NamedTuple):
+    """The value that one round is measured against; it is derived from ``r_max`` unless the kind is ``oracle``.
+
+    In a world that changes both are averages over rounds, and ``eras`` has the first round and the value of each era.
+    """
+
+    kind: Kind
+    value: float
+    r_max: Bracket | None
+    eras: tuple[tuple[int, float], ...] = ()
+
+    def __str__(self) -> str:
+        moving = f" on average, over {len(self.eras)} eras" if self.eras else ""
+        text = f"{self.kind} ({self.value:.6g} per round{moving})"
+        if self.r_max is None or self.r_max.exact:
+            return text
+        return f"{text}, where r_max is only known to lie in [{self.r_max.low:.6g}, {self.r_max.high:.6g}]"
+
+
+def optimum(problem: Problem, p: Floats) -> Bracket:
+    """The value of the best batch at ``p``: exact where an exact oracle is available, a bracket otherwise.
+
+    >>> from superarm.next.actions import Subsets
+    >>> from superarm.next.rewards import Linear
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Linear(), actions=Subsets(2))
+    >>> optimum(problem, np.array([[0.5], [0.25], [0.125]]))
+    Bracket(low=0.75, high=0.75)
+    """
+    best = Default().resolve(problem)
+    if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
+        best = Exhaustive()
+    action = solve(problem, p, best)
+    low = float(problem.value(p, action))
+    if best.guarantee(problem).alpha == 1.0:
+        return Bracket(low, low)
+    return Bracket(low, max(low, upper_bound(problem, p, action)))
+
+
+def default_kind(instance: Instance, horizon: int = 1) -> Kind:
+    """``optimal`` if the optimum is known exactly, ``oracle`` otherwise.
+
+    It is known if the environment says so, if the default oracle is exact, or if it is found by evaluating at most
+    ``MAX_DEFAULT_BATCHES`` batches.
+
+    >>> from superarm.next.simulation.instances import random_coverage
+    >>> [default_kind(random_coverage(n_arms=n, k=3)) for n in (20, 100)]
+    ['optimal', 'oracle']
+    """
+    problem, environment = instance.problem, instance.environment
+    known = _known_optimum(instance)
+    if known is not None or environment.own_reward:
+        return "optimal" if known is not None and known.exact else "oracle"
+    promise = Default().guarantee(problem)
+    if promise.alpha == promise.beta == 1.0:
+        return "optimal"
+    times = environment.n_contexts or len(environment.changes(horizon))
+    return "optimal" if problem.actions.n_batches(problem.n_arms) * times <= MAX_DEFAULT_BATCHES else "oracle"
+
+
+def target(instance: Instance, policy: Policy, choice: Choice = "default", horizon: int = 1) -> Target:
+    """The target for ``policy`` on ``instance``, up to round ``horizon``."""
+    if choice not in CHOICES:
+        raise InvalidArgument("target", f"{choice!r} is unknown", f"give one of {', '.join(CHOICES)}")
+    kind = default_kind(instance, horizon) if choice == "default" else choice
+    since = [int(t) for t in instance.environment.changes(horizon)]
+    found = [_find_target(instance, t, policy, kind) for t in since]
+    if len(found) == 1:
+        return found[0]
+    share = np.diff([*since, horizon + 1]) / horizon
+    brackets = [one.r_max for one in found if one.r_max is not None]
+    r_max = Bracket(*(float(share @ ends) for ends in np.transpose(brackets))) if brackets else None
+    eras = tuple((t, one.value) for t, one in zip(since, found, strict=True))
+    return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
+
+
+def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Target:
+    """The target while the parameters of round ``t`` hold."""
+    problem, environment = instance.problem, instance.environment
+    if environment.n_contexts:
+        return _average_target(instance, policy, kind)
+    p = problem.support.to_user(environment.means(problem, t)[0])
+    if kind == "oracle":
+        action = solve(problem, p, Default())
+        return Target(kind, float(environment.expected(problem, action[None], t)[0]), None)
+    r_max = _known_optimum(instance) or optimum(problem, p)
+    if kind == "optimal":
+        return Target(kind, r_max.high, r_max)
+    promise = policy.guarantee(problem)
+    return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
+
+
+def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
+    """The target of an average context; the simulation adds what each round's context is worth more or less."""
+    problem, environment = instance.problem, cast(Any, instance.environment)
+    if kind == "oracle":
+        return Target(kind, float(environment.best_worth.mean()), None)
+    tables = (problem.support.to_user(entries) for entries in environment.table(problem))
+    brackets = np.array([optimum(problem, p) for p in tables])
+    r_max = Bracket(*(float(end) for end in brackets.mean(axis=0)))
+    promise = policy.guarantee(problem)
+    return Target(kind, r_max.high * (promise.alpha * promise.beta if kind == "approximation" else 1.0), r_max)
+
+
+def _known_optimum(instance: Instance) -> Bracket | None:
+    """What the best batch is worth, where the environment says so itself."""
+    found = None if instance.environment.n_contexts else instance.environment.best(instance.problem)
+    return None if found is None else Bracket(*found)
+
+
+def regret(target: Target, rounds: Ints, earned: Floats) -> Floats:
+    r"""Regret up to each of ``rounds``: the targets of all rounds, less the expected reward of the batches played.
+
+    .. math:: R(t) = \sum_{\tau \le t} target(\tau) - \sum_{\tau \le t} r(A_\tau; p(\tau))
+    """
+    if not target.eras:
+        return np.asarray(rounds, float) * target.value - earned
+    since, values = (np.array(part, float) for part in zip(*target.eras, strict=True))
+    lasted = np.clip(np.asarray(rounds, float)[:, None] + 1.0 - since, 0.0, np.diff(since, append=np.inf))
+    return np.asarray(lasted @ values - earned)
+
+
+def find_negative(means: Mapping[str, float], rounds: int, value: float) -> list[str]:
+    """The names whose mean regret after ``rounds`` is below 0 by more than the sum's rounding error."""
+    return [name for name, mean in means.items() if mean < -1e-12 * rounds * abs(value)]
+
+
+def warn_of_negative(names: Sequence[str], kind: str) -> list[str]:
+    """A sentence about policies with negative mean regret against a target of this ``kind``; nothing without names."""
+    if not names:
+        return []
+    remedy = "" if kind == "optimal" else ', so use target = "optimal" for them'
+    return [
+        f"warning: negative mean regret of {', '.join(names)}: they earned more than the {kind} target. "
+        f"Differences between policies do not depend on the target; ratios and slopes do{remedy}."
+    ]
