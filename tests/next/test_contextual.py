@@ -8,6 +8,7 @@ from superarm.next import contextual as new
 from superarm.next import indices
 from superarm.next.core.tally import Feedback
 from superarm.next.policies import IndexPolicy
+from superarm.next.policies.forgetting import Forgetting
 from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, grid, problems
 
 KINDS = [{"shared": True}, {"shared": "arms"}, {"shared": False}, {"shared": True, "intercept": False}]
@@ -93,14 +94,6 @@ def test_one_hot_logistic_models_decide_as_kl_ucb(kind):
     assert type(sampled.index).__name__ == "BetaPosterior"
 
 
-class Forget(IndexPolicy):
-    """What a window or a discount around a policy has, until policies that forget are here."""
-
-    policy: object = None
-    block: int = 7
-    weights: tuple = (1.0, 0.5, 0.25)
-
-
 @pytest.mark.parametrize("model", ["Linear", "Logistic", "Segments"])
 def test_policies_that_forget_decide_as_before(model):
     segments = model == "Segments"
@@ -114,7 +107,7 @@ def test_policies_that_forget_decide_as_before(model):
     contexts = [{"country": country} for country in ("NO", "SE", "DK")] if segments else list(USERS)
     weights = np.array([1.0, 0.5, 0.25])
     theirs = old.policies.Forgetting(theirs, 7, weights)
-    ours = new.for_context(Forget(indices.KL(), policy=ours), after)
+    ours = new.for_context(Forgetting(ours, 7, weights), after)
     assert isinstance(ours, new.ContextForgetting)
     compare(before, after, (theirs, ours), contexts, 60)
 

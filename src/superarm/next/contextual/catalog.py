@@ -16,8 +16,9 @@ from superarm.next.core.component import named
 from superarm.next.indices import KL, BetaPosterior
 from superarm.next.oracles.base import Oracle
 from superarm.next.oracles.default import Default
-from superarm.next.oracles.top_arms import TopArms
+from superarm.next.oracles.heaviest import TopArms
 from superarm.next.policies.base import Policy
+from superarm.next.policies.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from superarm.next.core.problem import Problem
@@ -175,7 +176,7 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         return policy  # type: ignore[no-any-return]
     model = problem.context.model
-    if hasattr(policy, "block") and not policy.reads_context:  # a policy that forgets, of problems without contexts
+    if isinstance(policy, Forgetting):
         inner: Any = for_context(policy.policy, problem)
         inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
         return ContextForgetting(inner, policy.block, policy.weights)
