@@ -9,6 +9,9 @@ from superarm.next import indices
 from superarm.next.core.tally import Feedback
 from superarm.next.policies import IndexPolicy
 from superarm.next.policies.forgetting import Forgetting
+from superarm.next.simulation import contextual_instances
+from superarm.next.simulation.simulate import simulate
+from superarm.simulation import contextual_instances as old_instances
 from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, grid, problems
 
 KINDS = [{"shared": True}, {"shared": "arms"}, {"shared": False}, {"shared": True, "intercept": False}]
@@ -213,3 +216,23 @@ def test_an_agent_with_pending_decisions_decides_as_before(model, pairs, standar
         again = mine.policy.prepare(after, mine.tally)
         mine.policy.restore_state(again, held)
         np.testing.assert_array_equal(again.more.precision, mine.memory.more.precision)
+
+
+@pytest.mark.parametrize("name", ["linear_cascade", "contextual_coverage", "segment_coverage", "logistic_coverage"])
+def test_named_instances_are_those_of_before(name):
+    sizes = {"n_arms": 6, "k": 2} | ({"n_segments": 3} if name == "segment_coverage" else {"n_contexts": 4})
+    theirs, ours = (getattr(module, name)(**sizes) for module in (old_instances, contextual_instances))
+    table, before = ours.environment, theirs.environment
+    for part, of_before in (("vectors", "contexts"), ("segments", "segments"), ("p", "p")):
+        np.testing.assert_array_equal(getattr(table, part), getattr(before, of_before))
+    np.testing.assert_allclose(table.best_worth, before.best, rtol=1e-12)
+    p, problem = table.means(ours.problem, 1), ours.problem
+    np.testing.assert_allclose(problem.support.to_user(p[0]).reshape(-1), before.means(1), rtol=1e-12)
+
+
+def test_simulate_measures_regret_against_the_best_batch_of_each_context():
+    instance = contextual_instances.segment_coverage(n_arms=5, n_items=2, k=2, n_segments=3)
+    policies = {"KL-UCB": IndexPolicy(indices.KL()), "window": Forgetting(IndexPolicy(indices.KL()), 9, [1.0, 0.5])}
+    results = simulate(instance, policies, horizon=60, replications=2, progress=False)
+    for name in policies:
+        assert (results.regret[name][:, -1] > 0.0).all()
