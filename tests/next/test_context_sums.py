@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+import superarm as old
+from superarm.learner import growth
 from superarm.next import contextual as new
 from superarm.next.actions import Subsets
 from superarm.next.context import Context, Contexts, EncodedContext, Features, Frames, models
@@ -22,6 +24,7 @@ from superarm.next.indices import KL
 from superarm.next.policies import IndexPolicy
 from superarm.next.rewards import Coverage
 from superarm.next.simulation.engine import Run
+from superarm.policies import KeptRows
 from tests.next.contexts import ARMS, N_ARMS, N_ITEMS, SUPPORT, USERS, K, grid
 
 SHARINGS = [True, "arms", False]
@@ -250,19 +253,41 @@ def test_sums_of_earlier_frames_are_those_of_their_features_in_the_present_one()
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
-def test_sums_grow_with_arms_and_items(sharing):
-    """What is known stays where it is; a larger problem learns on as if it had always been that large."""
-    small, large = make(models.Linear(shared=sharing), n_items=2), make(models.Linear(shared=sharing), n_items=3)
-    policy, told = new.c2_ucb(), feedbacks(small, 5, False)
-    tallies = [policy.new_tally(problem, 1) for problem in (small, large)]
-    for one in told:
-        tallies[0].moments.record(one)
-        wider = replace(one.context, weights=np.pad(one.context.weights, ((0, 0), (0, 0), (0, 1))))
-        pads = ((0, 0), (0, 0), (0, 1))
-        tallies[1].moments.record(Feedback(one.t, one.action, np.pad(one.outcome, pads), np.pad(one.seen, pads), wider))
-    grown = tallies[0].moments.grown(large.support, design_of(large))
-    np.testing.assert_array_equal(grown.precision, tallies[1].moments.precision)
-    np.testing.assert_array_equal(grown.response, tallies[1].moments.response)
+@pytest.mark.parametrize("items", [(1, 3), (2, 3), (3, 3)])
+def test_what_is_known_grows_with_arms_and_items_as_before(sharing, items):
+    """Sums, pending precision and kept observations: what is known stays where it is, and what is new is 0."""
+    rng, kind = np.random.default_rng(1), {"shared": sharing, "kept": 9}
+    before, after = (
+        [
+            Problem_(
+                n_arms, n_items, reward, actions, context=Context_(Features_(d=2), ARMS[:n_arms], Logistic(**kind))
+            )
+            for n_arms, n_items in ((3, items[0]), (N_ARMS, items[1]))
+        ]
+        for Problem_, Context_, Features_, Logistic, reward, actions in (
+            (old.Problem, old.Context, old.Features, old.models.Logistic, old.Coverage(), old.Subsets(K)),
+            (Problem, Context, Features, models.Logistic, Coverage(), Subsets(K)),
+        )
+    )
+    small, large = after
+    history, policy = new.ContextHistory(small), new.logistic_kl_ucb()
+    sums = policy.new_tally(small, 1).moments
+    sums.precision[...], sums.response[...] = rng.random(sums.precision.shape), rng.random(sums.response.shape)
+    history.pending[...] = rng.random(sums.precision.shape)
+    grown = sums.grown(large.support, design_of(large))
+    for ours, part in ((grown.precision, sums.precision), (grown.response, sums.response)):
+        np.testing.assert_array_equal(ours[0], growth.grow_sums(part[0], *before))
+    pending = history.pending.copy()
+    history.grow(large)
+    np.testing.assert_array_equal(history.pending[0], growth.grow_sums(pending[0], *before))
+    memory = policy.prepare(small, policy.new_tally(small, 1))
+    held = policy.save_state(memory)
+    held |= {name: rng.random(held[name].shape) for name in ("point", "marks")}
+    held |= {"rows": rng.random((4, held["rows"].shape[1]))}
+    ours = new.grow_kept(held, *((design_of(one), one.support) for one in after))
+    theirs = growth.grow_kept(KeptRows(**held), *before)
+    for name in held:
+        np.testing.assert_array_equal(ours[name], getattr(theirs, name))
 
 
 def play(problem, policy, horizon, replications, seed=1):

@@ -8,6 +8,7 @@ from superarm.next import contextual as new
 from superarm.next import indices
 from superarm.next.core.tally import Feedback
 from superarm.next.policies import IndexPolicy
+from superarm.next.policies.directional import directional_kl_moss
 from superarm.next.policies.forgetting import Forgetting
 from superarm.next.simulation import contextual_instances
 from superarm.next.simulation.simulate import simulate
@@ -236,3 +237,20 @@ def test_simulate_measures_regret_against_the_best_batch_of_each_context():
     results = simulate(instance, policies, horizon=60, replications=2, progress=False)
     for name in policies:
         assert (results.regret[name][:, -1] > 0.0).all()
+
+
+def test_policies_that_do_not_suit_the_model_are_refused():
+    _, segments = problems("Segments", features={"categorical": LEVELS})
+    _, linear = problems("Linear", {"shared": True})
+    plain = segments.changed(context=None)
+    standardised = problems("Linear", features={"numeric": ["age"]})[1]
+    window = Forgetting(new.vac2_ucb(), 5, [1.0])
+    for policy, problem, match in (
+        (new.vac2_ucb(), plain, "needs a context"),
+        (new.vac2_ucb(), segments, "does not learn the model Segments"),
+        (IndexPolicy(indices.KL()), linear, "does not read features"),
+        (directional_kl_moss(), segments, "which segments do not keep"),
+        (window, standardised, "standardised, and the policy forgets"),
+    ):
+        with pytest.raises(old.InvalidArgument, match=match):
+            new.for_context(policy, problem)

@@ -135,24 +135,31 @@ class RegressionSums:
         design = self.design if design is None else design
         new = RegressionSums(design, support, len(self.precision), self.grid)
         new.present, new.maps = self.present, self.maps
-        new.precision, new.response = (grow_groups(a, self, new) for a in (self.precision, self.response))
-        for version, sums in self.by_frame.items():
-            precision, response = (grow_groups(a, self, new) for a in sums)
-            new.by_frame[version] = precision, response
+        before, after = (self.design, self.support), (design, support)
+        more = new.precision.shape[2] - self.precision.shape[2], design.d - self.design.d
+
+        def grow(sums: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return grow_groups(sums[0], before, after, more[0]), grow_groups(sums[1], before, after, more[1])
+
+        new.precision, new.response = grow((self.precision, self.response))
+        new.by_frame = {version: grow(sums) for version, sums in self.by_frame.items()}
         return new
 
 
-def grow_groups(values: Floats, before: RegressionSums, after: RegressionSums) -> Floats:
-    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem: what is new is 0, at the end."""
-    columns = {before.precision.shape[2]: after.precision.shape[2], before.design.d: after.design.d}
-    more = ((0, 0), (0, columns.get(values.shape[2], values.shape[2]) - values.shape[2]))
-    old, new = before.support, after.support
-    if before.design.sharing == ENTRIES and isinstance(old, Dense):
+Layout = tuple[Design, AnySupport]
+
+
+def grow_groups(values: Floats, before: Layout, after: Layout, more: int = 0) -> Floats:
+    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem, with ``more`` numbers at the end: 0.
+
+    New items are new coordinates at the end, so that precisions and vectors of coordinates become longer.
+    """
+    (design, old), (larger, new), longer = before, after, (0, more)
+    if design.sharing == ENTRIES and isinstance(old, Dense):
         table = values.reshape(len(values), old.n_arms, old.n_items, -1)
-        grown = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), more[1]))
-        return grown.reshape(len(values), -1, grown.shape[3])
-    groups = after.design.n_groups(new) - values.shape[1]
-    return np.pad(values, ((0, 0), (0, groups), more[1]))
+        table = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), longer))
+        return table.reshape(len(values), -1, table.shape[3])
+    return np.pad(values, ((0, 0), (0, larger.n_groups(new) - values.shape[1]), longer))
 
 
 def unpack(triangles: Floats, d: int) -> Floats:

@@ -18,7 +18,7 @@ from superarm.next.contextual.catalog import (
 )
 from superarm.next.contextual.forgetting import ContextForgetting
 from superarm.next.contextual.history import ContextHistory, DecisionContext, feature_names
-from superarm.next.contextual.kept import Refit, carry_kept
+from superarm.next.contextual.kept import Refit, carry_kept, grow_kept
 from superarm.next.contextual.linear import LinearPolicy
 from superarm.next.contextual.logistic import GroupedPolicy, LogisticPolicy
 from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
@@ -44,6 +44,7 @@ __all__ = [
     "comb_lin_ts",
     "feature_names",
     "for_context",
+    "grow_kept",
     "logistic_kl_ucb",
     "logistic_ts",
     "vac2_ucb",

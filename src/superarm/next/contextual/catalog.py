@@ -179,13 +179,18 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
     if isinstance(policy, Forgetting):
         inner: Any = for_context(policy.policy, problem)
         inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
-        return ContextForgetting(inner, policy.block, policy.weights)
+        return _fit(ContextForgetting(inner, policy.block, policy.weights), problem)
     if isinstance(policy, ContextPolicy):
-        policy.validate(problem)
+        _fit(policy, problem)
         if isinstance(policy, LogisticPolicy) and is_one_hot(problem.context, design_of(problem)):
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
         return policy
     if isinstance(model, Segments):
-        return SegmentPolicy(policy, model.pooling)
+        return _fit(SegmentPolicy(policy, model.pooling), problem)
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
+
+
+def _fit(policy: Policy, problem: "Problem") -> Policy:
+    policy.validate(problem)
+    return policy

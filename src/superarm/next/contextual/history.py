@@ -19,7 +19,7 @@ from superarm.next.context.design import design_of
 from superarm.next.context.encoding import name_coordinates
 from superarm.next.context.frames import Frame, Frames
 from superarm.next.context.models import ALL
-from superarm.next.context.sums import UNWEIGHTED, add_precision, triangle
+from superarm.next.context.sums import UNWEIGHTED, add_precision, grow_groups, triangle
 from superarm.next.contextual.kept import carry_kept
 from superarm.next.core.support import AnySupport, Dense
 from superarm.next.core.tally import Tally
@@ -127,6 +127,16 @@ class ContextHistory:
         if held is not None:
             policy.restore_state(memory, carry_kept(held, self.frames))
         return memory
+
+    def grow(self, problem: "Problem") -> None:
+        """Take on a problem with more arms or items; the tally and what the policy keeps grow by themselves.
+
+        See ``RegressionSums.grown`` and ``grow_kept``.
+        """
+        before, self.problem, self.frames.context = self.problem, problem, problem.context
+        if self.pending is not None:
+            old, new = (design_of(before), before.support), (design_of(problem), problem.support)
+            self.pending = grow_groups(self.pending, old, new, triangle(new[0].d) - triangle(old[0].d))
 
     def effects(
         self, policy: Any, tally: Tally, memory: Any, made: DecisionContext, arm: int, words: Any = None

@@ -23,7 +23,7 @@ import numpy as np
 from superarm.arrays import Bools, Floats, Ints
 from superarm.next.context.design import Design, places
 from superarm.next.context.frames import Frames, same_frames
-from superarm.next.context.sums import round_outcome, triangle, unpack
+from superarm.next.context.sums import Layout, grow_groups, round_outcome, triangle, unpack
 from superarm.next.core.numeric import log1p, sigmoid
 from superarm.next.core.ops import op
 from superarm.next.core.support import AnySupport
@@ -230,6 +230,19 @@ def carry_kept(held: dict[str, Any], frames: Frames) -> dict[str, Any]:
     bounds = np.array([held["bounds"][0], float(frames.frame.version)])
     nothing = {"point": 0.0 * held["point"], "marks": 0.0 * held["marks"]}
     return held | {"bounds": bounds, "maps": frames.user_maps()} | nothing
+
+
+def grow_kept(held: dict[str, Any], before: Layout, after: Layout) -> dict[str, Any]:
+    """What ``Kept.save`` returned, on a larger problem; rows name entries by arm and place, so they stay.
+
+    Where features begin to tell items apart, earlier observations have others: none of them is kept.
+    """
+    point = grow_groups(held["point"][None], before, after, after[0].d - before[0].d)[0]
+    marks = grow_groups(held["marks"][None], before, after)[0]
+    if bool(before[0].n_item) == bool(after[0].n_item):
+        return held | {"point": point, "marks": marks}
+    nothing = {"rows": held["rows"][:0], "bounds": held["bounds"] * (0.0, 1.0)}
+    return held | nothing | {"point": 0.0 * point, "marks": 0.0 * marks}
 
 
 def _round(term: Any) -> Any:
