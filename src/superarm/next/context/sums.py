@@ -105,12 +105,16 @@ class RegressionSums:
         self.precision, self.response = np.zeros_like(self.precision), np.zeros_like(self.response)
         rows, columns = np.tril_indices(self.design.d)
         for version, (precision, response) in sorted(self.by_frame.items()):
-            matrix = np.eye(self.design.d)
-            self.design.map_frame(matrix, self.maps[version])  # row n is what becomes of coordinate n
-            full = unpack(precision, self.design.d)
-            carried = (matrix.T @ full @ matrix)[..., rows, columns]
+            half = self._map(unpack(precision, self.design.d), version)  # of M A Mᵀ, without matrix products: same bits
+            carried = self._map(half.swapaxes(2, 3), version)[..., rows, columns]
             self.precision += np.floor(carried * self.grid + 0.5) / self.grid
-            self.response += np.floor(response @ matrix * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
+            self.response += np.floor(self._map(response, version) * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
+
+    def _map(self, vectors: Floats, version: int) -> Floats:
+        """Vectors (…, d) in the present frame."""
+        flat = vectors.reshape(-1, self.design.d).copy()
+        self.design.map_frame(flat, self.maps[version])
+        return flat.reshape(vectors.shape)
 
     def add(self, other: "RegressionSums", sign: float = 1.0) -> None:
         """Add the sums of another tally, or take them away; exact, in any order."""
