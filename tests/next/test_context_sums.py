@@ -162,7 +162,7 @@ def test_pending_decisions_narrow_the_intervals_as_if_they_were_observed(sharing
     pending = np.zeros_like(tally.moments.precision)
     view = problem.view(tally, 7)
     for one in told[6:]:
-        add_precision(pending, design_of(problem), problem.support, one.action, one.context, 1.0)
+        add_precision(pending, (design_of(problem), problem.support), one.action, one.context, 1.0)
         view.context = replace(told[0].context, pending=pending.copy())
         q = policy.scores(problem, view, memory)
         d = pending.shape[2]

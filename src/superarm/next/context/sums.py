@@ -33,6 +33,9 @@ UNWEIGHTED = 4.0
 MAX_WEIGHT = 4096.0
 """The largest weight of an observation: variances below 1/4096 count as that."""
 
+Layout = tuple[Design, AnySupport]
+"""The layout of a problem's parameter vectors."""
+
 _OUTCOME_GRID = 4096.0
 _RESPONSE_GRID = 2.0**24
 _EXACT = 2.0**32
@@ -86,13 +89,16 @@ class RegressionSums:
         weight = given.weights if feedback.seen is None else np.where(feedback.seen, given.weights, 0.0)
         x = round_outcome(feedback.outcome)
         share = weight * x if given.shifts is None else np.where(weight > 0.0, x + given.shifts, 0.0)
-        late = bool(self.grid) and given.frame != self.present
+        phi, group, at = entry_features((self.design, self.support), feedback.action, given)
+        late, sums = bool(self.grid) and given.frame != self.present, []
         if not late:
-            sums = (self.precision, self.response)
-            add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
+            sums.append((self.precision, self.response))
         if self.grid:
-            sums = self.by_frame.setdefault(given.frame, (np.zeros_like(self.precision), np.zeros_like(self.response)))
-            add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
+            new = np.zeros_like(self.precision), np.zeros_like(self.response)
+            sums.append(self.by_frame.setdefault(given.frame, new))
+        for precision, response in sums:
+            _add_outer(precision, phi, group, sign * weight[at])
+            np.add.at(response.reshape(-1, self.design.d), group, (sign * share[at])[:, None] * phi)
         if late:
             self._carry()
 
@@ -150,9 +156,6 @@ class RegressionSums:
         return new
 
 
-Layout = tuple[Design, AnySupport]
-
-
 def grow_groups(values: Floats, before: Layout, after: Layout, more: int = 0) -> Floats:
     """Numbers of every parameter vector, (R, n_groups, n), on a larger problem, with ``more`` numbers at the end: 0.
 
@@ -175,39 +178,29 @@ def unpack(triangles: Floats, d: int) -> Floats:
     return full
 
 
-def add_observations(
-    precision: Floats,
-    response: Floats | None,
-    design: Design,
-    support: AnySupport,
-    action: Ints,
-    given: Contexts,
-    weight: Floats,
-    share: Floats,
-) -> None:
-    r"""Add :math:`weight\,\phi\phi^\top` and :math:`share\,\phi` of the entries of ``action`` (R, K), in place.
+def entry_features(layout: Layout, action: Ints, given: Contexts) -> tuple[Floats, Ints, Any]:
+    """The features (n, d) of all entries of ``action`` (R, K), the numbers of their parameter vectors (n,), and places.
 
-    ``weight`` and ``share`` are (R, K, widest), signs included.
+    Parameter vectors are numbered replication after replication; places are those in arrays (R, K, widest).
     """
-    group, items = design.groups_of(support, action), places(support, action).items
-    r, k, place = np.nonzero(group >= 0)
+    design, support = layout
+    groups, items = design.groups_of(support, action), places(support, action).items
+    at = r, k, _ = np.nonzero(groups >= 0)
     u = design.own_features(given.x[:, None], action, given.pairs[np.arange(len(action))[:, None], action])
-    phi = np.ascontiguousarray(design.with_items(u[r, k], items[r, k, place]))
-    flat = r * precision.shape[1] + group[r, k, place]
-    add = op("add_terms", phi.size * design.d)
-    add(phi, weight[r, k, place], flat, _EXACT, 1.0, precision.reshape(-1, precision.shape[2]))
-    if response is not None:
-        np.add.at(response.reshape(-1, design.d), flat, share[r, k, place, None] * phi)
+    phi = np.ascontiguousarray(design.with_items(u[r, k], items[at]))
+    return phi, r * design.n_groups(support) + groups[at], at
 
 
-def add_precision(
-    precision: Floats, design: Design, support: AnySupport, action: Ints, given: Contexts, sign: float
-) -> None:
+def _add_outer(precision: Floats, phi: Floats, group: Ints, weight: Floats) -> None:
+    add = op("add_terms", phi.size * phi.shape[1])
+    add(phi, weight, group, _EXACT, 1.0, precision.reshape(-1, precision.shape[2]))
+
+
+def add_precision(precision: Floats, layout: Layout, action: Ints, given: Contexts, sign: float) -> None:
     """Add the precision that decisions will have once all of their entries are seen; for pending decisions."""
     if given.weights is not None:
-        add_observations(
-            precision, None, design, support, action, given, sign * given.weights, np.zeros_like(given.weights)
-        )
+        phi, group, at = entry_features(layout, action, given)
+        _add_outer(precision, phi, group, sign * given.weights[at])
 
 
 def new_context_tally(problem: "Problem", replications: int, partial: bool = False) -> Tally:

@@ -111,7 +111,7 @@ class ContextHistory:
         self.clock[made.encoded.segment] = max(self.clock[made.encoded.segment], made.t)
         if self.pending is not None and made.frame == self.frames.frame.version:
             given, problem = self.answer(made, action, arms, 0.0), self.problem
-            add_precision(self.pending, design_of(problem), problem.support, arms[None], given, sign)
+            add_precision(self.pending, (design_of(problem), problem.support), arms[None], given, sign)
 
     def begin_frame(self, policy: Policy, tally: Tally, memory: Any, frame: Frame) -> Any:
         """Standardise by another frame from now on, and carry the sums over; the policy's new memory.
