@@ -2,9 +2,13 @@ import pytest
 
 from superarm.errors import InvalidSpec
 from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
+from superarm.simulation.regret import KINDS
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
-CONTEST = ["champions", "champions-close", "champions-long", "champions-million", "champions-single", "champions-wide"]
+CONTEST = [
+    "champions", "champions-close", "champions-long", "champions-million", "champions-single", "champions-unequal",
+    "champions-wide",
+]  # fmt: skip
 CONTEXTS = ["context", "context-batch", "context-constants"]
 SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
 
@@ -18,6 +22,7 @@ def test_each_is_valid_and_bears_its_file_s_name(name):
     experiment = load_shipped(name)
     assert experiment.name == name
     assert experiment.claims
+    assert experiment.target in KINDS, "a shipped file says what regret is measured against"
     digests = [cell.digest for cell in experiment.cells()]
     assert len(set(digests)) == len(digests) >= 4
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def random_batch(problem: "Problem", view: View) -> Ints:
     """A random batch (R, K) of eligible arms."""
-    return problem.actions.random(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
+    return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
 
 class Wrapper(Policy):
