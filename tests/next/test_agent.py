@@ -347,9 +347,8 @@ def test_arms_of_a_decision_are_pending_one_by_one():
     for sign in (1.0, -1.0, 1.0):
         for j in decision.action:
             arm = np.array([j])
-            learner.unpend(arm, learner.contexts.fit(learner, made, decision.action, arm, 0.0), sign)
-        pending = learner.contexts.pending
-        assert pending is None if sign > 0 else np.array_equal(pending, before)
+            learner.unpend(arm, made, sign, decision.action)
+        assert np.array_equal(learner.contexts.pending, 0.0 * before if sign > 0 else before)
     assert learner.contexts.n_pending == learner.pending.sum() == 0
 
 

@@ -174,8 +174,11 @@ class Agent:
             return made.decision
         encoded = None
         if learner.contexts is not None:
+            if context is None and self.problem.context.features.size:
+                remedy = f"give {self.problem.context.features.names}, as far as known"
+                raise InvalidArgument("context", "missing", remedy)
             names = Labels("arms", learner.arms.all, learner.arms.all)
-            encoded = learner.contexts.encode(self.problem, context, align(pairs, names, None, name="pairs")[0])
+            encoded = learner.contexts.encode(context, align(pairs, names, None, name="pairs")[0])
         elif context is not None or pairs is not None:
             raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
         mask = learner.playable(eligible)
@@ -184,10 +187,11 @@ class Agent:
         action = learner.choose(view)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
-        given, words = learner.weigh(view, action), None
+        given, words = learner.weigh(view, action, encoded), None
         learner.pend(action, t, given)
         if given is not None:
-            words = learner.contexts.bring_up_to_date(learner, context, t)
+            learner.bring_up_to_date(context, t)
+            words = self._words(context)
         action.flags.writeable = False
         known = learner.arms.all
         decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
@@ -273,8 +277,15 @@ class Agent:
             outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
         feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
         if made.context is not None:
-            feedback.context = learner.contexts.fit(learner, made.context, made.decision.action, observed)
+            feedback.context = learner.contexts.answer(made.context, made.decision.action, observed)
         return feedback, digests
+
+    def _words(self, context: Any) -> dict[str, list[str]] | None:
+        """The words of a context's hashed features, by which explanations name them."""
+        from superarm.next.context.encoding import hashed_words
+
+        features = self.problem.context.features
+        return hashed_words(features, context) if features.hashed else None
 
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
         """The names of observed arms and of items, of which the decision was made for ``n_items``."""
@@ -341,7 +352,7 @@ class Agent:
             **learner_to_plain(self.learner),
             "mind": f"{int(self._choosing[0]):016x}",
             "coin": f"{int(self._rounding[0]):016x}",
-            "book": decisions_to_plain(self._decisions, self.learner),
+            "book": decisions_to_plain(self._decisions),
         }
 
     @classmethod

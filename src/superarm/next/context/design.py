@@ -5,13 +5,12 @@ item. ``u_j`` is a linear function of the arm's own numbers :math:`v_j = [z_j, p
 quadratic form in ``u_j`` for every arm costs one small quadratic form in ``v_j`` per arm.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
-from superarm.next.context.encoding import COORDINATE_GRID, name_coordinates
+from superarm.next.context.encoding import COORDINATE_GRID
 from superarm.next.context.models import ALL, ENTRIES
 from superarm.next.core.support import AnySupport, Dense
 
@@ -61,6 +60,12 @@ class Design(NamedTuple):
         """How many parameter vectors there are."""
         return {ENTRIES: support.size, ALL: 1}.get(self.sharing, support.n_arms)
 
+    def groups_of(self, support: AnySupport, arms: Ints) -> Ints:
+        """The parameter vectors of the entries of ``arms`` (…): (…, widest), -1 where there is no entry."""
+        there = places(support, arms)
+        same = {ENTRIES: there.entries, ALL: np.zeros_like(there.entries)}.get(self.sharing, arms[..., None])
+        return np.where(there.there, same, -1)
+
     def observations(self, k: int, n_items: int) -> int:
         """How many entries of a batch of ``k`` arms have the same parameter vector, at most."""
         return {ENTRIES: 1, ALL: k * n_items}.get(self.sharing, n_items)
@@ -107,28 +112,6 @@ def design_of(problem: "Problem") -> Design:
     if held is None:
         held = problem.__dict__["_design"] = make_design(problem.context, problem.n_arms, problem.n_items)
     return held  # type: ignore[no-any-return]
-
-
-def feature_names(context: "Context", design: Design, words: Mapping[str, list[str]]) -> list[str]:
-    """The names of the coordinates of an entry's features that do not indicate its item.
-
-    >>> from superarm.next.context import Context, Features, models
-    >>> context = Context(Features(numeric=["age"]), arms=[[1.0], [0.5]], model=models.Linear(shared=True))
-    >>> feature_names(context, make_design(context, 2, 1), {})
-    ['intercept', 'age', 'arm feature 0', 'age × arm feature 0']
-    """
-    own_names = name_coordinates(context.features, words)
-    user = (["intercept"] if design.n_user > len(own_names) else []) + own_names
-    declared = context.arm_features.coordinates or [f"arm feature {n}" for n in range(context.arms.shape[1])]
-    arm = (["intercept"] if design.arms.shape[1] > len(declared) or design.sharing != ALL else []) + declared
-    arm = arm[: design.arms.shape[1]]
-    own = [_product(a, b) for b in arm for a in user] if design.crossed else user + arm[1:]
-    return own + [f"pair feature {n}" for n in range(design.n_pair)]
-
-
-def _product(user: str, arm: str) -> str:
-    parts = [name for name in (user, arm) if name != "intercept"]
-    return " × ".join(parts) or "intercept"
 
 
 class Places(NamedTuple):
