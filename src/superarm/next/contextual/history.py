@@ -223,6 +223,8 @@ def _flatten(support: AnySupport, rows: Floats | None, action: Ints) -> Floats:
 def _fit_rows(support: AnySupport, flat: Floats, action: Ints, observed: Ints, otherwise: float) -> Floats:
     """Numbers of the entries of ``action``, as rows (1, n, widest) of ``observed``; ``otherwise`` where it has none."""
     dense = isinstance(support, Dense)
+    if dense and observed is action and len(flat) == len(action) * support.n_items:  # as most feedback is
+        return flat.reshape(1, len(action), -1)
     widths = [len(flat) // len(action)] * len(action) if dense else support.widths[action].tolist()  # type: ignore[union-attr]
     own = dict(zip(action.tolist(), np.split(flat, np.cumsum(widths)[:-1]), strict=True))
     rows = np.full((1, len(observed), support.widest), otherwise)
