@@ -149,7 +149,10 @@ def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total:
     for n in range(0, len(phi), step):
         part = phi[n : n + step]
         terms = np.floor((scale[n : n + step, None] * part[:, rows]) * part[:, columns] * grid + 0.5) / grid
-        np.add.at(total, group[n : n + step], sign * terms)
+        order = np.argsort(group[n : n + step], kind="stable")
+        own = group[n : n + step][order]
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        total[own[first]] += np.add.reduceat(sign * terms[order], first, axis=0)
 
 
 # --- indices: mean, dev (R, M, L), level (R, 1 or M, L) -> q (R, M, L) ---

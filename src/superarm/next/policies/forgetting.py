@@ -8,6 +8,7 @@ from superarm.arrays import Floats, Ints, count, floats
 from superarm.errors import InvalidArgument
 from superarm.next.core.component import named
 from superarm.next.core.moments import Moments
+from superarm.next.core.streams import round_keys
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.policies.base import Policy
 from superarm.next.policies.wrappers import Wrapper
@@ -94,7 +95,7 @@ class Forgetting(Wrapper):
             halves = np.log2(self.weights)
         if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
-        if self.policy.reads_context or isinstance(self.policy, Forgetting):
+        if isinstance(self.policy, Forgetting):
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
@@ -107,7 +108,8 @@ class Forgetting(Wrapper):
         remembered = max(1, int(self.block * self.weights.sum()))
         counts = memory.now.pulls + (view.counts - view.tally.pulls)
         t = min(view.t, remembered)
-        recent = View(t, memory.now, view.keys, counts, view.eligible, view.pinned, view.context)
+        keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
+        recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
         if memory.memory is None:
             memory.memory = (self.policy.prepare(problem, memory.now),)
         return self.policy.choose(problem, recent, memory.memory[0])
