@@ -660,9 +660,12 @@ def test_a_policy_that_does_not_fit_leaves_the_agent_as_it_was():
     before = saved(agent)
     with pytest.raises(InvalidArgument, match="modular"):
         agent.change_policy(escb())
-    with pytest.raises(InvalidArgument, match="unknown 'nothing'"):
-        agent.change_policy("nothing")
+    for name, parameters in (("nothing", {}), ("kl_ucb", {"zeta": 1.0}), ("_DEFAULT", {}), ("c2_ucb", {})):
+        with pytest.raises(InvalidArgument):
+            agent.change_policy(name, **parameters)
     assert saved(agent) == before
+    agent.change_policy("bc_ucb", rho=0.5)
+    assert agent.policy == IndexPolicy(Bernstein(0.5))
 
 
 # --- arguments

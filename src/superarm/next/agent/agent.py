@@ -373,17 +373,21 @@ class Agent:
         return agent
 
 
-def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Policy:
-    """A policy as it is, or by its name among the public policies, with its parameters."""
+def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
+    """A policy as it is, or by its name in the catalogue with its parameters.
+
+    >>> find_policy("bc_ucb", {"rho": 1.0}).index
+    Bernstein(rho=1)
+    """
     if not isinstance(policy, str):
         if parameters:
             raise InvalidArgument("parameters", "given beside a policy", "give them to the policy itself")
         return policy
-    from superarm.next import policies
+    from superarm.next import catalog, policies
 
-    make = None if policy.startswith("_") else vars(policies).get(policy)
+    make = vars(catalog).get(policy) or vars(policies).get(policy)
     try:
-        made: Any = make(**parameters) if callable(make) else None
+        made: Any = make(**parameters) if callable(make) and not policy.startswith("_") else None
     except TypeError:  # it has no defaults, or another parameter was given
         made = None
     if not isinstance(made, Policy):
