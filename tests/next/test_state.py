@@ -17,7 +17,7 @@ from superarm.next.core.component import Component
 from superarm.next.core.describe import _FIELDS, _GONE, _RENAMED, _class, _import_components, build, describe
 from superarm.next.core.problem import Problem
 from superarm.next.indices import BetaPosterior, Index
-from superarm.next.policies import IndexPolicy
+from superarm.next.policies import IndexPolicy, policy
 from superarm.next.policies.directional import directional_kl_moss
 from superarm.next.rewards import Coverage
 from tests.stored_runs import feedback, play
@@ -83,6 +83,8 @@ def test_names_are_unambiguous_and_unknown_ones_are_refused():
     assert len(set(public)) == len(public)
     assert {*_FIELDS, *_RENAMED.values()} <= set(own)
     assert not {*_GONE, *_RENAMED} & set(own)
+    with pytest.raises(InvalidArgument, match="cannot be stored"):
+        describe(policy(lambda problem, view, memory: None))
     with pytest.raises(InvalidArgument, match="import mine first"):
         _class("mine:Other")
     for wrong in ({"type": "Nothing"}, {"type": "Subsets", "n": 3}, {"k": 3}):

@@ -113,6 +113,8 @@ def describe(thing: Any) -> Any:
         return {_MAPPING: [[describe(key), describe(value)] for key, value in thing.items()]}
     if isinstance(thing, list | tuple):
         return [describe(part) for part in thing]
+    if callable(thing):
+        raise InvalidArgument("component", f"the function {thing!r} cannot be stored", "make it a class of your own")
     return thing.item() if isinstance(thing, np.generic) else thing
 
 
