@@ -8,6 +8,7 @@
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
 # make docs              build the documentation site into out/docs; make docs-serve shows it on port 8080
+# make pages              write the pages that follow from the program: gallery, command line, HTTP interface
 # make gallery            draw the pictures of the gallery whose experiments have changed
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
@@ -35,7 +36,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durat
 # The longest files come first (compiled), and the examples in docstrings last (plain): both processes end together.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery manifests image image-test compose-test bench clean
+.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -177,6 +178,10 @@ docs-test: docs
 
 gallery: $(READY)
 	$(BIN)/python -m tools.gallery
+	@$(MAKE) --no-print-directory pages
+
+pages: $(READY)
+	$(BIN)/python -m tools.reference_pages
 
 $(DOCS_READY): $(READY)
 	$(call install,docs)

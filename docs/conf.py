@@ -22,7 +22,6 @@ extensions = [
     "mathml",
     "executed",
     "pages",
-    "generated",
     "api",
 ]
 exclude_patterns = ["_build", "_extensions"]

@@ -208,7 +208,8 @@ def seen_of(api, problems, decisions):
     known = {"problems": {}, "decisions": {}}
     for tenant, name in problems:
         about = api.call(tenant, "GET", f"/problems/{name}")
-        about.pop("warnings", None)  # which version 0.1.0 did not give
+        for new in ("warnings", "t"):  # which version 0.1.0 did not give
+            about.pop(new, None)
         about["settings"] = as_then(about["settings"])
         arms = api.call(tenant, "GET", f"/problems/{name}/arms?limit=1000")
         versions = api.call(tenant, "GET", f"/problems/{name}/versions")

@@ -2,6 +2,9 @@
 
 import copy
 import json
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -97,9 +100,172 @@ def test_unknown_decisions_are_refused():
         agent.cancel("17")
 
 
-def test_a_policy_must_be_called():
-    with pytest.raises(sa.InvalidArgument, match="parentheses"):
-        sa.Agent(PROBLEM, sa.kl_ucb)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((PROBLEM, sa.kl_ucb), "policy: .* parentheses"),
+        ((sa.kl_ucb(), PROBLEM), "problem: .* swap the arguments"),
+        ((PROBLEM, sa.indices.KL()), r"policy: .* wrap it: IndexPolicy\(KL\("),
+        ((PROBLEM, sa.kl_ucb(), "one"), "seed: 'one' is not a seed"),
+        ((PROBLEM, sa.kl_ucb(), -1), "seed: -1 is not a seed"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_the_door(arguments, said):
+    with pytest.raises(sa.InvalidArgument, match=said):
+        sa.Agent(*arguments)
+
+
+def test_seeds_of_every_kind():
+    def first(seed):
+        agent = sa.Agent(PROBLEM, sa.cts(), seed)
+        play(agent, 10, np.random.default_rng(0))
+        return agent.to_state()["mind"]
+
+    assert first(7) == first(np.random.SeedSequence(7)) == first(np.int64(7))
+    assert first(np.random.default_rng(7)) == first(np.random.default_rng(7))
+    drawn = np.random.default_rng(7)
+    assert len({first(drawn), first(drawn), first(None), first(None), first(7)}) == 5
+
+
+@pytest.mark.parametrize("eligible", [3, "b"])
+def test_eligible_arms_are_a_list(eligible):
+    with pytest.raises(sa.InvalidArgument, match=r"give a list: \["):
+        make(arms=list("abcdefg")).ask(eligible)
+
+
+def test_the_value_that_is_no_number_is_named():
+    agent = make()
+    with pytest.raises(sa.InvalidArgument, match="outcome: 'click' is not a number"):
+        agent.tell(agent.ask(), [[1, 0, "click"], [0, 0, 0]])
+
+
+def test_names_may_be_integers():
+    ids = [3, 5, 7, 1, 9, 11, 0]
+    agent = make(arms=ids, items=np.array([30, 10, 20]))
+    assert agent.arms == ("3", "5", "7", "1", "9", "11", "0")
+    assert agent.ask(eligible=[0, 3]).arms == ("3", "0")
+    agent.retire_arms([3])
+    agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+    assert all("3" not in agent.ask().arms for _ in range(8))
+    agent.add_arms([3, 100])
+    assert agent.ask(eligible=[100, "3"]).arms == ("100", "3")
+    for wrong in (["new"], [5], [True], "new"):
+        with pytest.raises(sa.InvalidArgument):
+            agent.add_arms(wrong)
+    with pytest.raises(sa.InvalidArgument, match="unknown name"):
+        agent.ask(eligible=[2])
+    with pytest.raises(sa.InvalidArgument, match="5 is not a name"):
+        make(arms=["a", 5, *"cdefg"])
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_copy_goes_on_alone(again):
+    agent = make()
+    play(agent, 5, np.random.default_rng(0))
+    other = again(agent)
+    assert same_state(agent, other)
+    assert np.array_equal(agent.ask().action, other.ask().action)
+    play(other, 1, np.random.default_rng(0))
+    assert other.t == agent.t + 1
+
+
+def test_threads_take_turns():
+    agent, made, told = make(), [], []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work():
+        for _ in range(100):
+            decision = agent.ask()
+            made.append(decision.id)
+            told.append(agent.tell(decision, [[1, 0, 0], [0, 0, 1]]))
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for future in [pool.submit(work) for _ in range(4)]:
+                future.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(made)) == len(made) == agent.t == 400
+    assert all(told)
+    assert not agent.pending
+    assert agent.tally.pulls.sum() == 800
+
+
+FRAMES = {
+    "pandas": lambda table, columns, index: pytest.importorskip("pandas").DataFrame(table, index, columns),
+    "polars": lambda table, columns, index: pytest.importorskip("polars").DataFrame(table, columns, orient="row"),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("seen", [None, [[True, True, False], [False, True, True]]])
+def test_columns_and_rows_of_frames_are_found_by_name(library, seen):
+    """The frame has the items z, x, y in the place of x, y, z and, in pandas, the arms in the other order."""
+    told = []
+    for as_frame in (False, True):
+        agent = make(arms=list("abcdefg"), items=list("xyz"))
+        decision = agent.ask()
+        table, mask = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), None if seen is None else np.array(seen)
+        if as_frame:
+            rows = [1, 0] if library == "pandas" else [0, 1]
+            index = [decision.arms[j] for j in rows]
+            table = FRAMES[library](table[rows][:, [2, 0, 1]], ["z", "x", "y"], index)
+            mask = None if mask is None else mask[rows][:, [2, 0, 1]]
+        agent.tell(decision, table, mask)
+        told.append(agent)
+    assert same_state(*told)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_frames_without_names_are_taken_by_place_and_other_names_are_refused(library):
+    frame, table = FRAMES[library], [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
+    agent = make(arms=list("abcdefg"), items=list("xyz"))
+    decision = agent.ask()
+    before = agent.to_state()
+    for columns in (["x", "y", "other"], ["x", "x", "y"] if library == "pandas" else ["X", "Y", "Z"]):
+        with pytest.raises(sa.InvalidArgument, match="outcome: columns named"):
+            agent.tell(decision, frame(table, columns, None))
+    with pytest.raises(sa.InvalidArgument, match="seen: columns named"):
+        agent.tell(decision, table, frame(np.ones((2, 3), bool), ["x", "y", "other"], None))
+    if library == "pandas":
+        with pytest.raises(sa.InvalidArgument, match="outcome: rows named"):
+            agent.tell(decision, frame(table, list("xyz"), ["a", "g"]))
+    assert agent.to_state() == before
+    assert agent.tell(decision, frame(table, None, None))
+    assert agent.tell(decision, table) is False
+    nameless = make()
+    decision = nameless.ask()
+    assert nameless.tell(decision, frame(table, ["x", "y", "z"], None))
+    assert nameless.tell(decision, table) is False
+
+
+def test_rows_of_pairs_and_of_new_arms_are_found_by_name():
+    features = sa.Features(numeric={"age": (0, 1)})
+    linear = sa.models.Linear(shared=True)
+    context = sa.Context(features, arms=[[0.5, 0.0], [0.0, 0.5]], model=linear, pairs=1)
+    problem = sa.Problem(2, 1, sa.Linear(), sa.Subsets(1), context=context)
+    pairs = np.array([[0.25], [-0.5]])
+    agents = [sa.Agent(problem, sa.c2_ucb(), arms=["a", "b"]) for _ in range(2)]
+    for agent, table in zip(agents, (pairs, FRAMES["pandas"](pairs[::-1], ["x"], ["b", "a"])), strict=True):
+        agent.tell(agent.ask(context={"age": 0.5}, pairs=table), [[1.0]])
+    new = np.array([[0.125, 0.25], [0.75, 1.0]])
+    agents[0].add_arms(["c", "d"], features=new)
+    agents[1].add_arms(["c", "d"], features=FRAMES["pandas"](new[::-1], None, ["d", "c"]))
+    assert same_state(*agents)
+    with pytest.raises(sa.InvalidArgument, match="pairs: rows named"):
+        agents[0].ask(context={"age": 0.5}, pairs=FRAMES["pandas"](np.zeros((4, 1)), None, list("abcx")))
+    named = sa.Features(numeric={"price": (0, 1)})
+    with pytest.raises(sa.InvalidArgument, match="a data frame; give one mapping"):
+        sa.Context(features, FRAMES["pandas"]([[1.0]], ["price"], None), linear, arm_features=named)
+
+
+def test_columns_of_past_data_that_are_numbers_are_put_into_order():
+    frame = FRAMES["pandas"]([[0.0, 1.0, 0.25]], [2, 0, 1], None)
+    assert PROBLEM.past([4], frame).total.reshape(7, 3)[4].tolist() == [1.0, 0.25, 0.0]
+    p = np.arange(21).reshape(7, 3) / 21
+    shuffled = FRAMES["pandas"](p[::-1, ::-1], [2, 1, 0], range(6, -1, -1))
+    assert np.array_equal(PROBLEM.entries(shuffled), p.reshape(-1))
 
 
 def test_only_eligible_arms_are_handed_out_by_name_or_number():
@@ -272,7 +438,26 @@ def test_arms_come_and_go():
     assert agent.tell(waiting, [[1, 1, 1], [0, 0, 0]])
     assert all({"new", waiting.arms[0]}.isdisjoint(agent.ask().arms) for _ in range(6))
     with pytest.raises(sa.InvalidArgument, match="twice"):
-        agent.add_arms(["new"])
+        agent.add_arms(["newer"])
+
+
+@pytest.mark.parametrize("more", [[], ["new"]])
+def test_a_retired_arm_that_is_added_again_comes_back_with_what_was_learnt(more):
+    agent = make(arms=list("abcdefg"))
+    play(agent, 8, np.random.default_rng(0))
+    pulls, mean = agent.tally.pulls.copy(), agent.estimates()[0]
+    agent.retire_arms(["b", "c"])
+    assert {"b", "c"}.isdisjoint(agent.ask().arms)
+    with pytest.raises(sa.InvalidArgument, match="twice"):
+        agent.add_arms(["b", "b", *more])
+    agent.add_arms(["b", *more])
+    assert agent.arms == (*"abcdefg", *more)
+    assert np.array_equal(agent.tally.pulls[:7], pulls)
+    assert np.array_equal(agent.estimates()[0][:7], mean)
+    assert agent.ask(eligible=["a", "b"]).arms in {("a", "b"), ("b", "a")}
+    assert agent.ask(eligible=["a", "c", "d"]).action.tolist() in ([0, 3], [3, 0])
+    if more:
+        assert "new" in agent.ask().arms
 
 
 def test_explicit_sets_need_new_batches_for_new_arms():
@@ -283,6 +468,18 @@ def test_explicit_sets_need_new_batches_for_new_arms():
     assert len(agent.arms) == 3
     agent.add_arms(1, actions=sa.Explicit([[0, 1], [2], [3]]))
     assert [agent.ask().action.tolist() for _ in range(3)] == [[0, 1], [2], [3]]
+
+
+def test_laminar_sets_need_new_families_for_new_arms():
+    agent = sa.Agent(sa.Problem(3, 1, sa.Coverage(), sa.Laminar([([0, 1], 1), (range(3), 2)])), sa.bc_ucb())
+    with pytest.raises(sa.InvalidArgument, match="give the families of all arms"):
+        agent.add_arms(2)
+    agent.add_arms(2, sa.Laminar([([0, 1], 1), (range(5), 2)]))
+    assert len(agent.ask().action) == 2
+    agent.retire_arms(["1"])
+    agent.add_arms(["1"])
+    agent.learner.grow_arms(1)  # as logs of earlier versions tell it
+    assert len(agent.arms) == 6
 
 
 def test_items_come_and_go():

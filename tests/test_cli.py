@@ -111,5 +111,5 @@ def test_a_command_without_its_extra_says_what_to_install(package, command, extr
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 2
-    assert done.stderr == f"Error: {package} is not installed; run: pip install 'superarm[{extra}]'\n"
+    assert done.stderr == f"Error: {package} is not installed; in a clone of superarm, run: pip install '.[{extra}]'\n"
     assert done.stdout == ""

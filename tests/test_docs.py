@@ -12,6 +12,7 @@ import pytest
 
 import superarm
 from tests.pages import runner
+from tools import reference_pages
 from tools.package_examples import drop_times
 
 ROOT = Path(__file__).parent.parent
@@ -134,6 +135,11 @@ def test_the_command_that_makes_a_picture_is_named_beneath_it(page):
         assert re.search(r"`(superarm run|python|make) ?[^`]*`", beneath), picture
 
 
+@pytest.mark.parametrize("page", reference_pages.PAGES)
+def test_a_page_that_follows_from_the_program_is_up_to_date(page):
+    assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
+
+
 def _modules():
     for info in pkgutil.walk_packages(superarm.__path__, "superarm."):
         yield importlib.import_module(info.name)
@@ -162,3 +168,12 @@ def test_every_public_name_is_there_and_documented():
     for name in superarm.__all__:
         thing = getattr(superarm, name)
         assert name == "Probabilities" or thing.__doc__, name
+
+
+def test_the_reference_has_every_public_name(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
+    api = importlib.import_module("api")
+    modules = [importlib.import_module(place) for place in api.ROOMS]
+    listed = {id(api.find_public(module, name)[1]) for module in modules for name in api.public_names(module)}
+    names = set(superarm.__all__) - set(superarm._MODULES)
+    assert [name for name in sorted(names) if id(getattr(superarm, name)) not in listed] == []

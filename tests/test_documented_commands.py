@@ -68,6 +68,12 @@ def test_a_command_names_what_exists(line):
         assert not own or importlib.util.find_spec(words[2]), words[2]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_packages_are_installed_from_a_clone(page):
+    """No package index has superarm yet."""
+    assert re.findall(r"pip install '?superarm\b", page.read_text()) == []
+
+
 HEAD = 'name = "fragment"\nhorizon = 10\n'
 INSTANCES = '[instances.i]\ngenerator = "random_coverage"\nn_arms = 4\nn_items = 2\nk = 2\n'
 POLICIES = '[policies.p]\npolicy = "kl_ucb"\n'

@@ -36,4 +36,5 @@ def test_unknown_decision_reads_as_a_sentence():
 
 
 def test_missing_extra_gives_the_command():
-    assert str(MissingExtra("tqdm", "lab")) == "tqdm is not installed; run: pip install 'superarm[lab]'"
+    said = "tqdm is not installed; in a clone of superarm, run: pip install '.[lab]'"
+    assert str(MissingExtra("tqdm", "lab")) == said

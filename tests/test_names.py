@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import operator
 import re
 from collections import Counter
 from pathlib import Path
@@ -54,6 +55,24 @@ def test_old_names_of_modules_are_found_with_a_warning(module, old, home, new):
 def test_unknown_names_are_unknown(module):
     with pytest.raises(AttributeError, match="nonsense"):
         importlib.import_module(module).nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("klucb", "did you mean 'kl_ucb'"),
+        ("Bernoulli", "it is superarm.environments.Bernoulli"),
+        ("environments.Bernouli", "did you mean 'Bernoulli'"),
+        ("indices.KLMos", "did you mean 'KLMoss'"),
+        ("oracles.Gredy", "did you mean 'Greedy'"),
+        ("simulation.simulte", "did you mean 'simulate'"),
+        ("experiments.Experimnt", "did you mean 'Experiment'"),
+        ("offline.Logg", "did you mean 'Log'"),
+    ],
+)
+def test_the_nearest_name_is_named(name, meant):
+    with pytest.raises(AttributeError, match=meant):
+        operator.attrgetter(name)(sa)
 
 
 def test_a_component_may_define_a_hook_under_its_old_name():

@@ -27,6 +27,7 @@ def problem(**changes):
         ({"n_items": "2"}, "n_items: '2' is not a positive whole number; give an int >= 1"),
         ({"n_items": 2**31}, "n_items: 2147483648 is too large"),
         ({"reward": sa.Coverage}, "reward: <class 'superarm.rewards.coverage.Coverage'> is not a reward; give e.g."),
+        ({"reward": "coverage"}, "reward: 'coverage' is not a reward; give e.g. Coverage()"),
         ({"reward": None}, "reward: None is not a reward; give e.g. Coverage()"),
         ({"actions": 2}, "actions: 2 is not an action set; give e.g. Subsets(k)"),
         ({"actions": sa.Subsets(4)}, "Subsets.k: 4 arms of 3; choose k <= n_arms = 3"),
@@ -46,6 +47,7 @@ def test_bad_problems_are_refused(changes, said):
     with pytest.raises(InvalidArgument) as told:
         problem(**changes)
     assert str(told.value).startswith(said)
+    assert "seen=" not in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What a release rests on: the citation, the changelog, the workflows and the supported versions agree."""
 
+import ast
 import re
+import sys
 import tomllib
 from datetime import date
 from importlib import metadata
@@ -113,3 +115,20 @@ def test_the_supported_versions_are_the_tested_ones():
     matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["library"]["strategy"]["matrix"]
     assert tuple(matrix["python"]) == PYTHONS
     assert PROJECT["project"]["requires-python"] == f">={PYTHONS[0]}"
+
+
+def test_the_extras_of_the_service_install_all_that_it_imports():
+    """Review, A11: Parquet exports needed pyarrow, which was in the extra ``lab`` alone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    listed = project["dependencies"] + extras["service"] + extras["postgres"] + extras["otel"]
+    known = {re.match(r"[\w-]+", line)[0].split("-")[0] for line in listed}
+    known |= sys.stdlib_module_names | {"superarm"}
+    found = set()
+    for folder in ("service", "offline", "pages"):
+        for path in (ROOT / "src" / "superarm" / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module] if isinstance(node, ast.ImportFrom) else []
+                found |= {name.partition(".")[0].partition("_")[0] or name for name in names}
+    assert found - known == set()

@@ -7,7 +7,7 @@ when the worth of a batch is a nonlinear function of its arms.
 from typing import TYPE_CHECKING, Any
 
 from superarm._garbage import import_module
-from superarm._renamed import find_old_modules
+from superarm._renamed import find_old_modules, unknown_name
 
 if TYPE_CHECKING:
     __version__: str
@@ -156,6 +156,8 @@ _PACKAGES = (
     *("actions", "agent", "context", "data", "diffusion", "environments", "experiments", "indices", "learner"),
     *("offline", "oracles", "pages", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
+_SEARCHED = ("environments", "indices", "policies", "oracles", "actions", "rewards", "simulation")
+"""Where a name that is not here may be."""
 _ALIASES = {"instances": "superarm.simulation.instances", "models": "superarm.context.models"}
 _MODULES = {**_ALIASES, **{name: f"superarm.{name}" for name in _PACKAGES}}
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -172,7 +174,11 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'superarm' has no attribute {name!r}")
+    if not name.startswith("_"):
+        for package in _SEARCHED:
+            if name in import_module(f"superarm.{package}").__all__:
+                raise AttributeError(f"module 'superarm' has no attribute {name!r}; it is superarm.{package}.{name}")
+    raise unknown_name(__name__, name)
 
 
 find_old_modules()

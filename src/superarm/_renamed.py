@@ -4,11 +4,12 @@ Old names of public objects, modules, attributes and keywords work in all versio
 ``DeprecationWarning`` (RELEASING.md).
 """
 
+import difflib
 import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -38,6 +39,19 @@ OLD_FIELDS: dict[type, Mapping[str, str]] = {}
 """The classes with renamed fields: for each, the new name of every old one."""
 
 
+def unknown_name(module: str, name: str, names: Iterable[str] | None = None) -> AttributeError:
+    """The error for a name that ``module`` does not have, with the one of its public ``names`` that is nearest."""
+    known = vars(sys.modules[module]).get("__all__", ()) if names is None else names
+    near = () if name.startswith("_") else difflib.get_close_matches(name, known, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{meant}")
+
+
+def suggest_names(module: str) -> Callable[[str], Any]:
+    """A ``__getattr__`` for ``module`` that has an error for every name: it says which one is nearest."""
+    return old_names(module, {})
+
+
 def load_on_use(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
     """A ``__getattr__`` for ``package`` that imports a name's module when the name is first used.
 
@@ -48,7 +62,7 @@ def load_on_use(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
 
     def load(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise unknown_name(package, name, modules)
         return getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
 
     return load
@@ -67,7 +81,7 @@ def old_names(
         if name not in names:
             if find_other is not None:
                 return find_other(name)
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise unknown_name(module, name)
         home, _, new = names[name].rpartition(":")
         _warn(f"{module}.{name}", f"{home or module}.{new}")
         return getattr(importlib.import_module(home or module), new)

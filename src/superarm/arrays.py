@@ -25,7 +25,8 @@ def floats(value: Any, name: str, *, low: float, high: float) -> Floats:
     if not are_within(array, low, high):
         least, most = array.min(), array.max()
         if math.isnan(least):  # that of an array that contains NaN is NaN
-            raise InvalidArgument(name, "contains NaN", "give numbers; an outcome not observed is marked by seen=False")
+            unseen = "; an outcome not observed is marked by seen=False" if name.startswith("outcome") else ""
+            raise InvalidArgument(name, "contains NaN", f"give numbers{unseen}")
         raise InvalidArgument(name, f"values range over [{least:g}, {most:g}]", f"give values in [{low:g}, {high:g}]")
     return array
 
@@ -81,3 +82,12 @@ def count(value: Any, name: str, least: int, owner: str = "") -> int:
         kind = "positive whole number" if least == 1 else f"whole number >= {least}"
         raise InvalidArgument(name, f"{value!r} is not a {kind}", f"give an int >= {least}", owner)
     return int(value)
+
+
+def without_fraction(value: Any) -> Any:
+    """A float such as 1e4 as an int; everything else as it is.
+
+    >>> without_fraction(1e4), without_fraction(0.5)
+    (10000, 0.5)
+    """
+    return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value

@@ -1,12 +1,11 @@
-"""The errors that superarm raises on purpose.
+"""The errors that superarm raises on purpose; all are ``SuperarmError``.
 
-``SuperarmError``
-    ``InvalidArgument`` (also a ``ValueError``): names the argument, what was wrong and what would be right.
-        ``InvalidSpec``: the argument is part of a spec; names the file, the line, the key and the remedy.
-    ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is neither pending nor remembered here.
-    ``ConflictingFeedback``: a decision got feedback twice, with different outcomes.
-    ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
-    ``CompileError`` (also a ``TypeError``): a method of a user's component cannot be compiled.
+- ``InvalidArgument`` (also a ``ValueError``) names the argument, what was wrong and what would be right.
+- ``InvalidSpec`` is an ``InvalidArgument`` in a spec: it names the file, the line, the key and the remedy.
+- ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is neither pending nor remembered here.
+- ``ConflictingFeedback``: a decision got feedback twice, with different outcomes.
+- ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
+- ``CompileError`` (also a ``TypeError``): a method of a user's component cannot be compiled.
 """
 
 
@@ -81,7 +80,7 @@ class MissingExtra(SuperarmError, ImportError):
         self.package, self.extra = package, extra
 
     def __str__(self) -> str:
-        return f"{self.package} is not installed; run: pip install 'superarm[{self.extra}]'"
+        return f"{self.package} is not installed; in a clone of superarm, run: pip install '.[{self.extra}]'"
 
 
 class CompileError(SuperarmError, TypeError):

@@ -8,6 +8,7 @@ from superarm import arrays
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.intake import Exact
+from superarm.labels import align, is_frame, numbered
 from superarm.moments import GRID
 from superarm.streams import new_stream
 from superarm.support import Support, size, span
@@ -25,11 +26,13 @@ def from_data(support: Support, arms: Any, outcomes: Any, seen: Any = None) -> T
         The arm of each observation, (n,).
     outcomes
         One row per observation, (n, n_items), in [0, 1]; with a sparse support a list of rows, each with the entries of
-        its arm.
+        its arm. The columns of a data frame that are labelled by the numbers of items are put into their order.
     seen
         Which outcomes were observed, in the same shape; all by default.
     """
     tally = allow_missing(empty(support)) if seen is not None else empty(support)
+    if is_frame(outcomes) or is_frame(seen):
+        outcomes, seen = align(outcomes, None, numbered("items", support.n_items), seen, "outcomes")
     rows = list(outcomes)
     marks = [np.ones(np.shape(row), bool) for row in rows] if seen is None else list(seen)
     for name, given in (("outcomes", rows), ("seen", marks)):

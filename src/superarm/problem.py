@@ -11,6 +11,7 @@ from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.candidates import Candidates
 from superarm.context import Context
 from superarm.errors import InvalidArgument
+from superarm.labels import align, is_frame, numbered
 from superarm.past_data import from_data, from_prior
 from superarm.rewards import Reward, Terms, base
 from superarm.rewards.traits import is_reward
@@ -142,6 +143,8 @@ class Problem(_Fields):
 
     def entries(self, p: Any, name: str = "p") -> Floats:
         """Convert parameters to the flat array (n_entries,) that kernels take; refuse a wrong shape or range."""
+        if is_frame(p):
+            p, _ = align(p, numbered("arms", self.n_arms), numbered("items", self.n_items), name=name)
         values = probabilities(p, name)
         dense = isinstance(self.support, Dense)
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)

@@ -9,12 +9,14 @@ The bits are those of SplitMix64, [Steele2014]_: ``mix`` applied to an arithmeti
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from superarm._jit import inlined, kernel, wrapping
 from superarm._renamed import old_fields
+from superarm.errors import InvalidArgument
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ROUND_STEP = np.uint64(0xD1342543DE82EF95)
@@ -58,15 +60,38 @@ class RunStreams(NamedTuple):
     rounding: Stream
 
 
-def run_streams(seed: np.random.SeedSequence) -> RunStreams:
-    """Make independent streams from one seed; an ``Agent`` with the same seed has the same last two.
+Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
+"""What random numbers may be made from."""
 
-    Child seeds are made from the spawn key, not by ``spawn``, which would change the caller's sequence.
+
+def seed_sequence(seed: Seed, name: str = "seed") -> np.random.SeedSequence:
+    """A seed as NumPy's sequence: made from ints, drawn from a ``Generator``, or from the system's entropy for None.
+
+    >>> seed_sequence(7).entropy
+    7
     """
-    children = (
-        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, n), pool_size=seed.pool_size) for n in range(3)
-    )
-    return RunStreams(*(new_stream(child) for child in children))
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    if isinstance(seed, np.random.Generator):
+        return np.random.SeedSequence(seed.integers(2**32, size=4).tolist())
+    try:
+        return np.random.SeedSequence(seed)
+    except (TypeError, ValueError):
+        wrong = f"{seed!r} is not a seed"
+        raise InvalidArgument(name, wrong, "give an int >= 0, a SeedSequence, a Generator or None") from None
+
+
+def child_seeds(seed: np.random.SeedSequence, n: int) -> list[np.random.SeedSequence]:
+    """The first ``n`` seeds that ``seed`` would spawn; unlike ``spawn``, it does not change the caller's sequence."""
+    return [
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, child), pool_size=seed.pool_size)
+        for child in range(n)
+    ]
+
+
+def run_streams(seed: np.random.SeedSequence) -> RunStreams:
+    """Make independent streams from one seed; an ``Agent`` with the same seed has the same last two."""
+    return RunStreams(*(new_stream(child) for child in child_seeds(seed, 3)))
 
 
 @kernel

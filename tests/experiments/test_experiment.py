@@ -139,3 +139,16 @@ def test_a_claim_that_cannot_be_checked_is_refused(claim, wanted):
 def test_a_policy_without_parentheses_is_refused():
     with pytest.raises(InvalidSpec, match="with the parentheses"):
         Experiment(name="x", instances={"r": {"generator": "random_coverage"}}, policies={"KL": sa.kl_ucb})
+
+
+def test_a_seed_that_is_drawn_is_written_down_and_sizes_may_be_floats():
+    entries = {"instances": {"a": {"generator": "rare_hits", "k": 2}}, "policies": {"u": {"policy": "uniform"}}}
+    drawn = [
+        Experiment(name="x", seed=seed, horizon=1e4, **entries)
+        for seed in (np.random.default_rng(1), np.random.default_rng(1), np.random.SeedSequence(1), None, None)
+    ]
+    assert drawn[0].seed == drawn[1].seed
+    assert len({one.seed for one in drawn}) == 4
+    assert all(from_toml(one.to_toml()).seed == one.seed for one in drawn)
+    assert drawn[0].horizon == 10_000
+    assert isinstance(drawn[0].horizon, int)

@@ -4,8 +4,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from superarm.experiments import Experiment, Study, manifest, store
+import superarm as sa
+from superarm.experiments import Experiment, Study, Threads, manifest, run, store
 from superarm.experiments.execution.cells import list_cells
+from superarm.experiments.report.plots import plot_sweeps
 from superarm.simulation import Target
 
 _VOID = {"meta", "br", "img", "path", "use", "rect", "line", "image", "link", "hr", "input"}
@@ -171,3 +173,33 @@ def test_policies_can_be_hidden_and_axes_be_logarithmic(study, built):
     linear, logarithmic = page.split('<div class="panels linear-axes">')[1].split('<div class="panels log-axes">')[:2]
     assert linear.count("<svg") == len(study.instances)
     assert logarithmic.split("</section>")[0].count("<svg") == len(study.instances)
+
+
+def test_the_target_is_named_wherever_regret_is_printed(study, page, built):
+    assert study.targets == study.target("random (k=2)") == "optimal"
+    assert "100 rounds, optimal target" in str(study)
+    assert "regret, optimal target [95 %]" in page.words
+    assert "regret (optimal target)" in study._repr_html_()
+    assert study.plot().axes[0].get_ylabel() == "regret (optimal target)"
+    assert plot_sweeps(study.sweep_lines).axes[0].get_ylabel() == "regret (optimal target)"
+    for table in (built.parent / "tables").glob("*.tex"):
+        assert "optimal target" in table.read_text(), table
+
+
+def test_each_instance_has_its_own_target_and_negative_regret_is_warned_of(tmp_path):
+    p = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.1]])  # greedy begins with arm 2
+    trap = sa.Instance(sa.Problem(3, 4, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    large = {"generator": "random_coverage", "n_arms": 200, "n_items": 2, "k": 4}
+    sizes = {"policies": {"CTS": sa.cts(), "uniform": sa.uniform()}, "horizon": 50, "replications": 3}
+    default = Experiment(name="default", instances={"trap": trap, "large": large}, **sizes)
+    found = run(default, tmp_path / "default", Threads(1), progress=False)
+    assert (found.target("trap"), found.target("large")) == ("optimal", "oracle")
+    assert found.targets == "optimal or oracle"
+    assert not found.warnings("trap")
+    oracle = Experiment(name="oracle", instances={"trap": trap}, target="oracle", **sizes)
+    found = run(oracle, tmp_path / "oracle", Threads(1), progress=False)
+    (warning,) = found.warnings("trap")
+    assert "negative mean regret of CTS" in warning
+    assert warning in str(found)
+    assert warning in Page(found._repr_html_()).words
+    assert warning in Page(found.report().read_text(encoding="utf-8")).words

@@ -2,6 +2,7 @@ import pytest
 
 from superarm.errors import InvalidSpec
 from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
+from superarm.simulation.regret import KINDS
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
 CONTEST = ["champions", "champions-close", "champions-long", "champions-million", "champions-single", "champions-wide"]
@@ -18,6 +19,7 @@ def test_each_is_valid_and_bears_its_file_s_name(name):
     experiment = load_shipped(name)
     assert experiment.name == name
     assert experiment.claims
+    assert experiment.target in KINDS, "a shipped file says what regret is measured against"
     digests = [cell.digest for cell in experiment.cells()]
     assert len(set(digests)) == len(digests) >= 4
 

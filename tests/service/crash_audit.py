@@ -44,6 +44,7 @@ class Audit:
             self.versions[1] = event.spec.settings
         elif isinstance(event, Armed):
             sums.arms.extend(event.add)
+            sums.retired.difference_update(sums.arms[j] for j in event.restore)
             sums.retired.update(sums.arms[j] for j in event.retire)
         elif isinstance(event, Changed):
             assert event.version not in self.versions

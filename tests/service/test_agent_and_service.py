@@ -327,7 +327,10 @@ class Pair:
             named = dict(zip([*self.agent.arms, name], costs, strict=True))
             body["actions"] = {"name": "knapsack", "parameters": {"costs": named, "budget": 4}}
             actions = sa.Knapsack(costs, 4.0)
-        elif kind not in ("k", "subsets", "laminar"):
+        elif kind not in ("k", "subsets"):
+            if kind == "laminar":
+                with pytest.raises(sa.InvalidArgument, match="families of all arms"):
+                    self.agent.add_arms([name])
             await self.call("POST", "/v1/problems/p/arms", {"add": [name]}, status=(422,))
             return
         if self.sparse:
@@ -346,6 +349,13 @@ class Pair:
             arm = left[self.rng.integers(len(left))]
             self.agent.retire_arms([arm])
             await self.call("POST", "/v1/problems/p/arms", {"retire": [arm]})
+
+    async def restore_arm(self):
+        gone = [arm for arm, out in zip(self.agent.arms, self.agent.learner.retired, strict=True) if out]
+        if gone:
+            arm = gone[self.rng.integers(len(gone))]
+            self.agent.add_arms([arm])
+            await self.call("POST", "/v1/problems/p/arms", {"add": [arm]})
 
     async def add_item(self):
         if self.sparse:
@@ -414,7 +424,7 @@ class Pair:
 
 
 KINDS = ["ask"] * 8 + ["tell"] * 7 + ["amend", "amend", "add_arm", "retire_arm", "add_item", "retire_item"]
-KINDS += ["policy", "policy", "warm", "save"]
+KINDS += ["restore_arm", "policy", "policy", "warm", "save"]
 
 
 async def drive(pair, kind, data, triggered):
@@ -439,6 +449,8 @@ async def drive(pair, kind, data, triggered):
             await pair.add_arm(kind)
         elif step == "retire_arm":
             await pair.retire_arm()
+        elif step == "restore_arm":
+            await pair.restore_arm()
         elif step == "add_item":
             await pair.add_item()
         elif step == "retire_item":

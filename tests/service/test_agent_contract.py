@@ -52,6 +52,15 @@ def test_asking_and_telling(agent):
         agent.tell(agent.ask(), [[2.0, 0.0], [0.0, 0.0]])
 
 
+def test_frames_are_told_by_name(agent):
+    decision = agent.ask()
+    table = pytest.importorskip("pandas").DataFrame([[0.1, 0.2], [0.3, 0.4]], decision.arms, ITEMS)
+    agent.tell(decision, table.iloc[::-1, ::-1])
+    assert np.allclose(agent.estimates()[0].reshape(4, 2)[decision.action], table, atol=1e-6)
+    with pytest.raises(sa.InvalidArgument, match="columns named 'z', 'y'"):
+        agent.tell(agent.ask(), table.rename(columns={"x": "z"}).reset_index(drop=True))
+
+
 def test_what_is_not_seen_changes_nothing_and_can_be_taken_back(agent):
     first = agent.ask()
     agent.tell(first, rows(1), [[True, False], [True, True]])

@@ -1,6 +1,7 @@
 """What may cross the boundary of the service: origins, names, methods, Personalizer's calls. In one process."""
 
 import asyncio
+import gzip
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -252,6 +253,18 @@ def test_new_names_that_a_path_or_a_reader_would_lose_are_refused(tmp_path, name
     during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
 
 
+def test_personalizers_events_may_hold_a_slash(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        made = await http.post(
+            "/personalizer/v1.0/rank", json={"actions": [{"id": "S/M"}, {"id": "L"}], "eventId": "a/b"}
+        )
+        assert (made.status_code, made.json()["eventId"]) == (201, "a/b")
+        told = await http.post("/personalizer/v1.0/events/a%2Fb/reward", json={"value": 1.0})
+        assert told.status_code == 204, told.text
+
+    during(Sqlite(tmp_path / "log.db"), trial, ServiceLimits(compat="personalizer"))
+
+
 def test_old_names_stay_readable(tmp_path):
     """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
     store = Sqlite(tmp_path / "log.db")
@@ -312,3 +325,103 @@ def test_an_unknown_choice_is_answered_with_those_there_are(tmp_path):
     assert second.startswith("policy.name: unknown 'ucb'; give one of kl_ucb, ")
     assert third == "mode: unknown 'ucb'; give one of online, apprentice, logging_only"
     assert fourth.startswith("reward.name: unknown 'ucb'; give one of coverage, ")
+
+
+def test_queries_are_as_strict_as_bodies(tmp_path):
+    """Unknown parameters were ignored, and ``limit=0`` gave one decision."""
+    number = {"integer": "from {minimum} to {maximum}", "number": "above 0 and below"}
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        (await http.post("/v1/problems/p/decisions", json={"id": "d"})).raise_for_status()
+        for op in OPERATIONS:
+            path = op.path.format(name="p", id="d", version=1)
+            for query in ("colour=red", "colour="):
+                reply = await http.request(op.method, f"{path}?{query}", json=op.example)
+                message = reply.json()["error"]["message"]
+                assert (reply.status_code, message.startswith("'colour': unknown query parameter; ")) == (422, True)
+                assert all(parameter.name in message for parameter in op.query)
+            for name, schema in op.query:
+                assert (await http.get(path, params={name: ""})).status_code == 200
+                if schema["type"] in number:
+                    below = schema.get("minimum", 1) - 1
+                    reply = await http.get(path, params={name: below})
+                    assert reply.status_code == 422
+                    assert number[schema["type"]].format(**schema) in reply.json()["error"]["message"]
+                    default = schema.get("default", 0.1)
+                    assert (await http.get(path, params={name: default})).status_code == 200
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+SCALE = "an outcome is a number from 0 to 1; divide by the largest value that can occur; weights scale the reward back"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "said"),
+    [
+        (
+            "PATCH",
+            "/settings",
+            {"control_slate": ["a", "zz"]},
+            "settings.control_slate: unknown name 'zz'; known: a, b",
+        ),
+        (
+            "PATCH",
+            "/settings",
+            {"control_slate": "foo"},
+            "control_slate: unknown 'foo'; give baseline, uniform, or a list of arms",
+        ),
+        ("PATCH", "/settings", {"at_window_end": "zero"}, "at_window_end: unknown 'zero'; give ignore, or a number"),
+        ("PATCH", "/settings", {"policy": {"name": "c2_ucb"}}, "settings.policy: c2_ucb needs a context; declare a"),
+        ("POST", "/decisions", {"context": {"age": 3}}, "context: the problem was created without one; leave it out"),
+        ("POST", "/decisions", {"pairs": {"a": [1]}}, "pairs: the problem was created without one; leave it out"),
+        ("POST", "/decisions/d/feedback", {"feedback": [{"arm": "a", "value": 49.9}]}, f"feedback[0].value: {SCALE}"),
+        ("POST", "/decisions/d/feedback", {"outcome": [[-1.0]]}, f"outcome[0][0]: {SCALE}"),
+        ("POST", "/outcomes", {"id": "x", "arms": ["a"], "outcomes": [[2]]}, f"outcomes[0][0]: {SCALE}"),
+        (
+            "POST",
+            "/feedback/bulk",
+            {"decision": "d", "feedback": [{"arm": "a", "value": 2}]},
+            f"feedback[0].value: {SCALE}",
+        ),
+    ],
+)
+def test_messages_name_the_field_and_the_remedy_to_an_http_caller(tmp_path, method, path, body, said):
+    """They named another field, no values to choose from, or classes of Python."""
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        (await http.put("/v1/problems/p", json=SPEC)).raise_for_status()
+        (await http.post("/v1/problems/p/decisions", json={"id": "d"})).raise_for_status()
+        reply = await http.request(method, f"/v1/problems/p{path}", json=body)
+        assert reply.json()["error"]["message"].startswith(said), reply.text
+        assert reply.status_code == (200 if path.endswith("bulk") else 422)
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_a_compressed_body_is_refused_in_these_words(tmp_path):
+    async def trial(http: httpx.AsyncClient) -> None:
+        headers = {"content-type": "application/json", "content-encoding": "gzip"}
+        body = gzip.compress(json.dumps(SPEC).encode())
+        refused = await http.put("/v1/problems/p", content=body, headers=headers)
+        assert (refused.status_code, "'gzip'" in refused.json()["error"]["message"]) == (415, True)
+        headers["content-encoding"] = "identity"
+        assert (await http.put("/v1/problems/p", json=SPEC, headers=headers)).status_code == 201
+
+    during(Sqlite(tmp_path / "log.db"), trial)
+
+
+def test_a_problem_without_a_certificate_has_no_numbers(tmp_path):
+    """It had a value, an epsilon and a delta of 0."""
+    context = {"features": {"categorical": {"country": ["NO", "SE"]}}, "model": {"name": "segments"}}
+
+    async def trial(http: httpx.AsyncClient) -> None:
+        made = await http.put("/v1/problems/p", json={**SPEC, "context": context})
+        assert made.status_code == 201, made.text
+        found = (await http.get("/v1/problems/p/certificate")).json()
+        numbers = ("value", "shortfall", "epsilon", "delta", "decisions")
+        assert [found[name] for name in numbers] == [None] * 5
+        assert (found["arms"], found["certified"], bool(found["reason"])) == ([], False, True)
+
+    during(Sqlite(tmp_path / "log.db"), trial)

@@ -2,6 +2,7 @@ import asyncio
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import numpy as np
 import pytest
 
@@ -42,6 +43,33 @@ def test_a_connection_and_its_problems_are_shown_without_a_call_and_without_secr
 def test_the_same_id_is_the_same_decision(agent):
     one, two = agent.ask(id="mine-1"), agent.ask(id="mine-1")
     assert (one.id, one.arms, one.t) == (two.id, two.arms, two.t)
+
+
+@pytest.mark.parametrize("id", ["shop/S/M", "https://shop.example/a?b=c&d#e", "/", "%2F", "a/feedback", "../x"])
+def test_names_may_be_paths(served, id):
+    """Arms, items, units and ids could hold no slash, because a path holds ids."""
+    arms, service = ["AC/DC shirt", "https://shop.example/a%2Fb"], sa.connect(served.url)
+    agent = service.create("named by paths", [*arms, "plain"], ["S/M"], 2)
+    decision = agent.ask(eligible=arms, id=id, unit="visitor/1", deferred=True)
+    assert (set(decision.arms), agent.activate(id)) == (set(arms), True)
+    assert agent.tell(decision, np.ones((2, 1))) is True
+    assert (agent.decision(id).id, agent.decision(id).state) == (id, "complete")
+    assert [arm.name for arm in agent.explain(id).arms] == list(decision.arms)
+    assert id in [one["id"] for one in agent.find_decisions(arm=arms[0], unit="visitor/1")["decisions"]]
+    assert agent.erase("visitor/1") == 1
+    service.close()
+
+
+def test_what_a_slash_could_be_taken_for_is_not_there(served):
+    """An encoded slash never separates segments: no other operation is reached by it."""
+    with httpx.Client(base_url=served.url) as http:
+        assert http.put("/v1/problems/paths", json={"arms": ["a", "b"], "k": 1}).status_code == 201
+        assert http.post("/v1/problems/paths%2Farms", json={"add": ["c"]}).status_code == 405
+        assert http.get("/v1/problems/paths%2Farms").status_code == 404
+        assert http.get("/v1%2fproblems").status_code == 404
+        assert http.get("/v1/problems/paths/arms").json()["total"] == 2
+        refused = http.put("/v1/problems/a%2Fb", json={"arms": ["a"]})
+        assert (refused.status_code, "no slash" in refused.text) == (422, True)
 
 
 def test_seen_and_eligible_and_arms(agent):

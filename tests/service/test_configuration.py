@@ -43,7 +43,7 @@ import = ["one", "two"]
 
 def test_flags_go_before_the_environment_and_the_environment_before_the_file(started):
     environment = {"SUPERARM_DB": "environment.db", "SUPERARM_SERVE_PORT": "2002", "SUPERARM_SERVE_RATE": "6"}
-    done, (db, listening, limits, imports, described, preparation) = started(
+    done, (db, listening, limits, imports, described, preparation, _) = started(
         "--port", "3003", "--workers", "2", environment=environment, file=FILE
     )
     assert done.exit_code == 0, done.output

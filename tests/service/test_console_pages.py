@@ -228,7 +228,7 @@ def test_dates_on_an_axis_do_not_overlap(n):
 
 def state(**counts) -> ProblemState:
     settings = SimpleNamespace(window_s=counts.pop("window_s", 60.0), max_pending=100)
-    return SimpleNamespace(asked=counts.pop("asked", 100), settings=settings, history=History(**counts))
+    return SimpleNamespace(decisions=counts.pop("decisions", 100), settings=settings, history=History(**counts))
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_what_is_wrong_with_a_context_is_said_with_the_nearest_name():
             told = await call(http, "POST", path, body, status=(422,))
             assert words in told["error"]["message"], body
         told = await call(http, "POST", "/v1/problems/plain/decisions", {"context": {"age": 3}}, status=(422,))
-        assert "the problem has none" in told["error"]["message"]
+        assert "created without one" in told["error"]["message"]
         many = {"decisions": [{"context": {"age": 3}}, {"context": {"agge": 3}}]}
         good, bad = (await call(http, "POST", f"{path}/bulk", many))["decisions"]
         assert good["context"] == {"age": 3}

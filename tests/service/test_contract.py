@@ -252,6 +252,20 @@ def test_action_sets_by_arm_names(http):
         assert reply.json()["error"]["message"]
 
 
+def test_a_laminar_set_is_given_again_for_new_arms(http):
+    """Review, A6: new arms are in no family, so nothing limited them, and slates of three grew to five."""
+    families = [{"arms": ["a", "b"], "limit": 1}, {"arms": ["a", "b", "c", "d"], "limit": 3}]
+    name = create(http, k=1, actions={"name": "laminar", "parameters": {"families": families}})
+    refused = http.post(f"/v1/problems/{name}/arms", json={"add": ["e", "f"]})
+    assert (refused.status_code, "give `actions` for all arms" in refused.text) == (422, True)
+    families[1]["arms"] += ["e", "f"]
+    body = {"add": ["e", "f"], "actions": {"name": "laminar", "parameters": {"families": families}}}
+    http.post(f"/v1/problems/{name}/arms", json=body).raise_for_status()
+    assert [len(ask(http, name)["arms"]) for _ in range(3)] == [3, 3, 3]
+    http.post(f"/v1/problems/{name}/arms", json={"retire": ["a"]}).raise_for_status()
+    http.post(f"/v1/problems/{name}/arms", json={"add": ["a"]}).raise_for_status()
+
+
 def test_windows_forget_and_survive_a_change_of_settings(http):
     name = create(http, settings={"policy": {"name": "kl_ucb", "window": 4}})
     for _ in range(6):
@@ -273,6 +287,9 @@ def test_arms_and_items_come_and_go(http, problem):
     row = arm(http, problem, "a")
     assert (row["retired"], row["pulls"], row["seen"]) == (True, 1, [1, 1, 0])
     tell(http, made["id"], 422, feedback=[{"arm": "a", "item": "z", "value": 1}])
+    again = http.post(f"/v1/problems/{problem}/arms", json={"add": ["a"]}).raise_for_status().json()
+    assert (again["n_arms"], arm(http, problem, "a")) == (5, row | {"retired": False})
+    assert set(ask(http, problem, eligible=["a", "e"])["arms"]) == {"a", "e"}
     http.post(f"/v1/problems/{problem}/items", json={"retire": ["x"]}).raise_for_status()
     assert http.get(f"/v1/problems/{problem}").json()["weights"] == [0.0, 1.0, 2.0]
     assert http.post(f"/v1/problems/{problem}/items", json={"retire": ["x", "y", "z"]}).status_code == 422

@@ -1,6 +1,8 @@
 """The console's answers on control share, guardrail and convergence, and its page of evaluations."""
 
 import asyncio
+import html
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from superarm.service.application import application
 from superarm.service.console import certificates, evaluation
 from superarm.service.domain.intervals import known_means, time_uniform
 from superarm.service.domain.spec import PolicySpec, to_policy
+from superarm.service.storage import recent
 from superarm.service.storage.recent import log_of, recent_decisions
 
 from .inprocess import serving
@@ -59,7 +62,14 @@ def test_the_evaluation_shows_policy_baseline_uniform_and_candidates():
         settings={"control": 0.3},
         n=60,
     )
-    for word in ("shown so far", "this policy, next", "baseline", "uniform slates", "best by the means", "kl_moss"):
+    for word in (
+        "shown so far",
+        "this policy, next",
+        "baseline, as shown",
+        "uniform slates",
+        "best by the means",
+        "kl_moss",
+    ):
         assert f'<th scope="row">{word}' in page
     assert "The slate to ship" in page
     assert "95 %, at all times" in page
@@ -112,8 +122,78 @@ def test_intervals_of_the_console_are_those_of_logs(sparse):
     assert (band.low[2, 0], band.high[2, 0]) == ((0.0, 0.0) if sparse else (0.0, 1.0))
 
 
-def test_most_frequent_baseline_is_none_without_one():
-    assert evaluation._frequent(None, {}) is None
+def rows_of(page):
+    """The rows of the table: name to the text of its cells."""
+    body = page.split("<tbody>")[1].split("</tbody>")[0]
+    found = {}
+    for row in body.split("<tr>")[1:]:
+        name, *cells = [html.unescape(re.sub("<[^>]*>", "\n", cell)).strip() for cell in re.split("</t[hd]>", row)]
+        found[name.split("\n")[0]] = [name.split("\n")[-1], *cells]
+    return found
+
+
+RATES = {"a": 0.1, "b": 0.6, "c": 0.9, "d": 0.3, "e": 0.2}
+
+
+async def show_slates(http, n, **asked):
+    """Decisions of which each arm earns its rate, so that all means are known."""
+    for _ in range(n):
+        made = (await http.post("/v1/problems/p/decisions", json=asked)).json()
+        rows = [[RATES[arm]] * len(asked.get("items", ["x", "y"])) for arm in made["arms"]]
+        told = await http.post(f"/v1/decisions/{made['id']}/feedback", json={"outcome": rows})
+        assert told.status_code == 200, told.text
+
+
+def evaluated(*histories, **settings):
+    """The rows after histories of decisions, and the slate that the service really shows next."""
+
+    async def trial():
+        async with serving(application(MemoryStore())) as http:
+            spec = {"arms": list("abcde"), "items": ["x", "y"], "k": 2, "reward": {"name": "linear"}}
+            await http.put("/v1/problems/p", json={**spec, "settings": {"window_s": None, **settings}})
+            for n, asked in histories:
+                await show_slates(http, n, **asked)
+            page = (await http.get("/evaluation?problem=p")).text
+            return (
+                rows_of(page),
+                (await http.post("/v1/problems/p/decisions", json={"baseline": ["a", "b"]})).json()["arms"],
+                page,
+            )
+
+    return asyncio.run(trial())
+
+
+def test_the_best_by_the_means_is_made_of_arms_that_were_seen(monkeypatch):
+    """Review, A9: arms that were never shown, or not of late, came first, and were worth 0."""
+    monkeypatch.setattr(recent, "MAX_EVALUATED_VALUES", 4 * 5)
+    rows, slate, page = evaluated(
+        (9, {"eligible": ["a", "c"]}), (3, {"eligible": ["a", "b"]}), (2, {"eligible": ["d", "b"]})
+    )
+    assert rows["best by the means"][:2] == ["b, d", "1.8"]
+    assert float(rows["uniform slates"][1]) == pytest.approx(4 / 3, abs=0.05)  # of a, b and d; 256 draws
+    assert "are made of the 3 of 5 arms" in page
+    assert "e" in slate
+    unknown = ", ".join(sorted({"c", "e"}.intersection(slate)))
+    assert rows["this policy, next"][1] == f"Its slates hold arms that these decisions do not tell of: {unknown}."
+
+
+def test_the_next_slate_is_that_of_the_service():
+    """Review, A9: it was that of a policy that had seen the newest decisions only."""
+    rows, slate, _ = evaluated((2, {"eligible": ["c", "e"]}), (30, {}), (4, {"eligible": ["a", "b", "d"]}))
+    assert rows["this policy, next"][:2] == [", ".join(slate), f"{2 * sum(RATES[arm] for arm in slate):.4g}"]
+    rows, _, _ = evaluated((30, {}), (20, {"items": ["y"]}))
+    assert "the next slate depends on them" in rows["this policy, next"][1]
+    assert rows["best by the means"][:2] == ["c, b", "3"]
+
+
+def test_the_baseline_is_the_mean_over_its_slates():
+    """Review, A9: it was the most frequent of its slates, and did not say so."""
+    histories = [(10, {"baseline": ["a", "b"]}), (30, {"baseline": ["c", "d"]}), (12, {"baseline": ["d", "e"]})]
+    rows, _, _ = evaluated(*histories, mode="apprentice")
+    assert rows["baseline, as shown"][1] == f"{(10 * 1.4 + 30 * 2.4 + 12 * 1.0) / 52:.4g}"
+    rows, _, _ = evaluated((5, {}), control=0.1, control_slate=["a", "c"])
+    assert "control slate" in rows
+    assert not any("baseline" in name for name in rows)
 
 
 @pytest.mark.parametrize(

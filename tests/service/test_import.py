@@ -86,3 +86,16 @@ def test_a_problem_with_contexts_takes_no_past_outcomes():
 
     refused = asyncio.run(trial())
     assert (refused.status_code, "context" in refused.text) == (422, True), refused.text
+
+
+def test_the_key_is_taken_from_the_environment(source, sqlite_file, monkeypatch):
+    key = invoke("keys", "new").stdout.strip()
+    with Server(sqlite_file, "--admin-key", key) as server:
+        service = sa.connect(server.url, key)
+        service.create("ads", [f"ad-{n}" for n in range(4)], ["x", "y"], 2)
+        service.close()
+        words = ("import", str(source), "--problem", "ads", "--url", server.url)
+        assert invoke(*words).exit_code == 2
+        monkeypatch.setenv("SUPERARM_KEY", key)
+        assert invoke(*words).output == "600 pulls given to ads\n"
+    assert "SUPERARM_KEY" in invoke("import", "--help").output

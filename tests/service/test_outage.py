@@ -122,6 +122,38 @@ def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog
     assert [line.stream for line in store.lines] == ["p", "before", "d0"]
 
 
+def test_only_a_key_that_may_read_is_told_where_the_database_is(caplog):
+    """Everybody was told its host and port, by /health and by every 503."""
+    store, scopes = Failing(), (("decide",), ("feedback",), ("read",), ("metrics",), ("admin",))
+    made = [make_key("default", scope) for scope in scopes]
+    store.keys = [row for _, row in made]
+    headers = [{}, {"authorization": "Bearer sa_x_y"}, *({"authorization": f"Bearer {key}"} for key, _ in made)]
+    limits = ServiceLimits(public_console="default")
+
+    async def live() -> None:
+        async with serving(application(store, limits)) as http:
+            assert (await http.put("/v1/problems/p", json=SPEC, headers=headers[-1])).status_code == 201
+            store.down = True
+            line = b'{"decision": "d", "feedback": []}\n'
+            ndjson = {"content-type": "application/x-ndjson", **headers[-1]}
+            refused = [
+                await http.post("/v1/problems/p/decisions", json={}, headers=headers[-1]),
+                await http.post("/v1/decisions/d/feedback", json={"feedback": []}, headers=headers[-1]),
+                await http.post("/v1/problems/p/feedback/bulk", content=line, headers=ndjson),
+                await http.get("/decisions?problem=p"),
+                await http.get("/"),
+            ]
+            assert [answer.status_code for answer in refused[:2]] == [503, 503]
+            assert not any("the database is away" in answer.text for answer in refused)
+            health = [(await http.get("/health", headers=one)).json() for one in headers]
+            assert [one["status"] for one in health] == ["unavailable"] * 7
+            assert ["the database is away" in one["reason"] for one in health] == [False] * 4 + [True] * 3
+            assert "Not ready" in (await http.get("/")).text
+
+    asyncio.run(live())
+    assert "the database is away" in caplog.text
+
+
 def test_a_start_waits_for_the_database(monkeypatch):
     """Audit, D5: a worker that started while PostgreSQL was away took the whole service with it."""
     monkeypatch.setattr(coordinators, "RETRY_SECONDS", 0.01)
@@ -132,7 +164,7 @@ def test_a_start_waits_for_the_database(monkeypatch):
         async with serving(application(store, patience=0.05)) as http:
             assert (await http.get("/health/live")).status_code == 200
             health = (await http.get("/health")).json()
-            assert (health["status"], health["reason"]) == ("starting", "the database is away")
+            assert (health["status"], "the database is awaited" in health["reason"]) == ("starting", True)
             for path in ("/v1/problems", "/", "/metrics"):
                 assert (await http.get(path)).status_code == 503
             store.down = False
@@ -153,8 +185,9 @@ def test_a_first_process_waits_for_a_postgresql_that_does_not_answer(postgres_se
             health = http.get("/health")
             assert health.status_code == 503
             assert health.json()["status"] == "starting"
-            assert "PostgreSQL cannot be reached" in health.json()["reason"]
+            assert "PostgreSQL" not in health.text  # keys cannot be read yet: everybody is anonymous
             assert http.get("/v1/problems").status_code == 503
+            assert "PostgreSQL cannot be reached" in server.log.read_text()
             postgres_server.start()
             server.ready()
             assert http.get("/v1/problems").status_code == 401

@@ -14,18 +14,28 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 
 
-@pytest.mark.needs("curl")
-def test_the_five_commands_do_what_they_say(tmp_path):
-    lines = [line for line in README.read_text().splitlines() if line.startswith("curl ")]
-    assert len(lines) == 5
-    with Server("superarm.db", cwd=tmp_path) as server:
-        answers = []
-        for line in lines:
+def run_curls(page, directory):
+    """What a service answers to the curl commands of a page, one after the other."""
+    answers = []
+    with Server("superarm.db", cwd=directory) as server:
+        for line in re.findall(r"^curl (?:[^'\n#]|'[^']*')+", page.read_text(), re.MULTILINE):
             words = shlex.split(line.replace("localhost:8000", f"localhost:{server.port}"))
             done = subprocess.run([*words, "-sS", "--fail-with-body"], check=False, capture_output=True, text=True)
             assert done.returncode == 0, (line, done.stdout, done.stderr)
             answers.append(json.loads(done.stdout))
-    created, decision, told, statistics, grown = answers
+    return answers
+
+
+@pytest.mark.needs("curl")
+@pytest.mark.parametrize(("page", "n"), [("service.md", 14), ("operations.md", 1)])
+def test_every_curl_command_of_a_page_is_answered(page, n, tmp_path):
+    """Review, A11: four of them sent no content type, which is 415."""
+    assert len(run_curls(ROOT / "docs" / page, tmp_path)) == n
+
+
+@pytest.mark.needs("curl")
+def test_the_five_commands_do_what_they_say(tmp_path):
+    created, decision, told, statistics, grown = run_curls(README, tmp_path)
     assert created["n_arms"] == 4
     assert decision["arms"] == ["ad-1", "ad-2"]
     assert told["applied"] is True

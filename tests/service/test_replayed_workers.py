@@ -44,7 +44,13 @@ def url(request, postgres):
             for name in ("p", "q"):
                 spec = {**SPEC, "settings": {"policy": {"name": request.param}, "window_s": None}}
                 assert (await one.put(f"/v1/problems/{name}", json=spec)).status_code == 201
-            await asyncio.gather(decide([one, two], "p", 0, 24), decide([two, one], "q", 0, 8))
+            await asyncio.gather(decide([one, two], "p", 0, 8), decide([two, one], "q", 0, 8))
+            for worker, change in ((one, {"retire": ["a"]}), (two, {"add": ["a"]})):
+                assert (await worker.post("/v1/problems/p/arms", json=change)).status_code == 200
+                await decide([one, two], "p", 8 if worker is one else 16, 8)
+            for worker in (one, two):
+                rows = (await worker.get("/v1/problems/p/arms")).json()["arms"]
+                assert not any(row["retired"] for row in rows)
 
     asyncio.run(live())
     return url

@@ -176,7 +176,7 @@ def test_a_service_compacts_its_log_by_itself(tmp_path, monkeypatch):
 def test_a_service_that_could_not_write_its_archive_does_not_start(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     words = ["serve", "--db", str(tmp_path / "log.db"), "--retain-days", "30", "--archive", str(tmp_path / "archive")]
-    assert "pip install 'superarm[lab]'" in invoke(*words).output
+    assert "pip install '.[service]'" in invoke(*words).output
 
 
 def test_settings_that_leave_open_what_becomes_of_decisions_are_refused(tmp_path):

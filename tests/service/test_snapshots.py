@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from superarm.errors import SuperarmError
+from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Armed, Asked, Created, Told
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError
+from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime.admin import create
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
@@ -23,11 +25,13 @@ from superarm.service.schemas import AskBody, TellBody, UnitBody
 from superarm.service.storage import packing
 from superarm.service.storage.base import LogLine, ReadEntry, Store
 from superarm.service.storage.postgres import Postgres
+from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, encode_counters, restore_ledger, take_snapshot
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.verify import RepairReport, repair, verify
 
 from .database import fresh
+from .inprocess import serving
 from .running import Server, invoke
 from .test_ledger import created
 
@@ -342,3 +346,36 @@ def test_verify_reads_one_state_of_a_log_that_grows_meanwhile(store):
     assert report.faults == []
     assert (report.events, report.open) == (10, 7)
     assert len(list(read({}))) > 10  # it did grow
+
+
+def test_a_retired_arm_that_came_back_is_there_after_a_restart(reopen):
+    """Review, A5: sold out and back in stock, by replay and by snapshot, on every store."""
+
+    async def live():
+        async with serving(application(reopen(), ServiceLimits(snapshot_every=4))) as http:
+            await http.put("/v1/problems/p", json={"arms": list("abcd"), "k": 2, "settings": {"window_s": None}})
+            for n, change in enumerate([{"retire": ["a", "b"]}, {"add": ["a", "e"], "retire": ["c"]}, {"add": ["c"]}]):
+                slate = (await http.post("/v1/problems/p/decisions", json={"id": f"d{n}"})).json()["arms"]
+                await http.post(f"/v1/decisions/d{n}/feedback", json={"outcome": [[1.0], [0.5]][: len(slate)]})
+                assert (await http.post("/v1/problems/p/arms", json=change)).status_code == 200
+            audit = (await http.get("/v1/audit")).json()["entries"]
+            return await rows(http), audit[0]["details"]["n_restored"]
+
+    async def rows(http):
+        return (await http.get("/v1/problems/p/arms")).json()["arms"]
+
+    async def again():
+        async with serving(application(reopen())) as http:
+            return await rows(http), (await http.post("/v1/problems/p/decisions", json={"id": "d3"})).json()["arms"]
+
+    before, n_restored = asyncio.run(live())
+    assert n_restored == 1
+    assert [row["arm"] for row in before if row["retired"]] == ["b"]
+    assert before[0]["pulls"] == 2  # before it was retired, and after it came back
+    store = reopen(reading=True)
+    assert verify(store).faults == []
+    assert [one.same for one in replay(store, None, None, 4)] == [True] * 3
+    store.close()
+    after, slate = asyncio.run(again())
+    assert after == before
+    assert "b" not in slate

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -50,6 +51,36 @@ def test_what_is_refused_creates_no_file(tmp_path):
     assert refused.exit_code == 2
     assert "--sharded: needs PostgreSQL" in refused.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistyped_path_of_the_database_is_noticed(tmp_path):
+    """The directory and an empty database were created, and every problem was 404."""
+    wrong = str(tmp_path / "typo" / "log.db")
+    for words in (("serve",), ("keys", "create")):
+        refused = invoke(*words, "--db", wrong)
+        assert (refused.exit_code, "--create" in refused.output) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+    said = f"{wrong} did not exist: this is a new database, without problems and decisions"
+    with Server(wrong, "--create") as server:
+        assert said in [line["message"] for line in server.lines_until("message", said)]
+    with Server(wrong) as server:
+        assert "did not exist" not in server.log.read_text()
+    beside = str(tmp_path / "beside.db")
+    created = invoke("keys", "create", "--db", beside)
+    assert (created.exit_code, created.stdout.startswith("sa_")) == (0, True)
+    assert f"{beside} did not exist: this is a new database" in created.stderr
+
+
+def test_a_used_port_is_named_in_the_error(tmp_path):
+    """It said that the last line of the log said why, and that was another line."""
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
+        done = command("serve", "--db", str(tmp_path / "log.db"), "--port", str(port))
+    assert done.returncode == 2
+    said = f"Error: --port {port}: 127.0.0.1:{port} is used by another process; stop it, or give another --port"
+    assert done.stderr.splitlines()[-1] == said
 
 
 @pytest.mark.parametrize(("believed", "address"), [("127.0.0.1", "203.0.113.7"), ("192.0.2.1", "127.0.0.1")])

@@ -52,6 +52,22 @@ def test_results_do_not_depend_on_threads_or_company(results):
     assert not np.array_equal(results.regret["CTS"], run({"CTS": sa.cts()}, seed=8).regret["CTS"])
 
 
+def test_seeds_and_sizes_of_every_kind():
+    def final(**options):
+        return run({"CTS": sa.cts()}, **options).regret["CTS"][:, -1].tolist()
+
+    root = np.random.SeedSequence(7)
+    assert final(seed=root) == final(seed=root) == final(seed=7, horizon=float(T))
+    assert final(seed=np.random.default_rng(1)) == final(seed=np.random.default_rng(1)) != final(seed=None)
+
+
+def test_a_single_replication_has_no_error():
+    once = run(replications=1)
+    assert "nan" not in str(once)
+    assert "1 replication," in str(once)
+    assert "1 replication of" in repr(once)
+
+
 def test_policies_share_the_world():
     twice = run({"a": sa.uniform(), "b": sa.uniform()})
     assert np.array_equal(twice.regret["a"], twice.regret["b"])
@@ -78,6 +94,32 @@ def test_regret_targets_by_hand():
     promised = run(greedy, instance, target="approximation", horizon=5)
     assert promised.targets["x"].value == pytest.approx((1 - 1 / np.e) * 0.5)
     assert promised.target == "approximation"
+
+
+TRAP = sa.Instance(  # greedy takes arm 2 first, and then misses the best batch: 3.1 in the place of 4
+    sa.Problem(3, 4, sa.Coverage(), sa.Subsets(2)),
+    sa.environments.Bernoulli([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.1]]),
+)
+
+
+def test_the_default_target_is_the_optimum_where_it_is_exact():
+    found = run({"x": sa.cts()}, TRAP)
+    assert (found.target, found.targets["x"].value) == ("optimal", 4.0)
+    assert found.regret["x"].min() >= 0.0
+    assert "optimal (4 per round)" in str(found)
+    assert found.plot().axes[0].get_ylabel() == "regret (optimal target)"
+    assert "warning" not in str(found)
+    big = run({"x": sa.uniform()}, sa.instances.random_coverage(n_arms=100, n_items=2, k=3), horizon=3)
+    assert (big.target, big.targets["x"].r_max) == ("oracle", None)
+    linear = sa.Problem(300, 1, sa.Linear(), sa.Subsets(9))
+    exact = run({"x": sa.uniform()}, sa.Instance(linear, sa.environments.Bernoulli(np.full((300, 1), 0.5))), horizon=3)
+    assert exact.target == "optimal"
+
+
+def test_negative_regret_is_not_ranked_without_a_warning():
+    found = run({"CTS": sa.cts()}, TRAP, target="oracle")
+    assert found.summary()["CTS"][0] < 0.0
+    assert "warning: negative mean regret of CTS: they earned more than the oracle target" in str(found)
 
 
 def test_unknown_optimum_is_bracketed_and_said():
@@ -142,6 +184,9 @@ def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):
         ({"policies": {}}, "policies"),
         ({"policies": {"x": sa.bc_ucb}}, "policies"),
         ({"policies": [sa.bc_ucb()]}, "policies"),
+        ({"policies": {"x": sa.indices.KL()}}, "policies"),
+        ({"instance": INSTANCE.problem}, "instance"),
+        ({"seed": "one"}, "seed"),
         ({"horizon": 0}, "horizon"),
         ({"horizon": 1.5}, "horizon"),
         ({"replications": 0}, "replications"),

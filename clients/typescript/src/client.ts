@@ -81,7 +81,7 @@ export class SuperarmClient {
     return reply.problems;
   }
 
-  /** Add and retire arms. */
+  /** Add and retire arms; adding a retired arm brings it back. */
   changeArms(name: string, change: ArmsBody, options?: CallOptions): Promise<ProblemReply> {
     return this.#json("POST", `${problemPath(name)}/arms`, change, options);
   }

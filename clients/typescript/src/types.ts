@@ -147,6 +147,7 @@ export interface ProblemReply {
   items: string[];
   weights: number[];
   warnings?: string[];
+  t?: number;
 }
 
 export interface ArmRow {

@@ -1,10 +1,11 @@
-// Run by tests/service/test_typescript.py: `node --test`, with the address and a key of a running service and the
-// directory of the compiled client in the environment.
+// Run by tests/service/test_typescript.py: `node --test`, in a project that has installed the client, with the address
+// and a key of a running service in the environment.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { SuperarmClient, SuperarmError } from "superarm";
+import { PageFeedback, sendFeedbackBeacon } from "superarm/beacon";
 
-const { SUPERARM_URL: url, SUPERARM_KEY: key, SUPERARM_BUILD: build } = process.env;
-const { SuperarmClient, SuperarmError, sendFeedbackBeacon, PageFeedback } = await import(`${build}/index.js`);
+const { SUPERARM_URL: url, SUPERARM_KEY: key } = process.env;
 const service = new SuperarmClient({ url: `${url}/`, key });
 const spec = { arms: ["a", "b", "c"], items: ["x", "y"], k: 2, settings: { policy: { name: "bc_ucb" } } };
 const name = "shop: news & more";
@@ -13,10 +14,10 @@ test("a decision, its feedback and what was learnt", async () => {
   const created = await service.createProblem(name, spec);
   assert.equal(created.n_arms, 3);
   assert.deepEqual(await service.problems(), [name]);
-  const decision = await service.decide(name, { id: "visit 1 ü" });
+  const decision = await service.decide(name, { id: "visit 1/ü" });
   assert.equal(decision.arms.length, 2);
   assert.equal(decision.created, true);
-  const again = await service.decide(name, { id: "visit 1 ü" });
+  const again = await service.decide(name, { id: "visit 1/ü" });
   assert.deepEqual(again.arms, decision.arms);
   const outcome = [[1, 0], [0, 0]];
   assert.deepEqual(await service.sendFeedback(name, decision.id, { outcome }), {
@@ -46,7 +47,7 @@ test("many at once, arms that come, settings that change, slates that are shown 
   assert.equal((await service.activate(name, later.id)).state, "open");
   const found = [];
   for await (const one of service.findDecisions(name, { state: "complete" })) found.push(one.id);
-  assert.deepEqual(found, ["visit 1 ü"]);
+  assert.deepEqual(found, ["visit 1/ü"]);
 });
 
 test("errors have the status, the code and the words of the service", async () => {

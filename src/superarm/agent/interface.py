@@ -73,7 +73,7 @@ class DecisionAgent(Protocol):
         ...
 
     def add_arms(self, arms: Sequence[str]) -> None:
-        """Add arms by name; they will be tried first."""
+        """Add arms by name; they will be tried first. A retired arm comes back with what was learnt about it."""
         ...
 
     def retire_arms(self, arms: Sequence[str]) -> None:

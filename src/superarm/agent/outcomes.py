@@ -47,5 +47,7 @@ def _array(values: Any) -> Any:
         raise InvalidArgument("outcome", "rows of different lengths", "give rows of one length, one per arm") from None
     kind = array.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(isinstance(x, str) for x in array.flat)):
-        raise InvalidArgument("outcome", f"{array.dtype.name} is not a number", "give numbers in [0, 1]")
+        text = next((x for x in np.asarray(values, object).flat if isinstance(x, str)), None)
+        wrong = array.dtype.name if text is None else repr(text)
+        raise InvalidArgument("outcome", f"{wrong} is not a number", "give numbers in [0, 1]")
     return array

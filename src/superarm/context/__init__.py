@@ -5,6 +5,9 @@ which entries share parameters, ``context`` puts all of this together for a prob
 entries, and ``sums`` adds up the exact statistics of regression models.
 """
 
+from typing import TYPE_CHECKING
+
+from superarm._renamed import suggest_names
 from superarm.context import models
 from superarm.context.context import Context, EncodedContext
 from superarm.context.features import Features
@@ -24,3 +27,6 @@ __all__ = [
     "frame_number",
     "models",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggest_names(__name__)

@@ -13,6 +13,7 @@ from superarm.context.features import Features
 from superarm.context.frames import Frame
 from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Segments, is_model, sharing
 from superarm.errors import InvalidArgument
+from superarm.labels import is_frame
 
 _NO_PAIRS = np.zeros(0)
 
@@ -210,6 +211,8 @@ def encode_arms(features: Features, arms: Any, name: str = "arms") -> Floats:
             wrong = f"{features.standardised[0]!r} has no range"
             raise InvalidArgument("arm_features", wrong, "give (low, high): arms are not standardised", "Context")
         return np.stack([encode(features, Frame(), one, f"{name}[{n}]") for n, one in enumerate(arms)])
+    if features.names and is_frame(arms):
+        raise InvalidArgument(name, "a data frame", f"give one mapping of {features.names} per arm")
     return _table(arms, name)
 
 

@@ -4,6 +4,9 @@
 ``beta_draws`` draws for ``posterior``; every other file holds one index or two.
 """
 
+from typing import TYPE_CHECKING
+
+from superarm._renamed import suggest_names
 from superarm.indices.base import (
     Index,
     IndexHooks,
@@ -46,3 +49,6 @@ __all__ = [
     "unclipped",
     "unknown",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggest_names(__name__)

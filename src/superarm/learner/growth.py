@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from superarm.actions import Laminar
 from superarm.arrays import Floats, Ints
 from superarm.context.design import PER_ENTRY, group_count, make_design
 from superarm.context.observations import ContextTally
@@ -35,6 +36,15 @@ def with_arms(problem: Problem, n: int, actions: Any = None, support: Any = None
         support,
         context,
     )
+
+
+def require_actions(problem: Problem, actions: Any) -> None:
+    """Raise ``InvalidArgument`` if new arms need ``actions``: nothing limits an arm in no family of a laminar set.
+
+    Logs of earlier versions hold such arms, so ``with_arms`` takes them.
+    """
+    if actions is None and isinstance(problem.actions, Laminar):
+        raise InvalidArgument("actions", "the families do not name the new arms", "give the families of all arms")
 
 
 def support_with_arms(support: Support, rows: list[list[int]]) -> Sparse:

@@ -74,10 +74,14 @@ class Learner:
     """
 
     def __init__(
-        self, problem: Problem, policy: Policy, arms: Sequence[str] | None = None, items: Sequence[str] | None = None
+        self,
+        problem: Problem,
+        policy: Policy,
+        arms: Sequence[str] | Sequence[int] | None = None,
+        items: Sequence[str] | Sequence[int] | None = None,
     ) -> None:
-        if not traits.is_policy(policy):
-            raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
+        _require_problem(problem, policy)
+        traits.require_policy(policy, "policy")
         self.policy = for_context(policy, problem)
         self.contexts = None if problem.context is None else Contexts(problem, problem.context)
         self.arms = names_for(arms, problem.n_arms, "arms")
@@ -272,13 +276,29 @@ class Learner:
         self.counted_rounds.advance(self, self.counted_rounds.since)
 
     def grow_arms(self, arms: Sequence[str] | int, *of_problem: Any) -> None:
-        """Add arms by name, or so many of them; ``of_problem`` are the further arguments of ``growth.with_arms``."""
-        n = arms if isinstance(arms, int) else len(arms)
-        grown = with_arms(self.problem, n, *of_problem)
-        self.arms.extend(arms)
-        self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
-        self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
-        self._grow(grown, tally_with_arms)
+        """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
+
+        ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
+        """
+        if isinstance(arms, str):
+            raise InvalidArgument("arms", f"{arms!r} is one name", f"give a list: [{arms!r}]")
+        names = [] if isinstance(arms, int) else list(arms)
+        back = [name for name in names if self._is_retired(name)]
+        if len(set(back)) < len(back):
+            raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
+        new = arms if isinstance(arms, int) else [name for name in names if not self._is_retired(name)]
+        n = arms if isinstance(arms, int) else len(names) - len(back)
+        if n or any(more is not None for more in of_problem):
+            grown = with_arms(self.problem, n, *of_problem)
+            self.arms.extend(new)
+            self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
+            self.pending = np.pad(self.pending.reshape(-1, self.problem.n_arms), ((0, 0), (0, n))).reshape(-1)
+            self._grow(grown, tally_with_arms)
+        self.restore_arms(back)
+
+    def _is_retired(self, name: str) -> bool:
+        number = self.arms.number(name)
+        return number is not None and bool(self.retired[number])
 
     def grow_items(self, items: Sequence[str] | int, weights: Any) -> None:
         """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
@@ -301,6 +321,10 @@ class Learner:
         """Take arms out of all further batches; feedback about them still counts."""
         self.retired[self.arms.numbers(arms)] = True
 
+    def restore_arms(self, arms: Iterable[int | str]) -> None:
+        """Let retired arms be played again, with what was learnt about them."""
+        self.retired[self.arms.numbers(arms)] = False
+
     def retire_items(self, items: Iterable[int | str]) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         numbers = self.items.numbers(items)
@@ -311,3 +335,10 @@ class Learner:
         """Take over counts that were saved, and what the policy kept beside them."""
         self.pending, self.asked = pending, asked
         self._settle(self.problem, tally, state)
+
+
+def _require_problem(problem: Any, policy: Any) -> None:
+    """Raise ``InvalidArgument`` unless ``problem`` is one; say so if it was given in the place of ``policy``."""
+    if not isinstance(problem, Problem):
+        remedy = "swap the arguments" if isinstance(policy, Problem) else "give superarm.Problem(…)"
+        raise InvalidArgument("problem", f"{problem!r} is not a problem", remedy)

@@ -50,8 +50,8 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
         "tally": tally_to_plain(learner.tally),
         "kept": policy_state_to_plain(learner.state),
         "asked": learner.asked,
-        "arms": list(learner.arms.all),
-        "items": list(learner.items.all),
+        "arms": learner.arms.to_plain(),
+        "items": learner.items.to_plain(),
         "retired": np.flatnonzero(learner.retired).tolist(),
     }
     if learner.retired_items:

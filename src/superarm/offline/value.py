@@ -184,6 +184,8 @@ def name_target(log: "Log", target: Any) -> str:
         return "the logged slates" if target == LOGGED else target
     if isinstance(target, dict):
         return "one slate per group"
+    if isinstance(target, SlateMixture):
+        return "a mixture of slates"
     if isinstance(target, PolicyTarget):
         share = f", {100 * target.explore:g} % of slots explored" if target.explore else ""
         return name_target(log, target.policy) + share

@@ -4,6 +4,9 @@
 optimum, and ``branch`` exact search. ``gains`` and ``budgets`` are shared; every other file holds one oracle.
 """
 
+from typing import TYPE_CHECKING
+
+from superarm._renamed import suggest_names
 from superarm.oracles.base import Guarantee, Oracle, maximize, solve
 from superarm.oracles.branch import exact
 from superarm.oracles.certificate import Certificate, Solution, certified, certify, upper_bound
@@ -55,3 +58,6 @@ __all__ = [
     "solve",
     "upper_bound",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggest_names(__name__)

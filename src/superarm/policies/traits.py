@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from superarm.errors import InvalidArgument
 from superarm.intake import Exact, Intake
 from superarm.moments import fit_moments, no_moments
 from superarm.parameters import has_method
@@ -13,6 +14,17 @@ from superarm.tally import Tally, empty, moments_of, with_moments
 def is_policy(value: Any) -> bool:
     """Whether ``value`` is a policy, rather than a class, a catalogue function or something else."""
     return has_method(value, "choose")
+
+
+def require_policy(value: Any, name: str) -> None:
+    """Raise ``InvalidArgument`` unless ``value`` is a policy."""
+    if not is_policy(value):
+        remedy = (
+            f"wrap it: IndexPolicy({value!r})"
+            if has_method(value, "score")
+            else "give e.g. kl_ucb(), parentheses included"
+        )
+        raise InvalidArgument(name, f"{value!r} is not a policy", remedy)
 
 
 def caveat(component: Any) -> str:

@@ -8,7 +8,7 @@ from superarm.rewards.base import Reward
 
 def is_reward(value: Any) -> bool:
     """Whether ``value`` is a reward, rather than a class of rewards or something else."""
-    return has_method(value, "join")
+    return has_method(value, "join") and not isinstance(value, str | bytes)  # "a".join is another one
 
 
 def monotone(reward: Reward) -> bool:

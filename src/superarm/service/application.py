@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from starlette.routing import Match, Route
 from superarm._compiling import announce_to
 from superarm.errors import SuperarmError
 from superarm.service.console.routes import Console
+from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
 from superarm.service.http.beacon import BEACON, BeaconEndpoint
-from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate
+from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate, identify
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.request_id import Exchange
-from superarm.service.http.router import Router
+from superarm.service.http.router import Router, decode_path
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
@@ -50,7 +52,10 @@ class ServiceApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             exchange = Exchange(scope, send)
-            found = None if self._root else self._operations.find(scope["method"], scope["path"])
+            path = decode_path(scope)
+            if path != scope["path"]:
+                scope = {**scope, "path": path}
+            found = None if self._root else self._operations.find(scope["method"], path)
             if found is None:
                 await self._answer(scope, receive, exchange)
             else:
@@ -135,23 +140,32 @@ def _pages(service: Service) -> list[Route]:
         return 200, service.metrics.text(who.tenant)
 
     return [
-        Route("/health", Page(lambda *_: health(service)), methods=["GET"]),
-        Route("/health/ready", Page(lambda *_: health(service)), methods=["GET"]),
+        Route("/health", Page(partial(health, service)), methods=["GET"]),
+        Route("/health/ready", Page(partial(health, service)), methods=["GET"]),
         Route("/health/live", Page(lambda *_: (200, b'{"status":"ok"}')), methods=["GET"]),
         Route("/metrics", Page(metrics, b"text/plain; version=0.0.4"), methods=["GET"]),
         Route("/openapi.json", Page(lambda *_: (200, openapi)), methods=["GET"]),
     ]
 
 
-def health(service: Service) -> tuple[int, bytes]:
-    """200 while decisions can be made and written; otherwise 503 with the reason."""
+def health(service: Service, headers: Headers, client: str) -> tuple[int, bytes]:
+    """200 while decisions can be made and written; otherwise 503 with the reason, in detail for a key that may read."""
     condition = service.coordinator.condition
     overload = service.coordinator.writer.overload() if service.coordinator.ready else None
     status = "unavailable" if overload and condition.status == "ok" else condition.status
     state = {"status": status, "worker": service.store.worker}
     if status != "ok":
-        state["reason"] = condition.reason or overload or ""
+        known = condition.reason if _may_know(service, headers, client) else condition.public_reason
+        state["reason"] = known or overload or ""
     return (200 if status == "ok" else 503), msgspec.json.encode(state)
+
+
+def _may_know(service: Service, headers: Headers, client: str) -> bool:
+    """Whether the caller may know why: by its key or, if there are no keys, because it is on the same machine."""
+    try:
+        return not identify(service, headers, client).scopes.isdisjoint(("read", "admin", "metrics"))
+    except RequestError:
+        return False  # also before the keys have been read
 
 
 @contextlib.asynccontextmanager

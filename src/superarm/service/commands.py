@@ -132,7 +132,9 @@ def _is_random(policy: str) -> bool:
 @click.option("--problem", required=True, help="The problem that is to learn from it.")
 @click.option("--only", default=None, metavar="NAME", help="The problem to take from SOURCE, if it has several.")
 @click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="The running service.")
-@click.option("--key", default=None, envvar="SUPERARM_KEY", help="A key with the scopes read and feedback.")
+@click.option(
+    "--key", default=None, envvar="SUPERARM_KEY", show_envvar=True, help="A key with the scopes read and feedback."
+)
 def import_(source: Path, problem: str, only: str | None, url: str, key: str | None) -> None:
     """Give past outcomes in SOURCE, .parquet, .csv or .jsonl with columns arm, item and click, to a running service.
 
@@ -179,8 +181,10 @@ def keys() -> None:
 def create_key(db: str, tenant: str, scopes: tuple[str, ...], note: str) -> None:
     """Create a key and show it, once."""
     from superarm.service.http.auth import make_key
-    from superarm.service.server import open_store
+    from superarm.service.server import check_file, open_store
 
+    if check_file(db, create=False):
+        click.echo(f"{Path(db).resolve()} did not exist: this is a new database", err=True)
     with contextlib.closing(open_store(db, serving=False)) as store:
         key, row = make_key(tenant, scopes, note)
         store.put_key(row)

@@ -26,6 +26,10 @@ def conflict(message: str) -> RequestError:
     return RequestError(409, "conflict", message)
 
 
+NOT_NOW = "the database cannot be used at present; the log of the service and /health, with a key, say why"
+"""What callers are told while the database is away: its own words may hold its address."""
+
+
 def overloaded(message: str, seconds: int = 1) -> RequestError:
     """503: nothing was written; try again."""
     return RequestError(503, "unavailable", message, seconds)

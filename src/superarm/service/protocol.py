@@ -7,10 +7,13 @@ response and its body by two calls of the operating system; here they are writte
 the service are here as a whole: they are read and written without the messages of ASGI. Uvicorn starts a timer after
 each response, for idle connections, and stops it at the next request; here one timer serves many responses. It keeps
 what a client does not read for as long as the client likes, and all requests that a client sends ahead of the answers;
-here such connections are dropped.
+here such connections are dropped. It limits neither the size nor the number of headers, and its parser takes a time
+that grows with the square of a header's size; here 431 is answered. It serves a request with two ``Host`` headers, or
+none; RFC 9112 (3.2) asks for 400.
 """
 
 import asyncio
+import json
 from collections.abc import Collection
 from functools import lru_cache, partial
 from http import HTTPStatus
@@ -29,6 +32,10 @@ UNREAD_SECONDS = 30.0
 
 MAX_PIPELINED = 100
 """A connection is dropped if more requests than these wait for the answers before them."""
+
+MAX_HEADER_BYTES = 65_536
+MAX_HEADERS = 200
+"""Requests with larger headers, or with more of them, are answered with 431."""
 
 
 class JoiningTransport:
@@ -112,6 +119,27 @@ def _status_line(status: int) -> bytes:
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
 
 
+class RefusedHead(Exception):
+    """The headers of a request are refused; raised to the parser, which stops there."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+TOO_LARGE = f"above {MAX_HEADER_BYTES} bytes of headers, or above {MAX_HEADERS} headers; send fewer"
+
+
+def check_head(url: bytes, headers: list[tuple[bytes, bytes]], http_version: str) -> None:
+    """Refuse headers that are too large or too many, and those that name no host or several."""
+    size = len(url) + sum([len(name) + len(value) for name, value in headers])
+    if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+        raise RefusedHead(431, "too_large", TOO_LARGE)
+    hosts = [name for name, _ in headers].count(b"host")
+    if hosts > 1 or (hosts == 0 and http_version == "1.1"):
+        raise RefusedHead(400, "malformed", f"{hosts} Host headers; send one")
+
+
 class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """Closes a connection whose next request has no complete headers after ``HEADER_SECONDS``.
 
@@ -124,6 +152,9 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     _stopping = False
     _idle_since: float | None = None
     _unread: asyncio.TimerHandle | None = None
+    _incomplete = 0
+    """Bytes since the parser last completed headers or a part of a body: incomplete headers, or a body's trailers."""
+    _refused: RefusedHead | None = None
 
     def shutdown(self) -> None:
         if self.cycle is None and not self._stopping:
@@ -137,7 +168,10 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._start()
 
     def data_received(self, data: bytes) -> None:
+        self._incomplete += len(data)
         super().data_received(data)
+        if self._incomplete > MAX_HEADER_BYTES and WITH_HTTPTOOLS and not self.transport.is_closing():  # h11 has limits
+            self._refuse(RefusedHead(431, "too_large", TOO_LARGE))
         if self._stopping and self.cycle is not None and not self.transport.is_closing():
             super().shutdown()  # after the response, the connection is closed
         if not self._awaits_headers():
@@ -150,6 +184,12 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if len(pipeline) >= MAX_PIPELINED:
             self.transport.abort()
             return
+        self._incomplete = 0
+        try:
+            check_head(self.url, self.headers, self.parser.get_http_version())
+        except RefusedHead as refused:
+            self._refused = refused
+            raise
         super().on_headers_complete()
         if self.cycle is not None:
             cycle = self.cycle
@@ -157,6 +197,25 @@ class TimedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
                 WHOLE_BODY: partial(take_body, cycle, pipeline),
                 WHOLE_RESPONSE: partial(write_response, cycle),
             }
+
+    def on_body(self, body: bytes) -> None:
+        self._incomplete = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._incomplete = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Called by uvicorn when the parser stopped."""
+        self._refuse(self._refused or RefusedHead(400, "malformed", "the request is not HTTP/1.1"))
+
+    def _refuse(self, refused: RefusedHead) -> None:
+        """Answer and close the connection."""
+        body = json.dumps({"error": {"code": refused.code, "message": str(refused)}}).encode()
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self.transport.write_at_once(_status_line(refused.status) + head + body)
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         self.transport.flush()

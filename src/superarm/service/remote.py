@@ -12,6 +12,7 @@ from superarm.agent import Decision, DecisionAgent
 from superarm.agent.explanations import Explanation
 from superarm.arrays import Floats
 from superarm.errors import ConflictingFeedback, UnknownDecision
+from superarm.labels import Labels, align, is_frame
 from superarm.service.remote_values import RemoteDecision, check_row, read_decision, read_explained_arm, to_plain
 from superarm.service.transport import ServiceError, Transport, encode_query
 
@@ -40,7 +41,7 @@ class RemoteAgent:
     @property
     def t(self) -> int:
         """The last round that a decision was made for."""
-        return int(self._call("GET", self._path)["decisions"])
+        return int(self._call("GET", self._path)["t"])
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -139,6 +140,10 @@ class RemoteAgent:
         pending. Returns False if all of it was told before; after a lost answer that may have been this very call.
         """
         id = _id(decision)
+        if is_frame(outcome) or is_frame(seen):
+            slate = (decision if isinstance(decision, Decision) else self.decision(id)).arms if arms is None else arms
+            items = self.items
+            outcome, seen = align(outcome, Labels("arms", slate, self.arms), Labels("items", items, items), seen)
         rows = [check_row(row, None if seen is None else seen[n]) for n, row in enumerate(outcome)]
         body: dict[str, Any] = {"outcome": rows, "amend": amend}
         if seen is not None:
@@ -172,7 +177,10 @@ class RemoteAgent:
         return bool(self._post(_id(decision), "activate", {} if shown is None else {"shown": list(shown)})["applied"])
 
     def add_arms(self, arms: Sequence[str], **more: Any) -> None:
-        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them."""
+        """Add arms by name; ``more``: ``actions``, ``support`` and ``features``, as ``POST …/arms`` takes them.
+
+        A retired arm comes back with what was learnt about it.
+        """
         self._call("POST", f"{self._path}/arms", {"add": list(arms), **{k: to_plain(v) for k, v in more.items()}})
 
     def retire_arms(self, arms: Sequence[str]) -> None:

@@ -67,7 +67,10 @@ class ArmRow(Struct, frozen=True):
 
 
 class ProblemReply(Struct, frozen=True):
-    """The current state of a problem."""
+    """The current state of a problem.
+
+    ``decisions`` counts those that were made and not erased; ``t`` is the last round that one was made for.
+    """
 
     name: str
     n_arms: int
@@ -80,6 +83,7 @@ class ProblemReply(Struct, frozen=True):
     items: list[str]
     weights: list[float]
     warnings: list[str] = []
+    t: int = 0
 
 
 class ArmsReply(Struct, frozen=True):
@@ -128,15 +132,16 @@ class CertificateReply(Struct, frozen=True):
 
     At all times: it may be looked at every day. ``shortfall`` bounds how much more any slate may be worth. If that is
     too much, ``decisions`` are expected to be needed besides, if arms go on to be shown in the present proportions;
-    null if that is not known, and ``reason`` says why.
+    null if that is not known, and ``reason`` says why. If there is no certificate for such a problem, all numbers are
+    null, and ``reason`` says why.
     """
 
     arms: list[str]
     certified: bool
-    value: IntervalReply
+    value: IntervalReply | None
     shortfall: float | None
-    epsilon: float
-    delta: float
+    epsilon: float | None
+    delta: float | None
     decisions: int | None
     reason: str
 

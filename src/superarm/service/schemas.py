@@ -130,7 +130,7 @@ class ErasureBody(Body, frozen=True):
 
 
 class ArmsBody(Body, frozen=True):
-    """Arms to add and to retire.
+    """Arms to add and to retire. Adding a retired arm restores it, with what was learnt about it.
 
     ``actions`` is the action set of all arms, where the problem's own does not say what may be done with new ones;
     ``support`` names the items of each new arm, where arms can touch some items only, and ``features`` has the features

@@ -27,6 +27,7 @@ FILE = click.Path(exists=True, dir_okay=False)
     show_default=True,
     help="A SQLite file, or postgresql://user@host/database.",
 )
+@setting("--create", is_flag=True, help="Create the directory of the SQLite file, too, if there is none.")
 @setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
 @setting("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @setting(
@@ -153,10 +154,11 @@ def serve(
     if given["demo"]:
         _prepare_demo(given)
     from superarm.service.http.service import ServiceLimits, check_beacon, check_retention, check_root_path
-    from superarm.service.server import Listening, prepare_store
+    from superarm.service.server import Listening, check_file, prepare_store
     from superarm.service.server import serve as run
 
     db, admin_key, demo, discard = (given.pop(name) for name in ("db", "admin_key", "demo", "discard"))
+    create = given.pop("create")
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
     root = check_root_path(root_path)
     limits = ServiceLimits(compat=compat or "", root_path=root, **given)
@@ -165,8 +167,9 @@ def serve(
     with contextlib.ExitStack() as stack:
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
+        new = check_file(db, create) and not demo
         preparation = prepare_store(db, listening.host, admin_key, limits.sharded)
-        run(db, listening, limits, imports, describe_settings(context), preparation)
+        run(db, listening, limits, imports, describe_settings(context), preparation, new)
 
 
 def _prepare_demo(given: dict[str, Any]) -> None:

@@ -66,6 +66,22 @@ def open_store(db: str, *, serving: bool = True, wait: bool = False, sharded: bo
     return Sqlite(Path(db), lock=serving)
 
 
+def check_file(db: str, create: bool) -> bool:
+    """Whether a SQLite file does not exist yet. Its directory must, so that a mistyped path is noticed.
+
+    With ``create``, the directory is created.
+    """
+    path = Path(db)
+    if "://" in db or path.exists():
+        return False
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    elif not path.parent.is_dir():
+        remedy = "give the path of your database, or --create for a new one"
+        raise SuperarmError(f"--db {db}: there is no directory {path.parent}; {remedy}")
+    return True
+
+
 def open_reader(db: str) -> Any:
     """The store, for a command that may run beside a service."""
     if "://" not in db and not Path(db).exists():
@@ -167,11 +183,12 @@ def serve(
     imports: Sequence[str] = (),
     configuration: dict[str, Any] | None = None,
     preparation: "Preparation | None" = None,
+    new: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT; everything that was acknowledged is in the log.
 
     ``configuration`` is what the first line of the log says of the settings, and ``preparation`` what is still to be
-    done to the store.
+    done to the store. ``new`` says that the database did not exist before, which the second line says.
     """
     import uvicorn
 
@@ -187,7 +204,9 @@ def serve(
     configure_logging()
     if configuration is not None:
         log.info("configuration", extra={"fields": {"settings": configuration}})
-    with _metrics_directory(listening.workers) as directory, _explain_failure():
+    if new:
+        log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
+    with _metrics_directory(listening.workers) as directory, _explain_failure(listening):
         limits = limits._replace(metrics_directory=directory)
         settings = {"db": db, "limits": limits._asdict(), "imports": list(imports), "otel": listening.otel}
         settings["preparation"] = preparation
@@ -209,14 +228,33 @@ def _metrics_directory(workers: int) -> contextlib.AbstractContextManager[str]:
     return tempfile.TemporaryDirectory(prefix="superarm-metrics-") if workers > 1 else contextlib.nullcontext("")
 
 
+class _FirstError(logging.Handler):
+    """Remembers the first error that is logged: uvicorn logs why it ends, and then that it ends."""
+
+    said = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR:
+            self.said = self.said or record.getMessage()
+
+
 @contextlib.contextmanager
-def _explain_failure() -> Iterator[None]:
+def _explain_failure(listening: Listening) -> Iterator[None]:
+    """Say why the service could not start."""
+    first, logger = _FirstError(), logging.getLogger("uvicorn.error")
+    logger.addHandler(first)
     try:
         yield
     except SystemExit as end:
+        if "address already in use" in first.said:
+            where = f"{listening.host}:{listening.port} is used by another process"
+            raise SuperarmError(f"--port {listening.port}: {where}; stop it, or give another --port") from None
         if end.code == UVICORN_DID_NOT_START:
-            raise SuperarmError("the service could not start; its last log line says why") from None
+            why = first.said.strip().rpartition("\n")[2] or "its last log line says why"
+            raise SuperarmError(f"the service could not start: {why}") from None
         raise
+    finally:
+        logger.removeHandler(first)
 
 
 class Preparation(NamedTuple):

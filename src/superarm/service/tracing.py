@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.routing import compile_path
 
-from superarm.errors import SuperarmError
+from superarm.errors import MissingExtra
 from superarm.service.http.operations import OPERATIONS
 
 _PATTERNS = [(operation.method, compile_path(operation.path)[0], operation.path) for operation in OPERATIONS]
@@ -21,7 +21,7 @@ def trace_requests(app: Any, provider: Any = None) -> Any:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise SuperarmError(f"--otel: {error.name} is not installed; pip install 'superarm[otel]'") from None
+        raise MissingExtra(str(error.name), "otel") from None
     if provider is None:
         resource = Resource.create()
         if str(resource.attributes.get("service.name", UNNAMED)).startswith(UNNAMED):

@@ -5,6 +5,9 @@ regret is measured against, ``results`` and ``plots`` present it, ``instances`` 
 plays rounds with contexts, ``contextual_instances`` holds named instances of such.
 """
 
+from typing import TYPE_CHECKING
+
+from superarm._renamed import suggest_names
 from superarm.simulation.contextual import context_table
 from superarm.simulation.engine import PlayedRound, advance, begin, rounds
 from superarm.simulation.instances import Instance
@@ -27,3 +30,6 @@ __all__ = [
     "seeds",
     "simulate",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggest_names(__name__)

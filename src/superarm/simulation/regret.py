@@ -7,10 +7,13 @@ r"""The target that regret is measured against, and regret itself.
     [MerlisMannor2019]_ (equation regretDef).
 ``oracle``
     The value of the batch that the default oracle finds at the true parameters: the practical target.
+``default``
+    ``optimal`` where the optimum is known exactly without a long search, ``oracle`` elsewhere: see ``default_kind``.
 
 Where the world changes, so does the target: it is found for every era, the rounds between two changes.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +30,11 @@ from superarm.simulation.instances import Instance
 
 Kind: TypeAlias = Literal["optimal", "approximation", "oracle"]
 KINDS: tuple[Kind, ...] = ("optimal", "approximation", "oracle")
+Choice: TypeAlias = Literal["default", "optimal", "approximation", "oracle"]
+CHOICES: tuple[Choice, ...] = ("default", *KINDS)
+
+MAX_DEFAULT_BATCHES = 20_000
+"""By default the best of at most so many batches, over all eras or contexts, is searched for: 0.1 s when compiled."""
 
 
 class Bracket(NamedTuple):
@@ -77,10 +85,34 @@ def optimum(problem: Problem, p: Floats) -> Bracket:
     return Bracket(low, max(low, upper_bound(problem, p, action)))
 
 
-def target(instance: Instance, policy: Policy, kind: Kind, horizon: int = 1) -> Target:
+def default_kind(instance: Instance, horizon: int = 1) -> Kind:
+    """``optimal`` if the optimum is known exactly, ``oracle`` otherwise.
+
+    It is known if the environment says so, if the default oracle is exact, or if it is found by evaluating at most
+    ``MAX_DEFAULT_BATCHES`` batches.
+
+    >>> import superarm as sa
+    >>> [default_kind(sa.instances.random_coverage(n_arms=n, k=3)) for n in (20, 100)]
+    ['optimal', 'oracle']
+    """
+    problem, environment = instance.problem, instance.environment
+    known = _known_optimum(instance)
+    if known is not None or has_own_reward(environment):
+        return "optimal" if known is not None and known.exact else "oracle"
+    promise = Default().fit(problem).guarantee(problem)
+    if promise.alpha == promise.beta == 1.0:
+        return "optimal"
+    starts = changes(environment, horizon)
+    world: Any = environment
+    times = len(world.p) if has_contexts(environment) else 1 if starts is None else len(starts)
+    return "optimal" if problem.actions.n_batches(problem.n_arms) * times <= MAX_DEFAULT_BATCHES else "oracle"
+
+
+def target(instance: Instance, policy: Policy, choice: Choice = "default", horizon: int = 1) -> Target:
     """The target for ``policy`` on ``instance``, up to round ``horizon``."""
-    if kind not in KINDS:
-        raise InvalidArgument("target", f"{kind!r} is unknown", f"give one of {', '.join(KINDS)}")
+    if choice not in CHOICES:
+        raise InvalidArgument("target", f"{choice!r} is unknown", f"give one of {', '.join(CHOICES)}")
+    kind = default_kind(instance, horizon) if choice == "default" else choice
     starts = changes(instance.environment, horizon)
     if starts is None:
         return _find_target(instance, instance.p, policy, kind)
@@ -138,3 +170,19 @@ def regret(target: Target, rounds: Ints, earned: Floats) -> Floats:
     since, values = (np.array(part, float) for part in zip(*target.eras, strict=True))
     lasted = np.clip(np.asarray(rounds, float)[:, None] + 1.0 - since, 0.0, np.diff(since, append=np.inf))
     return np.asarray(lasted @ values - earned)
+
+
+def find_negative(means: Mapping[str, float], rounds: int, value: float) -> list[str]:
+    """The names whose mean regret after ``rounds`` is below 0 by more than the sum's rounding error."""
+    return [name for name, mean in means.items() if mean < -1e-12 * rounds * abs(value)]
+
+
+def warn_of_negative(names: Sequence[str], kind: str) -> list[str]:
+    """A sentence about policies with negative mean regret against a target of this ``kind``; nothing without names."""
+    if not names:
+        return []
+    remedy = "" if kind == "optimal" else ', so use target = "optimal" for them'
+    return [
+        f"warning: negative mean regret of {', '.join(names)}: they earned more than the {kind} target. "
+        f"Differences between policies do not depend on the target; ratios and slopes do{remedy}."
+    ]

@@ -9,26 +9,27 @@ from typing import Any
 import numpy as np
 
 from superarm._compiling import note_composition
-from superarm.arrays import Ints, count
+from superarm.arrays import Ints, count, without_fraction
 from superarm.errors import InvalidArgument
 from superarm.policies import Policy
 from superarm.policies.contextual import for_context
-from superarm.policies.traits import is_policy
+from superarm.policies.traits import require_policy
 from superarm.simulation.instances import Instance
 from superarm.simulation.progress import progress_bar
-from superarm.simulation.regret import Kind, Target, regret
+from superarm.simulation.regret import Choice, Target, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
 from superarm.simulation.runs import Run, compile_run, play
+from superarm.streams import Seed, child_seeds, seed_sequence
 
 
-def seeds(seed: int, replications: int) -> list[np.random.SeedSequence]:
+def seeds(seed: Seed, replications: int) -> list[np.random.SeedSequence]:
     """The seed of each replication; an ``Agent`` with that seed plays as the replication did.
 
     >>> [child.spawn_key for child in seeds(7, 2)]
     [(0,), (1,)]
     """
-    return np.random.SeedSequence(seed).spawn(replications)
+    return child_seeds(seed_sequence(seed), replications)
 
 
 def checkpoints(horizon: int, n: int = 200) -> Ints:
@@ -45,8 +46,8 @@ def simulate(
     policies: Mapping[str, Policy],
     horizon: int,
     replications: int = 20,
-    seed: int = 0,
-    target: Kind = "oracle",
+    seed: Seed = 0,
+    target: Choice = "default",
     rounds: Any = None,
     threads: int | None = None,
     progress: bool = True,
@@ -58,10 +59,13 @@ def simulate(
     instance, policies
         The problem with its environment, and the policies by the names that tables and figures show.
     horizon, replications, seed
-        Rounds per run, runs per policy, and the root of all randomness. In one replication all policies see the same
+        Rounds per run, runs per policy, and the root of all randomness: an int, a ``SeedSequence``, a ``Generator``,
+        from which the root is drawn, or None for another one each time. In one replication all policies see the same
         environment: an arm played in the same round has the same outcome.
     target
-        What regret is measured against: ``oracle`` (default), ``approximation`` (the paper's) or ``optimal``.
+        What regret is measured against: ``optimal``, ``oracle`` (what the default oracle finds at the true parameters)
+        or ``approximation`` (the paper's). By default ``optimal`` if the optimum is exact: if the default oracle is, or
+        at most 20,000 batches have to be evaluated. Otherwise ``oracle``, against which regret can be negative.
     rounds
         The checkpoints at which regret is recorded: increasing rounds up to ``horizon``; by default 200 on a log scale.
     threads
@@ -79,7 +83,11 @@ def simulate(
     >>> results.regret["KL-UCB"].shape == (3, len(results.rounds))
     True
     """
-    checkpoint_rounds = _check_arguments(policies, horizon, replications, rounds, threads)
+    _require_instance(instance)
+    horizon = count(without_fraction(horizon), "horizon", 1)
+    replications = count(without_fraction(replications), "replications", 1)
+    threads = os.cpu_count() or 1 if threads is None else count(threads, "threads", 1)
+    checkpoint_rounds = _check_arguments(policies, horizon, rounds)
     problem = instance.problem
     fitted = {name: for_context(policy, problem).fit(problem) for name, policy in policies.items()}
     targets: dict[str, Target] = {}
@@ -97,20 +105,21 @@ def simulate(
         def one(task: tuple[str, int]) -> Run:
             return play(instance, fitted[task[0]], children[task[1]], checkpoint_rounds, stop, shown.advance)
 
-        runs = _run_on_threads(one, tasks, threads or os.cpu_count() or 1, stop)
+        runs = _run_on_threads(one, tasks, threads, stop)
     return _collect_results(runs, checkpoint_rounds[1:], targets, replications)
 
 
-def _check_arguments(
-    policies: Mapping[str, Policy], horizon: int, replications: int, rounds: Any, threads: Any
-) -> Ints:
+def _require_instance(given: Any) -> None:
+    if not isinstance(given, Instance):
+        wrong = f"{given!r} is not an instance"
+        raise InvalidArgument("instance", wrong, "give Instance(problem, environment), or one of superarm.instances")
+
+
+def _check_arguments(policies: Mapping[str, Policy], horizon: int, rounds: Any) -> Ints:
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidArgument("policies", "not a mapping of names to policies", 'give e.g. {"BC-UCB": bc_ucb()}')
-    for name, policy in policies.items():
-        if not is_policy(policy):
-            raise InvalidArgument("policies", f"{name!r} is not a policy", "give e.g. bc_ucb(), with the parentheses")
-    for argument, number in (("horizon", horizon), ("replications", replications), ("threads", threads or 1)):
-        count(number, argument, 1)
+    for policy in policies.values():
+        require_policy(policy, "policies")
     checkpoint_rounds = checkpoints(horizon) if rounds is None else np.asarray(rounds, np.int64)
     if (
         checkpoint_rounds.ndim != 1

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.errors import MissingExtra
 from superarm.simulation import frames
-from superarm.simulation.regret import Target
+from superarm.simulation.regret import Target, find_negative, warn_of_negative
 from superarm.statistics import mean_and_standard_error
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Results:
     def __repr__(self) -> str:
         shape = next(iter(self.regret.values())).shape
         names = ", ".join(self.regret)
-        return f"<Results of {names}: {shape[0]} replications of {self.rounds[-1]} rounds>"
+        return f"<Results of {names}: {shape[0]} replication{'s' * (shape[0] > 1)} of {self.rounds[-1]} rounds>"
 
 
 def _picture(results: Results) -> str:
@@ -121,17 +122,26 @@ def _picture(results: Results) -> str:
 
 
 def _table_lines(results: Results) -> list[str]:
-    """A header, one line per policy (least regret first), and what regret was measured against."""
+    """A header, one line per policy (least regret first), what regret is measured against, and a warning if need be."""
     summary = sorted(results.summary().items(), key=lambda entry: entry[1][0])
     width = max(6, *(len(name) for name, _ in summary))
     replications = len(next(iter(results.regret.values())))
     head = f"{'policy':<{width}}  {'regret':>12}  {'± s.e.':>9}  {'µs/round':>9}"
     body = [
-        f"{name:<{width}}  {mean:>12.2f}  {error:>9.2f}  {_microseconds_per_round(results, name):>9.2f}"
+        f"{name:<{width}}  {mean:>12.2f}  {_format_error(error):>9}  {_microseconds_per_round(results, name):>9.2f}"
         for name, (mean, error) in summary
     ]
-    foot = f"after {results.rounds[-1]} rounds, {replications} replications, target: {results.targets[summary[0][0]]}"
-    return [head, "-" * len(head), *body, foot if results.complete else foot + " (interrupted)"]
+    runs = "1 replication" if replications == 1 else f"{replications} replications"
+    foot = f"after {results.rounds[-1]} rounds, {runs}, target: {results.targets[summary[0][0]]}"
+    means = {name: mean for name, (mean, _) in summary}
+    negative = find_negative(means, int(results.rounds[-1]), results.targets[summary[0][0]].value)
+    warning = warn_of_negative(negative, results.target)
+    return [head, "-" * len(head), *body, foot if results.complete else foot + " (interrupted)", *warning]
+
+
+def _format_error(error: float) -> str:
+    """A standard error; a dash if there was one replication, which has none."""
+    return "–" if math.isnan(error) else f"{error:.2f}"
 
 
 def _microseconds_per_round(results: Results, name: str) -> float:

@@ -34,7 +34,7 @@ def plot_bounds(compared: "ComparedBounds") -> Any:
     axes.set_xlim(min(2, compared.rounds[-1] / 2), compared.rounds[-1])
     _label_ends(axes, ends)
     axes.set_xlabel("round")
-    axes.set_ylabel("regret")
+    axes.set_ylabel("regret (approximation target)")
     axes.grid(alpha=0.25, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

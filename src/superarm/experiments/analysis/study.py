@@ -16,6 +16,7 @@ from superarm.experiments.spec.experiment import Experiment, load
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
 from superarm.simulation import Instance, frames
+from superarm.simulation.regret import find_negative, warn_of_negative
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.claims import Judgement
@@ -83,6 +84,24 @@ class Study:
         """The results on one instance by policy, in the order of the spec."""
         found = {policy: self.records.get((instance, policy)) for policy in self.policies}
         return {policy: record for policy, record in found.items() if record is not None}
+
+    def target(self, instance: str) -> str:
+        """What regret on an instance is measured against: ``optimal``, ``approximation`` or ``oracle``."""
+        stored = next(iter(self.records_for(instance).values())).metadata.get("target", {})
+        return str(stored.get("kind", self.experiment.target))
+
+    @functools.cached_property
+    def targets(self) -> str:
+        """What regret is measured against, on all instances: one word, or one for each kind of target."""
+        return " or ".join(dict.fromkeys(self.target(instance) for instance in self.started_instances))
+
+    def warnings(self, instance: str) -> list[str]:
+        """What has to be said beside the ranking on an instance: whose mean regret is negative."""
+        records = self.records_for(instance)
+        means = {policy: float(record.regret[:, -1].mean()) for policy, record in records.items()}
+        one = next(iter(records.values()))
+        negative = find_negative(means, int(one.rounds[-1]), float(one.metadata["target"]["value"]))
+        return warn_of_negative(negative, self.target(instance))
 
     @functools.cached_property
     def started_instances(self) -> list[str]:

@@ -36,6 +36,7 @@ def summarise_final_regret(study: "Study") -> list[dict[str, Any]]:
             {
                 "instance": instance,
                 "policy": policy,
+                "target": study.target(instance),
                 "regret": estimate.value,
                 "ci_low": estimate.low,
                 "ci_high": estimate.high,
@@ -94,7 +95,8 @@ def mean_ranks(study: "Study") -> list[tuple[str, float, int]]:
 class SweepLine:
     """Regret along one axis of a sweep, with everything else fixed.
 
-    ``points`` are the mean regrets at the values ``x``; ``slope`` is that of log regret against log x.
+    ``points`` are the mean regrets at the values ``x``; ``slope`` is that of log regret against log x. ``targets`` are
+    the kinds of targets that regret was measured against.
     """
 
     axis: str
@@ -103,6 +105,7 @@ class SweepLine:
     x: tuple[Any, ...]
     points: tuple[Estimate, ...]
     slope: Estimate | None
+    targets: tuple[str, ...] = ()
 
 
 def trace_sweeps(study: "Study") -> list[SweepLine]:
@@ -143,7 +146,8 @@ def _trace_line(
     order = sorted(range(len(x)), key=lambda n: x[n]) if numbers else range(len(x))
     x, values = [x[n] for n in order], [values[n] for n in order]
     slope = estimate_slope(np.array(x, float), np.array(values)) if numbers else None
-    return [SweepLine(*names, tuple(x), tuple(estimate_mean(v) for v in values), slope)]
+    targets = tuple(dict.fromkeys(study.target(instance) for instance, _ in cells))
+    return [SweepLine(*names, tuple(x), tuple(estimate_mean(v) for v in values), slope, targets)]
 
 
 def pull_shares(study: "Study", instance: str) -> Floats:

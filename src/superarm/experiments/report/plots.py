@@ -49,7 +49,7 @@ def plot_curves(study: "Study", instances: Sequence[str], legend: bool = True, l
             axes.set_yscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: format_tick(x))
         axes.yaxis.set_major_formatter(format_log_tick if log else lambda y, _: format_tick(y))
-        set_titles(axes, instance, "round", "regret")
+        set_titles(axes, instance, "round", _regret_label(study.target(instance)))
     if legend:
         add_legend(figure, panels)
     return figure
@@ -62,7 +62,8 @@ def plot_sweeps(lines: Sequence[SweepLine], legend: bool = True) -> Any:
     figure, panels = new_panels(len(groups), legend_rows=count_legend_rows(len(groups), names) if legend else 0)
     for axes, group in zip(panels, groups, strict=True):
         _draw_sweeps(axes, [line for line in lines if line.group == group], names)
-        set_titles(axes, group, lines[0].axis, "regret at the horizon")
+        kinds = dict.fromkeys(kind for line in lines if line.group == group for kind in line.targets)
+        set_titles(axes, group, lines[0].axis, _regret_label(" or ".join(kinds)))
     if legend:
         add_legend(figure, panels)
     return figure
@@ -97,7 +98,7 @@ def plot_bounds(study: "Study", instance: str, bounds: Mapping[str, Any]) -> Any
         axes.plot(rounds, _positive(values), label=label, color=INK, linewidth=1.0, linestyle=style)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    set_titles(axes, instance, "round", "regret")
+    set_titles(axes, instance, "round", _regret_label(study.target(instance)))
     add_legend(figure, [axes])
     return figure
 
@@ -119,6 +120,11 @@ def plot_run_times(study: "Study") -> Any:
     axes.xaxis.set_minor_formatter(format_log_tick)
     set_titles(axes, "", "µs per round (processor time)", "")
     return figure
+
+
+def _regret_label(kind: str) -> str:
+    """The label of an axis of regret, which names the target."""
+    return f"regret ({kind} target)"
 
 
 def _style(names: Sequence[str], policy: str) -> dict[str, Any]:

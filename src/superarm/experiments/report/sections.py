@@ -87,7 +87,7 @@ def draw_bounds(study: "Study") -> list[dict[str, Any]]:
         rounds = next(iter(study.records_for(instance).values())).rounds
         rebuilt = {label: rebuild_policy(one) for label, one in study.records_for(instance).items()}
         policies = {label: policy for label, policy in rebuilt.items() if policy is not None}
-        found = bound_curves(study.instance(instance), rounds, study.experiment.target, policies)
+        found = bound_curves(study.instance(instance), rounds, study.target(instance), policies)
         if found:
             figure = inline_svg(
                 plot_bounds(study, instance, found), f"bounds-{n}", f"Regret and its bounds on {instance}"
@@ -113,6 +113,7 @@ def describe_instances(study: "Study") -> list[dict[str, Any]]:
                 "actions": type(problem.actions).__name__,
                 "outcomes": type(instance.environment).__name__,
                 "target": target["value"],
+                "kind": target["kind"],
                 "r_max": target["r_max"],
             }
         )
@@ -152,32 +153,36 @@ def format_description(description: Any) -> str:
 
 def make_tables(study: "Study") -> list[ExportedTable]:
     """The tables that are written to files."""
-    rows = study.final_regrets
+    rows, against = study.final_regrets, f"{study.targets} target"
     ranks = [
         (instance, r.policy, r.regret.value, *_interval(r.behind), None if math.isnan(r.p) else r.p)
         for instance, ranking in study.rankings.items()
         for r in ranking
     ]
     tables = [
-        ExportedTable("regret", "Regret at the horizon", tuple(rows[0]), [tuple(row.values()) for row in rows]),
+        ExportedTable(
+            "regret", f"Regret at the horizon ({against})", tuple(rows[0]), [tuple(row.values()) for row in rows]
+        ),
         ExportedTable(
             "ranking",
-            "Ranking, and paired differences from the best (95 % intervals, Holm's p)",
+            f"Ranking by regret ({against}), and paired differences from the best (95 % intervals, Holm's p)",
             ("instance", "policy", "regret", "behind", "behind_low", "behind_high", "p_holm"),
             ranks,
         ),
     ]
     tails = study.tails
-    caption = "Quantiles and maximum of the regret at the horizon, locked runs, and regret against the optimum"
+    caption = (
+        f"Quantiles and maximum of the regret at the horizon ({against}), locked runs, and regret against the optimum"
+    )
     tables.append(ExportedTable("tails", caption, tuple(tails[0]), [tuple(row.values()) for row in tails]))
     ratios = summarise_ratios(study)
     if ratios:
-        caption = "Geometric means of regret ratios over instances, with 95 % intervals over instances"
+        caption = f"Geometric means of regret ratios over instances ({against}), with 95 % intervals over instances"
         tables.append(ExportedTable("ratios", caption, tuple(ratios[0]), [tuple(row.values()) for row in ratios]))
     slopes = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.sweep_lines]
     if slopes:
         head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")
-        caption = "Slope of log regret in the log of the swept parameter"
+        caption = f"Slope of log regret ({against}) in the log of the swept parameter"
         tables.append(ExportedTable("slopes", caption, head, slopes))
     return tables
 

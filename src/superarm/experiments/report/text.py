@@ -1,5 +1,6 @@
 """A study as lines of text, for terminals and logs."""
 
+import math
 from typing import TYPE_CHECKING
 
 from superarm.experiments.report.sections import describe_policies
@@ -16,8 +17,9 @@ def format_study(study: "Study") -> list[str]:
     width = max(6, *(len(policy) for policy in study.policies))
     lines = [] if study.complete else ["(incomplete: run it again to continue)"]
     for instance, ranking in study.rankings.items():
-        lines.append(f"{instance}: regret after {study.experiment.horizon} rounds, target {study.experiment.target}")
+        lines.append(f"{instance}: regret after {study.experiment.horizon} rounds, {study.target(instance)} target")
         lines += [_format_ranked(ranked, width) for ranked in ranking]
+        lines += [f"  {warning}" for warning in study.warnings(instance)]
     caveats = dict[str, list[str]]()
     for name, _, caveat in describe_policies(study):
         caveats.setdefault(caveat, []).append(name)
@@ -26,7 +28,7 @@ def format_study(study: "Study") -> list[str]:
 
 
 def _format_ranked(ranked: "RankedPolicy", width: int) -> str:
-    error = format_number(ranked.regret.error, 3)
+    error = "–" if math.isnan(ranked.regret.error) else format_number(ranked.regret.error, 3)
     behind = f"  +{format_number(ranked.behind.value, 3)}, p {format_p(ranked.p)}" if ranked.behind else ""
     return f"  {ranked.policy:<{width}}  {format_number(ranked.regret.value):>10} ± {error:<8}{behind}".rstrip()
 

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from superarm.arrays import without_fraction
 from superarm.errors import InvalidSpec
 from superarm.experiments.spec import toml
 from superarm.experiments.spec.build import check_section, to_table
 from superarm.experiments.spec.claim_kinds import check_claims
 from superarm.experiments.spec.imports import import_entry, locate
 from superarm.experiments.spec.resolve import check_choice
-from superarm.simulation.regret import KINDS
+from superarm.simulation.regret import CHOICES
+from superarm.streams import seed_sequence
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -39,7 +43,8 @@ class Experiment:
         ``{"generator": "random_coverage", "k": {"sweep": [2, 4, 8]}}``, ``{"policy": "kl_ucb", "rho": 1.0}``.
         ``{"sweep": [...]}`` in place of a parameter runs every listed value.
     horizon, replications, seed, target
-        As in ``superarm.simulate``, which returns exactly the same numbers.
+        As in ``superarm.simulate``, which returns exactly the same numbers. An experiment can be repeated, so its seed
+        is an int: from a ``SeedSequence``, a ``Generator`` or None one is drawn and written down.
     checkpoints
         The number of rounds, evenly spaced on a log scale, at which regret is recorded.
     title, text
@@ -68,7 +73,7 @@ class Experiment:
     horizon: int = 10_000
     replications: int = 20
     seed: int = 0
-    target: str = "oracle"
+    target: str = "default"
     checkpoints: int = 100
     title: str = ""
     text: str = ""
@@ -78,11 +83,13 @@ class Experiment:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not all(c.isalnum() or c in "-_." for c in self.name):
             raise InvalidSpec(("name",), f"{self.name!r}", "give a name of letters, digits, - and _")
+        object.__setattr__(self, "seed", _whole_seed(self.seed))
         for key, least in (("horizon", 1), ("replications", 1), ("seed", 0), ("checkpoints", 2)):
-            number = getattr(self, key)
+            number = without_fraction(getattr(self, key))
+            object.__setattr__(self, key, number)
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise InvalidSpec((key,), f"{number!r} is not a whole number >= {least}", f"give an int >= {least}")
-        check_choice(self.target, KINDS, ("target",), "target")
+        check_choice(self.target, CHOICES, ("target",), "target")
         self._import()
         check_section("instances", self.instances)
         check_section("policies", self.policies)
@@ -188,3 +195,10 @@ def _resolve_value(key: str, value: Any, home: Path) -> Any:
     if key == "import" and isinstance(value, list):
         return [locate(entry, home) if isinstance(entry, str) else entry for entry in value]
     return _resolve_files(value, home)
+
+
+def _whole_seed(seed: Any) -> Any:
+    """An int that stands for a ``SeedSequence``, a ``Generator`` or None; everything else as it is."""
+    if isinstance(seed, np.random.SeedSequence | np.random.Generator | None):
+        return int(seed_sequence(seed).generate_state(1, np.uint64)[0] >> 1)  # TOML's integers have 63 bits
+    return seed

@@ -26,12 +26,14 @@ DRAWS = 256
 class PolicyTarget(NamedTuple):
     """A policy with an exploration share: the probability of a random arm in each slot, as the service explores.
 
-    ``eligible`` are the arms that it may show, by name or number; all if it is None.
+    ``eligible`` are the arms that it may show, by name or number; all if it is None; a dict has those of each group.
+    ``learner`` has learnt by this policy already; without one, the policy learns from the log.
     """
 
     policy: Policy
     explore: float = 0.0
     eligible: Any = None
+    learner: Learner | None = None
 
 
 def next_slates(log: "Log", target: Any) -> list[Ints]:
@@ -41,11 +43,14 @@ def next_slates(log: "Log", target: Any) -> list[Ints]:
     all rounds together.
     """
     wanted = target if isinstance(target, PolicyTarget) else PolicyTarget(target)
-    learner = learn_from(log, wanted.policy)
-    mask = learner.playable(wanted.eligible)
+    learner = wanted.learner or learn_from(log, wanted.policy)
+    t = learner.t + 1 if wanted.learner else log.n_rounds + 1
+    by_group = wanted.eligible if isinstance(wanted.eligible, dict) else {}
+    masks = [learner.playable(by_group.get(name, wanted.eligible)) for name in log.group_names]
     if learner.contexts is None:
-        return [_draw(learner, wanted, mask, log.n_rounds + 1, None)] * log.n_groups
-    return [_draw(learner, wanted, mask, log.n_rounds + 1, context) for context in _segments(log)]
+        return [_draw(learner, wanted, masks[0], t, None)] * log.n_groups
+    found = zip(masks, _segments(log), strict=True)
+    return [_draw(learner, wanted, mask, t, context) for mask, context in found]
 
 
 def _draw(learner: Learner, target: PolicyTarget, eligible: Bools, t: int, context: EncodedContext | None) -> Ints:
@@ -58,6 +63,8 @@ def _draw(learner: Learner, target: PolicyTarget, eligible: Bools, t: int, conte
         slates.append(learner.choose(t, eligible, stream, context=context))
         if int(stream.state[0]) == before:  # it drew no random number
             break
+    if not all(map(len, slates)):
+        raise InvalidArgument("eligible", "no slate can be formed", "make enough arms eligible")
     return pad_slates(slates) if target.explore == 0.0 else _explore(learner, target.explore, eligible, slates)
 
 

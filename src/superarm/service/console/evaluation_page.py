@@ -19,10 +19,15 @@ def sections(wanted: Wanted, found: Evaluation | str) -> list[Html]:
     if isinstance(found, str):
         return [section("evaluation", "Evaluation", tag("p", found, class_="empty"), _back(wanted))]
     note = (
-        f"From the newest {found.n_rounds:,} decisions of the log. The value of a policy is that of the slates that it "
-        "would show next, after it has learnt from them. Intervals marked “at all times” hold for all slates at once, "
-        "however often you look; the others are for one look."
+        f"Estimated from the newest {found.n_rounds:,} decisions. The value of a policy is that of the slates that it "
+        "would show next, given everything that was learnt so far. Intervals marked “at all times” hold for all slates "
+        "at once, however often you look; the others are for one look."
     )
+    if found.n_known < found.n_arms:
+        note += (
+            f" Uniform slates, and the best by the means, are made of the {found.n_known:,} of {found.n_arms:,} arms "
+            "whose outcomes are in these decisions."
+        )
     parts = [section("evaluation", "What slates and policies are worth", _table(wanted, found), form, note=note)]
     if found.best:
         said = (

@@ -33,14 +33,14 @@ def find_faults(learner: ProblemState, pending: int) -> list[Finding]:
 def _missing(learner: ProblemState, pending: int) -> list[Finding]:
     history, window = learner.history, learner.settings.window_s
     finished, found = history.complete + history.expired, list[Finding]()
-    if learner.asked >= FEW and not finished:
+    if learner.decisions >= FEW and not finished:
         reason = (
             "No feedback arrives, or decisions are told in part: one is complete when each of its entries is known."
         )
         remedy = (
             "Send feedback for the ids that decisions have; name the `items` that a decision is about, or set window_s."
         )
-        return [Finding(f"None of {learner.asked:,} decisions has finished.", reason, remedy)]
+        return [Finding(f"None of {learner.decisions:,} decisions has finished.", reason, remedy)]
     if finished >= FEW and history.expired > NOTED_SHARE * finished:
         seen = f"{history.expired / finished:.0%} of decisions ended with their window, without all their feedback."
         if history.late > 0.5 * history.expired:

@@ -58,7 +58,7 @@ def _row(one: ShownProblem, public: bool) -> Html:
         link,
         tag("td", svg.spark([None if mean is None else mean.value for mean in curve]), data_label="Reward over time"),
         tag("td", reward, class_="num", data_label="Reward now"),
-        tag("td", f"{learner.asked:,}", class_="num", data_label="Decisions"),
+        tag("td", f"{learner.decisions:,}", class_="num", data_label="Decisions"),
         tag("td", f"{one.pending:,}", class_="num", data_label="Pending"),
         tag("td", f"{learner.problem.n_arms:,}", class_="num", data_label="Arms"),
         tag("td", learning.word, class_=learning.kind, data_label="Learning?"),

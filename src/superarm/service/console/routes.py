@@ -23,7 +23,7 @@ from superarm.service.console.view import View, view_of
 from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import Principal, RateLimits, permit
-from superarm.service.http.endpoint import authenticate, client_of
+from superarm.service.http.endpoint import as_request_error, authenticate, client_of
 from superarm.service.http.service import Service
 from superarm.service.runtime.explain import explain
 from superarm.service.runtime.heavy import is_heavy_problem
@@ -119,8 +119,8 @@ class Console:
         try:
             parts = await self._downloads.open(name, self._who(headers, scope), scope["query_string"])
         except (RequestError, StoreUnavailable) as error:
-            status = error.status if isinstance(error, RequestError) else 503
-            return await _send(send, status, str(error).encode(), b"text/plain; charset=utf-8")
+            said = as_request_error(error)
+            return await _send(send, said.status, said.message.encode(), b"text/plain; charset=utf-8")
         kind = (b"content-type", b"text/csv; charset=utf-8")
         saved = (b"content-disposition", f'attachment; filename="{name}"'.encode())
         headers_out = [kind, saved, (b"cache-control", b"no-store"), *_SECURITY_HEADERS]
@@ -141,7 +141,7 @@ class Console:
             who = self._who(headers, scope)
             body = await render(who, scope["query_string"])
         except StoreUnavailable as error:
-            return await _send(send, 503, notices.refused(str(error), passing=True))
+            return await _send(send, 503, notices.refused(as_request_error(error).message, passing=True))
         except RequestError as error:
             if error.status not in (401, 403):
                 passing = error.status == 503
@@ -170,7 +170,7 @@ class Console:
         arms, heat = await asyncio.to_thread(read_arms, view, learner, counters)
         pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
         condition, writer = coordinator.condition, coordinator.writer
-        wrong = condition.reason or writer.overload() or ""
+        wrong = (condition.public_reason if public else condition.reason) or writer.overload() or ""
         health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
         found = None if view.public else await self._find_decision(who.tenant, view)
         certificate = await self._certificates.find((who.tenant, chosen), learner)
@@ -185,8 +185,10 @@ class Console:
         names, name, learner, _ = await self._problem_pages.open_problem(who, query)
         asked = parse_qs(query.decode("latin-1"))
         wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
-        position = dict(self._service.coordinator.position)
-        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, wanted)
+        coordinator = self._service.coordinator
+        live = await coordinator.in_thread((who.tenant, name), evaluation.copy_learner, learner)
+        position = dict(coordinator.position)
+        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, live, wanted)
         top = page.header(names, name, access_of(who))
         return page.subpage(f"Evaluation of {name}", top, *evaluation_page.sections(wanted, found))
 

@@ -21,7 +21,7 @@ from superarm.actions import (
 from superarm.errors import InvalidArgument
 from superarm.learner.names import Names
 
-Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
+Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Positive = Annotated[float, Meta(gt=0.0, le=1e12)]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 Edge = tuple[Name, Name]

@@ -44,7 +44,7 @@ class Changed(Event, frozen=True):
 class Armed(Event, frozen=True):
     """Arms were added and retired: ``actions`` is the new action set, ``support`` the items of each new arm.
 
-    ``features`` are those of each new arm, where arms have features.
+    ``features`` are those of each new arm, where arms have features; ``restore`` are retired arms that came back.
     """
 
     add: list[str] = field(default_factory=list)
@@ -53,6 +53,7 @@ class Armed(Event, frozen=True):
     actions: AnyActionSpec | None = None
     support: list[list[int]] | None = None
     features: list[GivenFeatures] | None = None
+    restore: list[int] = field(default_factory=list)
 
 
 class Itemed(Event, frozen=True):

@@ -51,6 +51,8 @@ class LastSlate(Struct, frozen=True, array_like=True):
 class History(Struct):
     """What the page shows of the past; ``unvalued`` decisions finished with entries of which nothing is known.
 
+    ``decisions`` is how many were made and not erased; -1 in snapshots of earlier versions, which did not count them.
+
     ``versions`` has the rewards by the version of the settings under which a decision was made; those that finished
     before a state of an earlier release was saved are not in it.
 
@@ -73,12 +75,14 @@ class History(Struct):
     filled_in_part: int = 0
     lift: LiftSums = field(default_factory=LiftSums)
     versions: dict[int, Stretch] = field(default_factory=dict)
+    decisions: int = -1
 
     def count_decision(self, asked: Asked, share: float, sign: int = 1) -> None:
         """A slate was chosen: a slot that the policy did not fill had at most the chance that all arms have alike.
 
         With ``sign`` -1, it counts no longer.
         """
+        self.decisions += sign
         self.lift.count(asked, sign)
         chances = None if asked.group == "control" else asked.propensities
         if chances is not None:

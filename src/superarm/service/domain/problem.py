@@ -52,7 +52,7 @@ class ProblemState:
         self.reserved: dict[int, tuple[int, ...]] = {}
         self.claimed = 0
         self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
-        self.history = History()
+        self.history = History(decisions=0)
         self.guarded = False  # whether the guardrail lets the control slate be shown
         self._uncounted = UncountedRows(max_uncounted_rows)
 
@@ -92,8 +92,13 @@ class ProblemState:
 
     @property
     def asked(self) -> int:
-        """The last round that a decision was made for."""
+        """The last round that a decision was made for: a refused decision may use up a round, two may share one."""
         return self.learner.asked
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were made, without those that were erased."""
+        return self.history.decisions
 
     @property
     def triggered(self) -> bool:
@@ -220,6 +225,7 @@ class ProblemState:
             more = enlarge(self.learner, event.add, event.actions, event.support)
             self.learner.grow_arms(event.add, *more, event.features)
             self.actions = event.actions or self.actions
+        self.learner.restore_arms(event.restore)
         self.learner.retire_arms(event.retire)
 
     def _change(self, event: Changed) -> None:

@@ -93,8 +93,8 @@ def count_inclusion(
     if not draws:
         return None
     held = dict.fromkeys(action, 1)
-    for n in range(draws):  # no id of a decision holds a slash: these streams are used by nothing else
-        for arm in draw_slate(learner, f"{id}/{n}", request).action:
+    for n in range(draws):  # no id holds a control character: these streams are used by nothing else
+        for arm in draw_slate(learner, f"{id}\x1f{n}", request).action:
             if arm in held:
                 held[arm] += 1
         if n % DRAWS_PER_TURN == 0:

@@ -21,6 +21,8 @@ from superarm.service.domain.context_spec import ContextSpec, check_context, che
 from superarm.support import Sparse
 
 Name = action_sets.Name
+ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
+"""The name of a problem, which is a part of the names of logs and of labels, has no slash."""
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=1e12)]
 Rounds = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -217,14 +219,23 @@ def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
             "settings.control_slate", "the action set is no matroid", 'give the names of a slate, or "baseline"'
         )
     if isinstance(settings.control_slate, list):
-        slate = arms.numbers(settings.control_slate)
+        try:
+            slate = arms.numbers(settings.control_slate)
+        except InvalidArgument as error:
+            raise InvalidArgument("settings.control_slate", error.wrong, error.remedy) from None
         if len(set(slate.tolist())) < len(slate) or not problem.actions.includes(slate):
             raise InvalidArgument("settings.control_slate", "outside the action set", f"a slate of {problem.actions}")
 
 
 def check_settings(settings: Settings, problem: Problem) -> None:
     """Refuse settings that do not fit the problem."""
-    policy = for_context(to_policy(settings.policy), problem)
+    try:
+        policy = for_context(to_policy(settings.policy), problem)
+    except InvalidArgument as error:
+        if problem.context is not None or error.argument != "policy":
+            raise
+        remedy = "declare a context when the problem is created, or choose another policy"
+        raise InvalidArgument("settings.policy", f"{settings.policy.name} needs a context", remedy) from None
     policy.fit(problem)
     if forgets(policy) and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS

@@ -8,7 +8,15 @@ import msgspec
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import BodyDecoder
-from superarm.service.http.endpoint import Headers, Reply, as_request_error, client_of, error_reply, send_reply
+from superarm.service.http.endpoint import (
+    Headers,
+    Reply,
+    as_request_error,
+    client_of,
+    error_reply,
+    refuse_compressed,
+    send_reply,
+)
 from superarm.service.http.handlers import Answer, Call, post_problem_feedback
 from superarm.service.http.operation import Operation
 from superarm.service.http.service import Service
@@ -97,6 +105,7 @@ class BeaconEndpoint:
         self._rates.take(client_of(scope))
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() not in MEDIA_TYPES:
             raise RequestError(415, "media_type", "send Content-Type: text/plain or application/json")
+        refuse_compressed(headers)
         raw = await service.bodies.read(receive, headers, MAX_BEACON_BYTES)
         body: BeaconBody = await self._decoder.decode(raw)
         signed = self._signer.read(body.signed_id, time.time())

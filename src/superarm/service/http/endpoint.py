@@ -9,18 +9,18 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from superarm.errors import InvalidArgument
-from superarm.service.errors import RequestError, overloaded
+from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
 from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
+from superarm.service.http.query import parse_query
 from superarm.service.http.request_id import NO_EXTENSIONS, WHOLE_BODY, Exchange
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
@@ -66,6 +66,7 @@ class Endpoint:
     async def _reply(self, who: Principal, scope: Any, headers: Headers, receive: Any) -> Reply:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
+        query = parse_query(scope["query_string"], operation.query) if scope["query_string"] else {}
         name = scope["path_params"].get("name")
         if name is not None and not service.coordinator.ownership.use((who.tenant, name)):
             await service.coordinator.ownership.enter((who.tenant, name), creates=operation.method == "PUT")
@@ -78,7 +79,6 @@ class Endpoint:
             body = decoder.decode_at_once(body) if len(body) < LARGE_BYTES else await decoder.decode(body)
         elif self._raw:
             require_json(headers)
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         limits, path = service.limits, scope["path_params"]
         call = Call(service.coordinator, who, path, query, body, limits.problems, service.rates, service.signer)
         status, answer = await operation.handler(call)
@@ -117,7 +117,15 @@ def client_of(scope: Any) -> str:
 
 
 def authenticate(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
-    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate limit, 503 at the start.
+    """The principal of a request, or 401; 403 for another host or origin, 429 above the rate, 503 at the start."""
+    service.require_started()
+    who = identify(service, headers, client, key)
+    service.rates.take(who.key)
+    return who
+
+
+def identify(service: Service, headers: Headers, client: str, key: str | None = None) -> Principal:
+    """The principal of a request, whatever the condition of the service and whatever the rate limit.
 
     A service without keys answers requests to loopback only, and none that a page of another origin made: browsers
     send the origin with every request that could change something, other programs send none.
@@ -125,7 +133,6 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
     if key is None and b"authorization" in headers:
         word, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
         key = key if word.lower() == "bearer" else ""
-    service.require_started()
     try:
         who = service.keyring.principal(key)
     except RequestError as error:
@@ -140,7 +147,6 @@ def authenticate(service: Service, headers: Headers, client: str, key: str | Non
                 403, "forbidden", f"host {name!r}: without keys only loopback is served; superarm keys create"
             )
         _check_origin(headers, host)
-    service.rates.take(who.key)
     return who
 
 
@@ -162,8 +168,17 @@ def _is_loopback(host: bytes) -> bool:
     return name in LOOPBACK
 
 
+def refuse_compressed(headers: Headers) -> None:
+    """Refuse with 415 a body that would have to be decompressed first."""
+    coding = headers.get(b"content-encoding", b"identity")
+    if coding.strip().lower() not in (b"", b"identity"):
+        said = f"Content-Encoding {coding.decode('latin-1')[:40]!r}: send the body as it is, not compressed"
+        raise RequestError(415, "media_type", said)
+
+
 def require_json(headers: Headers) -> None:
-    """Refuse with 415 a body that is not declared as JSON."""
+    """Refuse with 415 a body that is not declared as JSON, or that is compressed."""
+    refuse_compressed(headers)
     media = headers.get(b"content-type", b"")
     if media == b"application/json":
         return
@@ -191,7 +206,7 @@ def as_request_error(error: Exception) -> RequestError:
     if isinstance(error, (msgspec.DecodeError, UnicodeDecodeError, RecursionError)):
         return RequestError(400, "malformed", f"the body is not JSON: {error}")
     if isinstance(error, StoreUnavailable):
-        return overloaded(str(error), 2)
+        return overloaded(NOT_NOW, 2)
     log.error("a request failed", exc_info=error)
     return RequestError(500, "internal", "the service failed; its log has the details")
 

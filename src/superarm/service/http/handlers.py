@@ -17,8 +17,9 @@ from superarm.service.errors import RequestError, unknown
 from superarm.service.http import audit, views
 from superarm.service.http.auth import Principal, RateLimits
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
+from superarm.service.http.explaining import explain as explain_body
 from superarm.service.http.pieces import fill_list
-from superarm.service.http.query import parse_integer, parse_name, parse_number
+from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
@@ -51,7 +52,7 @@ Answer = tuple[int, Any]
 
 
 async def put_problem(call: Call) -> Answer:
-    name = parse_name(call.path["name"], "name")
+    name = parse_problem_name(call.path["name"])
     who = call.who
     created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
     return (201 if created else 200), await _problem(call)
@@ -89,7 +90,7 @@ async def get_actions(call: Call) -> Answer:
 async def get_arms(call: Call) -> Answer:
     await call.coordinator.follower.refresh()
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
     rows, slices = list[bytes](), Slices()
     counts = await call.coordinator.overall((call.who.tenant, call.path["name"]), learner)
     for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
@@ -100,7 +101,7 @@ async def get_arms(call: Call) -> Answer:
 
 
 async def get_audit(call: Call) -> Answer:
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_integer(call.query, "limit", 100, 1_000)
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
     store, tenant = call.coordinator.store, call.who.tenant
     entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
     return 200, audit.AuditReply(entries[offset : offset + limit], len(entries))
@@ -270,7 +271,7 @@ def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
         decoded: schemas.BulkLine = _line.decode_at_once(line)
         return decoded
     except _NOT_JSON as error:
-        return RequestError(422, "invalid", str(error))
+        return RequestError(422, "invalid", explain_body(str(error)))
 
 
 async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
@@ -278,7 +279,7 @@ async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
         decoded: schemas.BulkLine = await _line.decode(line)
         return decoded
     except _NOT_JSON as error:
-        return RequestError(422, "invalid", str(error))
+        return RequestError(422, "invalid", explain_body(str(error)))
 
 
 _encoder = msgspec.json.Encoder()

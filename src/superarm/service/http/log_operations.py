@@ -16,6 +16,7 @@ LOG_OPERATIONS = (
         None,
         {200: searching.DecisionPageReply},
         (404, 422),
+        query=searching.FOUND_QUERY,
     ),
     Operation(
         "GET",
@@ -26,6 +27,7 @@ LOG_OPERATIONS = (
         None,
         {200: searching.HistoryReply},
         (404, 422),
+        query=searching.HISTORY_QUERY,
     ),
     Operation(
         "POST",

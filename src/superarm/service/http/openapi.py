@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from superarm import __version__
-from superarm.service.domain.spec import Name
+from superarm.service.domain.spec import Name, ProblemName
 from superarm.service.http.operation import Operation
-from superarm.service.http.searching import FOUND_QUERY, HISTORY_QUERY, Compared, State
 from superarm.service.replies import ErrorReply
 
 _REF = "#/components/schemas/{name}"
@@ -21,13 +20,13 @@ _WORDS = {
     409: "It contradicts an earlier request, which remains valid.",
     408: "The body did not come in time.",
     413: "The body is too large.",
-    415: "The body is not declared as JSON.",
+    415: "The body is not declared as JSON, or is compressed.",
     421: "Another worker serves the problem of this decision: use the path with the problem's name.",
-    422: "A field is wrong; the message names it.",
+    422: "A field or a query parameter is wrong; the message names it.",
     429: "A limit is reached; see Retry-After.",
     503: "The service cannot answer now, and nothing was written; see Retry-After.",
 }
-_ALWAYS = (401, 403, 408, 413, 429, 503)
+_ALWAYS = (401, 403, 408, 413, 422, 429, 503)
 
 
 def document(operations: Iterable[Operation]) -> dict[str, Any]:
@@ -72,12 +71,13 @@ def _simplify(schema: Any) -> None:
 
 
 def _operation(op: Operation) -> dict[str, Any]:
-    refusals = {*op.refusals, *_ALWAYS} | ({400, 415, 422} if op.body is not None else set())
+    refusals = {*op.refusals, *_ALWAYS} | ({400, 415} if op.body is not None else set())
     described: dict[str, Any] = {
         "operationId": op.handler.__name__,
         "summary": op.summary,
         "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
-        "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)] + _query(op),
+        "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)]
+        + [{"name": parameter.name, "in": "query", "schema": parameter.schema} for parameter in op.query],
         "responses": {
             **{str(status): _said("Done.", kind) for status, kind in op.replies.items()},
             **{str(status): _said(_WORDS[status], ErrorReply) for status in sorted(refusals)},
@@ -91,30 +91,10 @@ def _operation(op: Operation) -> dict[str, Any]:
 
 
 def _parameter(name: str) -> dict[str, Any]:
-    schema = msgspec.json.schema(Name) if name != "version" else {"type": "integer", "minimum": 1, "maximum": 10**9}
+    schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+    if name != "version":
+        schema = msgspec.json.schema(ProblemName if name == "name" else Name)
     return {"name": name, "in": "path", "required": True, "schema": schema}
-
-
-def _query(op: Operation) -> list[dict[str, Any]]:
-    page = (("offset", 10**9, 0), ("limit", 1_000, 100))
-    parameters = {
-        "get_arms": page,
-        "get_audit": page,
-        "get_decisions": page[1:],
-        "get_history": (("points", 1_000, 30),),
-        "get_explanation": (("most", 100, 5),),
-    }
-    texts = {"get_audit": ("problem",), "get_decisions": FOUND_QUERY, "get_history": HISTORY_QUERY}
-    return [_text_query(name) for name in texts.get(op.handler.__name__, ())] + [
-        {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": most, "default": default}}
-        for name, most, default in parameters.get(op.handler.__name__, ())
-    ]
-
-
-def _text_query(name: str) -> dict[str, Any]:
-    choices = {"state": get_args(State), "group": get_args(Compared)}
-    schema: dict[str, Any] = {"type": "string"} | ({"enum": list(choices[name])} if name in choices else {})
-    return {"name": name, "in": "query", "schema": schema}
 
 
 def _said(words: str, kind: Any) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.query import Parameter
 
 
 class Operation(NamedTuple):
-    """One operation: method, path, required scope, handler, types of body and replies, and possible errors."""
+    """One operation: method, path, required scope, handler, types of body and replies, possible errors, and query."""
 
     method: str
     path: str
@@ -18,3 +19,4 @@ class Operation(NamedTuple):
     replies: dict[int, Any]
     refusals: tuple[int, ...]
     example: Any = None
+    query: tuple[Parameter, ...] = ()

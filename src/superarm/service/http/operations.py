@@ -7,6 +7,7 @@ from superarm.service.http import handlers
 from superarm.service.http.audit import AuditReply
 from superarm.service.http.log_operations import DELETE_PROBLEM, LOG_OPERATIONS
 from superarm.service.http.operation import Operation
+from superarm.service.http.query import DELTA, PAGE, number, text, whole
 
 _P = "/v1/problems/{name}"
 _D = "/v1/decisions/{id}"
@@ -48,6 +49,7 @@ OPERATIONS = (
         None,
         {200: AuditReply},
         (422,),
+        query=(text("problem"), *PAGE),
     ),
     *(
         Operation("GET", path, "read", handler, summary, None, {200: replies.ComponentsReply}, ())
@@ -76,13 +78,14 @@ OPERATIONS = (
         None,
         {200: replies.ArmsReply},
         (404, 422),
+        query=PAGE,
     ),
     Operation(
         "POST",
         f"{_P}/arms",
         "admin",
         handlers.post_arms,
-        "Add and retire arms.",
+        "Add, retire and restore arms.",
         schemas.ArmsBody,
         {200: replies.ProblemReply},
         (404, 422),
@@ -161,6 +164,7 @@ OPERATIONS = (
         None,
         {200: replies.LiftReply},
         (404, 422),
+        query=(DELTA,),
     ),
     Operation(
         "GET",
@@ -171,6 +175,7 @@ OPERATIONS = (
         None,
         {200: replies.CertificateReply},
         (404, 422),
+        query=(number("epsilon", 1e12), DELTA),
     ),
     Operation(
         "POST",
@@ -216,6 +221,7 @@ OPERATIONS = (
         None,
         {200: ExplanationReply},
         (404, 421, 422),
+        query=(whole("most", 0, 100, 5),),
     ),
     *(
         Operation(

@@ -35,7 +35,7 @@ def problem_metrics(ledger: Ledger, tenant: str | None, in_use: Callable[[Key], 
         history = state.history
         if not in_use(key):
             history.flush(state.problem)
-        decisions.add_metric(key, state.asked)
+        decisions.add_metric(key, state.decisions)
         pending.add_metric(key, ledger.n_pending.get(key, 0))
         for how in ("complete", "expired", "late"):
             finished.add_metric([*key, how], getattr(history, how))

@@ -7,8 +7,31 @@ other places) is left to Starlette, which answers with 404 or 405 or finds the r
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from starlette.routing import Route
+
+ENCODED_SLASH = "\x1f"
+"""What stands for ``%2F`` in a path that is decoded: no name holds it, and it separates no segments."""
+
+
+def decode_path(scope: Any) -> str:
+    """The path of a request, in which ``%2F`` stays a part of its segment.
+
+    >>> decode_path({"path": "/v1/decisions/a/b c", "raw_path": b"/v1/decisions/a%2Fb%20c"})
+    '/v1/decisions/a\\x1fb c'
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2F" not in raw and b"%2f" not in raw:
+        path: str = scope["path"]
+        return path
+    segments = [unquote(segment) for segment in raw.decode("latin-1").split("/")]
+    return "/".join([segment.replace("/", ENCODED_SLASH) for segment in segments])
+
+
+def restore_slashes(segment: str) -> str:
+    """A segment of such a path, as it was meant."""
+    return segment.replace(ENCODED_SLASH, "/")
 
 
 class Match(NamedTuple):
@@ -58,8 +81,10 @@ class Router:
             return None
         found = self._with_parameter.get((method, *segments[1:3], *segments[4:]))
         if found is not None:
-            return Match(found[1], {found[0]: segments[3]})
+            return Match(found[1], {found[0]: restore_slashes(segments[3])})
         if len(segments) < 6 or not segments[5]:
             return None
         two = self._with_two.get((method, *segments[1:3], segments[4], *segments[6:]))
-        return None if two is None else Match(two[2], {two[0]: segments[3], two[1]: segments[5]})
+        if two is None:
+            return None
+        return Match(two[2], {two[0]: restore_slashes(segments[3]), two[1]: restore_slashes(segments[5])})

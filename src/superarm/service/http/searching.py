@@ -15,7 +15,7 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import invalid
 from superarm.service.http.handlers import Answer, Call
 from superarm.service.http.pieces import fill_list
-from superarm.service.http.query import parse_integer
+from superarm.service.http.query import LIMIT, parse_integer, parse_limit, text, whole
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import (
     END_OF_TIME,
@@ -28,8 +28,15 @@ from superarm.service.storage.search import (
 
 State = Literal["open", "deferred", "complete", "expired", "unshown"]
 Compared = Literal["policy", "control"]
-FOUND_QUERY = ("since", "until", "arm", "unit", "state", "group", "cursor")
-HISTORY_QUERY = ("since", "until", "arm")
+HISTORY_QUERY = (text("since"), text("until"), text("arm"), whole("points", 1, 1_000, 30))
+FOUND_QUERY = (
+    *HISTORY_QUERY[:3],
+    text("unit"),
+    text("state", get_args(State)),
+    text("group", get_args(Compared)),
+    text("cursor"),
+    LIMIT,
+)
 
 
 class ListedDecision(Struct, frozen=True, omit_defaults=True):
@@ -73,7 +80,7 @@ async def get_decisions(call: Call) -> Answer:
 async def find_decisions(call: Call) -> DecisionPageReply:
     """The decisions that a query asks for, newest first."""
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    limit = parse_integer(call.query, "limit", 100, 1_000)
+    limit = parse_limit(call.query)
     wanted = DecisionFilter(
         learner.born,
         _arm(call.query, learner),
@@ -84,7 +91,7 @@ async def find_decisions(call: Call) -> DecisionPageReply:
     span, names = _span(call), learner.arms.all
 
     def find() -> DecisionPageReply:
-        page = find_page(call.coordinator.store, span, wanted, max(1, limit))
+        page = find_page(call.coordinator.store, span, wanted, limit)
         return DecisionPageReply([_found(record, names) for record in page.records], page.cursor)
 
     return await asyncio.to_thread(find)
@@ -92,7 +99,7 @@ async def find_decisions(call: Call) -> DecisionPageReply:
 
 async def get_history(call: Call) -> Answer:
     learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    arm, n_points = _arm(call.query, learner), max(1, parse_integer(call.query, "points", 30, 1_000))
+    arm, n_points = _arm(call.query, learner), parse_integer(call.query, "points", 30, 1_000, 1)
     points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), learner.born, arm, n_points)
     return 200, HistoryReply(call.query.get("arm"), points)
 

@@ -141,4 +141,4 @@ class Service:
         """Refuse with 503 what comes before the state has been read, or after it was lost."""
         condition = self.coordinator.condition
         if condition.phase in ("starting", "failed"):
-            raise overloaded(f"{condition.phase}: {condition.reason}", 2)
+            raise overloaded(f"{condition.phase}: {condition.public_reason}", 2)

@@ -73,13 +73,14 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
         learner.problem.n_arms,
         learner.problem.n_items,
         learner.k,
-        learner.asked,
+        learner.decisions,
         pending,
         len(learner.versions),
         learner.settings,
         list(learner.items.all),
         learner.problem.weights.tolist(),
         list_warnings(learner),
+        learner.asked,
     )
 
 
@@ -109,7 +110,7 @@ def lift(learner: ProblemState, delta: float) -> LiftReply:
 def certificate(learner: ProblemState, found: Convergence | str) -> CertificateReply:
     """The reply on whether the best slate is known."""
     if isinstance(found, str):
-        return CertificateReply([], False, IntervalReply(0.0, 0.0, 0.0), None, 0.0, 0.0, None, found)
+        return CertificateReply([], False, None, None, None, None, None, found)
     more, reason = needed_decisions(learner, found)
     return CertificateReply(
         [learner.arms.all[j] for j in found.slate],

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, field
 from superarm.actions import Slots
 from superarm.service.domain.context_spec import GivenFeatures
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.spec import Name, ProblemSpec, RewardSpec, Settings
+from superarm.service.domain.spec import Name, ProblemName, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http.auth import Principal, permit
 from superarm.service.personalizer.features import (
@@ -112,7 +112,7 @@ def problem_name(features: Features) -> str:
         value = group.get(ROUTE)
         if isinstance(value, dict) and isinstance(value.get("problem"), str):
             name = value["problem"]
-    return msgspec.convert(name, Name)
+    return msgspec.convert(name, ProblemName)
 
 
 async def _prepare(caller: Caller, body: RankRequest | MultiSlotRankRequest) -> tuple[str, dict[str, Any] | None]:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from superarm.service.http.auth import permit
 from superarm.service.http.decoding import LARGE_BYTES
 from superarm.service.http.endpoint import Reply, authenticate, client_of, reply_or_error, require_json, send_reply
+from superarm.service.http.router import restore_slashes
 from superarm.service.http.service import Service
 from superarm.service.personalizer import api as azure
 
@@ -40,7 +41,7 @@ class PersonalizerEndpoint:
         limits = self._service.limits
         data = await self._service.bodies.read(receive, headers, min(limits.body_bytes, MAX_BODY_BYTES))
         caller = azure.Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
-        words = [scope["path_params"]["event"]] if "event" in scope["path_params"] else []
+        words = [restore_slashes(scope["path_params"]["event"])] if "event" in scope["path_params"] else []
         if self._decoder is not None:
             require_json(headers)
             large = len(data) >= LARGE_BYTES

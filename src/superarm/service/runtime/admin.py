@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from superarm.errors import InvalidArgument
-from superarm.learner.growth import with_arms, with_items
+from superarm.learner.growth import require_actions, with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.context_spec import check_context, rows_of_arms
@@ -158,7 +158,7 @@ async def restore_settings(coordinator: Coordinator, tenant: str, name: str, ver
 
 
 async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: ArmsBody, by: str) -> bool:
-    """Add and retire arms; names that exist already, and arms that are retired already, are skipped."""
+    """Add and retire arms; adding a retired arm restores it. What is there, or retired, already is skipped."""
 
     def plan(learner: ProblemState) -> Armed | None:
         known = set(learner.arms.all)
@@ -168,18 +168,21 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             raise invalid("add", "too many arms", f"a problem has at most {MAX_ARMS}")
         names = Names([*learner.arms.all, *add], "arms")
         retire = [j for j in arm_numbers(names, list(dict.fromkeys(body.retire)), "retire") if not _gone(learner, j)]
-        if not add and not retire:
+        again = known.intersection(body.add).difference(body.retire)
+        restore = sorted(j for j in arm_numbers(names, list(again), "add") if _gone(learner, j))
+        if not add and not retire and not restore:
             return None
         if not add:
-            return Armed(now_ms(), [], retire, by)
+            return Armed(now_ms(), [], retire, by, restore=restore)
         support, features = _new_support(learner, add, body), _new_features(learner, add, body)
         try:
+            require_actions(learner.problem, body.actions)
             more = enlarge(learner.learner, add, body.actions, support)
             check_context(with_arms(learner.problem, len(add), *more, features))
         except InvalidArgument as error:
             remedy = error.remedy if body.actions else f"{error.remedy}; give `actions` for all arms"
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
-        return Armed(now_ms(), add, retire, by, body.actions, support, features)
+        return Armed(now_ms(), add, retire, by, body.actions, support, features, restore)
 
     heavy = body.features is not None or len(body.add) + len(body.retire) >= HEAVY_NAMES
     return await coordinator.change(tenant, name, plan, heavy=heavy)

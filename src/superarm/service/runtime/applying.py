@@ -60,9 +60,8 @@ class Applier:
 
     def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
         """Called by the writer: answer that nothing is known to be written."""
-        reason = f"the log cannot be written: {error}"
-        self._condition.report("write", reason)
-        fail_all(batch, overloaded(reason, 2))
+        self._condition.report("write", f"the log cannot be written: {error}")
+        fail_all(batch, overloaded(self._condition.public_reason, 2))
 
     def read_unapplied(self) -> list[ReadEntry]:
         """The events of all workers that are in the log and not in the state, in one consistent read."""
@@ -174,7 +173,7 @@ class Applier:
                 else:
                     self._apply(read, problem)
                 if self._condition.phase == "failed":
-                    fail_all(batch[n:], overloaded(self._condition.reason))
+                    fail_all(batch[n:], overloaded(self._condition.public_reason))
                     return
             written.on_finish()  # at once: until then, a decision counts as reserved besides being pending
             if not written.done.done():

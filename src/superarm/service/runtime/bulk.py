@@ -10,7 +10,7 @@ from typing import NamedTuple
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Told
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.errors import RequestError, overloaded
+from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.replies import AppliedReply
 from superarm.service.runtime import feedback
 from superarm.service.runtime.coordinator import Coordinator
@@ -137,5 +137,5 @@ class _WriteResult:
         self._latch.count_down()
 
     def set_exception(self, error: Exception) -> None:
-        self.error = error if isinstance(error, RequestError) else overloaded(str(error))
+        self.error = error if isinstance(error, RequestError) else overloaded(NOT_NOW)
         self._latch.count_down()

@@ -8,6 +8,15 @@ log = logging.getLogger("superarm.condition")
 Phase = Literal["starting", "running", "stopping", "failed"]
 Fault = Literal["write", "read"]
 
+_PUBLIC = {
+    "ok": "",
+    "starting": "the log is read, kernels are compiled, or the database is awaited",
+    "stopping": "the service is stopping",
+    "failed": "the service cannot go on, and has to be started again",
+    "unavailable": "the log cannot be read or written at present",
+}
+"""What anybody may know of each status; reasons may hold the address of the database."""
+
 
 class Condition:
     """The phase of the process, and what is wrong with the database at present.
@@ -31,10 +40,15 @@ class Condition:
 
     @property
     def reason(self) -> str:
-        """Why it is not ok, in a sentence; empty if it is."""
+        """Why it is not ok, in a sentence for operators; empty if it is."""
         if self.phase != "running":
             return self._reason
         return "; ".join(self._faults.values())
+
+    @property
+    def public_reason(self) -> str:
+        """Why it is not ok, in the words for callers without a key; empty if it is."""
+        return _PUBLIC[self.status]
 
     def has(self, fault: Fault) -> bool:
         """Whether the log cannot be written, or read."""

@@ -149,7 +149,7 @@ class Coordinator:
 
     def _require_ready(self) -> None:
         if not self.ready:
-            raise overloaded(f"{self.condition.reason}; try again")
+            raise overloaded(f"{self.condition.public_reason}; try again")
 
     def _n_pending(self, problem: Key) -> int:
         return self.ledger.n_pending.get(problem, 0)

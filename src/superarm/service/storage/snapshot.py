@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from superarm.context.observations import ContextTally
 from superarm.errors import SuperarmError
 from superarm.policies import KeptRows, PolicyState
 from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
@@ -240,7 +242,7 @@ def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
     if bases:
         _apply_problems(ledger, position, store)
         for base in bases:
-            _unpack(ledger, base)
+            _unpack(ledger, base, store)
     return ledger, position
 
 
@@ -255,7 +257,7 @@ def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
         elif snapshot is not None:
             position = dict(snapshot.position)
             _apply_problems(ledger, position, store)
-            _unpack(ledger, snapshot)
+            _unpack(ledger, snapshot, store)
             break
         else:
             log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
@@ -276,8 +278,10 @@ def _apply_problems(ledger: Ledger, position: Position, store: LogReader) -> Non
             ledger.apply(read.entry)
 
 
-def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
-    histories = snapshot.histories or [History() for _ in snapshot.counters]  # of an earlier version: none
+def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
+    histories = snapshot.histories or [
+        History(decisions=part.asked) for part in snapshot.counters
+    ]  # earlier ones: none
     for part, history in zip(snapshot.counters, histories, strict=True):
         pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
         learner = ledger.problems[part.tenant, part.name]
@@ -290,3 +294,31 @@ def _unpack(ledger: Ledger, snapshot: Snapshot) -> None:
         learner.restore(_from_bytes(part.tally, like), pending, part.asked, history, state)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
+    _count_decisions(ledger, snapshot, store)
+
+
+def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
+    """Count the decisions of a snapshot that does not hold their number: it is of an earlier version.
+
+    They are complete, expired, pending or, as the log says, unshown; what a compaction has removed of the last ones is
+    missed.
+    """
+    uncounted = [(c.tenant, c.name) for c in snapshot.counters if ledger.problems[c.tenant, c.name].decisions < 0]
+    if not uncounted:
+        return
+    unshown, erased = set[Key](), set[Key]()
+    for read in store.tail({}):
+        entry = read.entry
+        if read.seq <= snapshot.position.get(read.worker, 0):
+            if isinstance(entry.event, Activated) and entry.event.shown == ():
+                unshown.add((entry.tenant, entry.stream))
+            elif isinstance(entry.event, Erased):
+                erased.add((entry.tenant, entry.stream))
+    never = Counter[tuple[str, str, int]]()
+    for key in unshown - erased:
+        if (record := recall_decision(store, key)) is not None:
+            never[key[0], record.asked.problem, record.asked.born] += 1
+    for problem in uncounted:
+        learner = ledger.problems[problem]
+        ended = learner.history.complete + learner.history.expired + never[(*problem, learner.born)]
+        learner.history.decisions = ended + ledger.n_pending.get(problem, 0)

@@ -14,7 +14,8 @@ def lock_file(path: Path) -> list[int]:
     lock follows it through hard links and renaming. ``flock`` is apart from the locks that SQLite takes, but to close
     any handle of a file ends SQLite's locks in this process, so it is closed after SQLite's connections.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        raise SuperarmError(f"{path}: there is no directory {path.parent}; create it, or see that the path is right")
     real = path.resolve()
     handles: list[int] = []
     try:

@@ -211,5 +211,5 @@ def import_arrow() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise MissingExtra("pyarrow", "lab") from None
+        raise MissingExtra("pyarrow", "service") from None
     return pyarrow, parquet

@@ -1,5 +1,9 @@
-"""Parts of pages that are written when the site is built: the gallery, the command line, the HTTP interface."""
+"""Write the parts of pages that follow from the program: the gallery, the command line, the HTTP interface.
 
+make pages
+"""
+
+import inspect
 import json
 import tomllib
 from collections.abc import Callable, Iterator
@@ -7,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from http_interface import write_operations
-from sphinx.application import Sphinx
 
-SPECS = Path(__file__).parents[2] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
-RECORD = Path(__file__).parents[1] / "gallery" / "pictures.json"
+from tools.http_interface import write_operations
+
+DOCS = Path(__file__).parents[1] / "docs"
+SPECS = Path(__file__).parents[1] / "src" / "superarm" / "experiments" / "spec" / "shipped_specs"
+RECORD = DOCS / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
 OTHERS = (
     ("overview.png", "Similar arms, and regret of four policies", "python tools/overview.py", "start/what-it-is.md"),
@@ -53,13 +58,10 @@ def _describe_size(experiment: dict[str, Any], shown: dict[str, Any]) -> str:
 
 
 def write_commands() -> str:
-    """The help texts of ``superarm`` and of all its commands."""
+    """What ``superarm`` and each of its commands do, with their arguments and options."""
     from superarm.cli import main
 
-    return "\n".join(
-        f"## `{' '.join(path)}`\n\n```text\n{_help_text(command, path)}\n```\n"
-        for path, command in _commands(main, ("superarm",))
-    )
+    return "\n".join(_describe_command(path, command) for path, command in _commands(main, ("superarm",)))
 
 
 def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -69,32 +71,50 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[t
             yield from _commands(command.commands[name], (*path, name))
 
 
-def _help_text(command: click.Command, path: tuple[str, ...]) -> str:
-    context = click.Context(command, info_name=" ".join(path), terminal_width=100, max_content_width=100)
-    return command.get_help(context)
+def _describe_command(path: tuple[str, ...], command: click.Command) -> str:
+    """Not click's own text: its layout depends on the version of click."""
+    named = [_argument(one) for one in command.params if isinstance(one, click.Argument)]
+    parts = [f"## `{' '.join([*path, *named])}`\n", inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"]
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    if options:
+        parts += ["| option | meaning |\n|---|---|", *map(_describe_option, options), ""]
+    return "\n".join(parts)
 
 
-PARTS: dict[str, tuple[str, Callable[[], str]]] = {
-    "gallery": ("<!-- experiments -->", write_gallery),
-    "reference/command-line": ("<!-- commands -->", write_commands),
-    "reference/http": ("<!-- operations -->", write_operations),
+def _argument(argument: click.Argument) -> str:
+    name = argument.metavar or str(argument.name).upper()
+    return (name if argument.required else f"[{name}]") + ("…" if argument.nargs == -1 else "")
+
+
+def _describe_option(option: click.Option) -> str:
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    kind = option.type
+    value = (
+        " or ".join(kind.choices) if isinstance(kind, click.Choice) else option.metavar or kind.name.split()[0].upper()
+    )
+    said = (option.help or "").replace("|", "\\|").replace("<", "\\<")
+    shown = isinstance(option.default, str | int | float) and not option.is_flag and option.show_default
+    default = f" Default: `{option.default}`." if shown else ""
+    return f"| `{names}{'' if option.is_flag or option.count else f' {value}'}` | {said}{default} |"
+
+
+PAGES: dict[str, tuple[str, Callable[[], str]]] = {
+    "gallery.md": ("<!-- experiments -->", write_gallery),
+    "reference/command-line.md": ("<!-- commands -->", write_commands),
+    "reference/http.md": ("<!-- operations -->", write_operations),
 }
+"""The pages, the mark after which their text is written, and what writes it."""
 
 
-def _fill(app: Sphinx, page: str, source: list[str]) -> None:
-    if page in PARTS:
-        mark, write = PARTS[page]
-        if mark not in source[0]:
-            raise ValueError(f"{page}: the mark {mark} is missing")
-        source[0] = source[0].replace(mark, write())
+def renew(page: str) -> str:
+    """The whole text of a page, with what is written now after its mark."""
+    mark, write = PAGES[page]
+    head, found, _ = (DOCS / page).read_text(encoding="utf-8").partition(mark)
+    if not found:
+        raise ValueError(f"{page}: the mark {mark} is missing")
+    return f"{head}{mark}\n\n{write().strip()}\n"
 
 
-def _always_read(app: Sphinx, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
-    """These pages depend on the program, whose changes Sphinx does not see."""
-    return [page for page in PARTS if (Path(app.srcdir) / f"{page}.md").exists()]
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("source-read", _fill)
-    app.connect("env-get-outdated", _always_read)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+if __name__ == "__main__":
+    for name in PAGES:
+        (DOCS / name).write_text(renew(name), encoding="utf-8")
