@@ -52,6 +52,7 @@ SIZES = {
     "champions-long": Size(20_000, 6, ("held-out-half", "held-out-rare")),
     "champions-million": Size(100_000, 4),
     "champions-single": Size(5_000, 6, ("dev-single", "held-out-half")),
+    "champions-unequal": Size(5_000, 6),
     "champions-wide": Size(2_000, 4, ("independent", "shock")),
     "changing": Size(20_000, 6),
     "channels": Size(5_000, 6, axis="k"),

@@ -61,7 +61,7 @@ def test_bounds_names_theorems_guarantees_and_assumptions(tmp_path):
     spec.write_text(SPEC.format(horizon=60).replace("{ sweep = [2, 3] }", "2"))
     done = _invoke(bounds, spec, "--out", tmp_path / "bounds", "--quiet")
     assert done.exit_code == 0, done.output
-    assert "CUCB: Wang-Chen; regret and gaps are measured from alpha beta r_max, alpha 0.6321, beta 1" in done.output
+    assert "CUCB: Wang-Chen; regret and gaps are measured from alpha beta r_max, alpha 0.75, beta 1" in done.output
     assert "uniform: its oracle guarantees nothing here" in done.output
     assert "complete feedback before the next round" in done.output
     assert (tmp_path / "bounds" / "01" / "bounds.png").is_file()

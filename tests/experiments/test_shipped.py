@@ -5,7 +5,10 @@ from superarm.experiments.spec.shipped import find_experiment, list_shipped, loa
 from superarm.simulation.regret import KINDS
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
-CONTEST = ["champions", "champions-close", "champions-long", "champions-million", "champions-single", "champions-wide"]
+CONTEST = [
+    "champions", "champions-close", "champions-long", "champions-million", "champions-single", "champions-unequal",
+    "champions-wide",
+]  # fmt: skip
 CONTEXTS = ["context", "context-batch", "context-constants"]
 SHIPPED = [*APPLICATIONS, *CONTEST, "cascades", "changing", *CONTEXTS, "items", "paper", "quickstart"]
 

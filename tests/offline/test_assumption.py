@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.offline.assumption import deviations_from_past, forward_differences
+from superarm.offline.assumption import FIRST_PULLS, balanced_weights, deviations_from_mean
 
 from .static_logs import coverage_problem, draw_log
 
@@ -55,6 +55,31 @@ def test_calibrated_where_arms_of_a_slate_err_together():
     assert sum(same_users(seed).assumption_test.p_value < 0.05 for seed in range(60)) <= 9
 
 
+def test_calibrated_under_thompson_sampling_where_one_number_decides_a_round():
+    """Of 40 logs with 60 arms, of which most are given up after bad luck, at most 7 have p < 0.05.
+
+    At the level 0.05 more have probability 1 in 1,000.
+    """
+
+    def thompson(seed, n=600):
+        rng = np.random.default_rng(seed)
+        p = np.random.default_rng(3).uniform(0.05, 0.5, (60, 3))
+        ones, zeros = np.ones((60, 3)), np.ones((60, 3))
+        slates, outcomes = np.zeros((n, 2), int), np.zeros((n, 2, 3))
+        for t in range(n):
+            q = rng.beta(ones, zeros)
+            slates[t, 0] = np.argmax(q.sum(axis=1))
+            gain = ((1.0 - q[slates[t, 0]]) * q).sum(axis=1)
+            gain[slates[t, 0]] = -1.0
+            slates[t, 1] = np.argmax(gain)
+            outcomes[t] = rng.random() < p[slates[t]]
+            ones[slates[t]] += outcomes[t]
+            zeros[slates[t]] += 1.0 - outcomes[t]
+        return sa.offline.Log.from_arrays(coverage_problem(60, 3), slates, outcomes)
+
+    assert sum(thompson(seed).assumption_test.p_value < 0.05 for seed in range(40)) <= 7
+
+
 @pytest.mark.parametrize(
     ("means", "part"),
     [
@@ -75,24 +100,39 @@ def test_interference_is_found(means, part):
     assert sum(part in test.worst for test in tests) >= 8
 
 
-def test_forward_differences_have_mean_zero_where_deviations_from_the_mean_do_not():
-    """20,000 sequences of 8 outcomes, and a covariate that looks at the past: was the last outcome a success?
-
-    The mean product with forward differences is within four standard errors of 0; with deviations from the mean of all
-    outcomes it is 20 standard errors below 0, the bias of the hot hand.
-    """
+def test_weights_look_at_the_past_alone_and_add_up_to_at_most_one():
+    """Naive code, one covariate at a time; later rows change nothing."""
     rng = np.random.default_rng(0)
-    y = (rng.random((20_000, 8)) < 0.5).astype(float)
-    after_success = np.concatenate([np.zeros((20_000, 1)), y[:, :-1]], axis=1)
-    arm = np.repeat(np.arange(20_000), 8)
-    ahead = forward_differences(y.reshape(-1), arm).reshape(y.shape)
-    z = deviations_from_past(after_success.reshape(-1, 1), arm).reshape(y.shape)
-    for part, covariate in ((ahead, after_success), (ahead, z)):
-        sums = (part * covariate).sum(axis=1)
-        assert abs(sums.mean()) < 4 * sums.std() / np.sqrt(20_000)
-        assert sums.var() == pytest.approx(0.25 * (covariate[:, :-1] ** 2).sum(axis=1).mean(), rel=0.05)
-    biased = ((y - y.mean(axis=1, keepdims=True)) * after_success).sum(axis=1)
-    assert biased.mean() < -20 * biased.std() / np.sqrt(20_000)
+    arm, z = np.repeat([0, 3, 4], [60, 3, 40]), rng.random((103, 2)) * [1.0, 4.0]
+    found = balanced_weights(z, arm)
+    for j in (0, 3, 4):
+        for i in range(2):
+            own, total = z[arm == j, i], 0.0
+            for s, weight in enumerate(found[arm == j, i]):
+                wanted = own[s] - own[:s].mean() if s >= FIRST_PULLS else 0.0
+                assert weight == pytest.approx(min(max(wanted, -1.0 - total), 1.0 - total))
+                total += weight
+                assert abs(total) <= 1.0 + 1e-12
+    assert balanced_weights(z[:45], arm[:45]).tolist() == found[:45].tolist()
+
+
+def test_the_statistic_is_centred_where_the_number_of_pulls_depends_on_luck():
+    """4,000 sequences: pulls end at the first failure after 20, or at 60; the covariate is the last outcome.
+
+    The mean of the sum is within 0.11 standard deviations of 0: four standard errors (0.06) and the part that is not a
+    martingale, the error of one mean. With the mean of the later outcomes, as if N were fixed, it is 0.2 off.
+    """
+    rng, sums, fixed = np.random.default_rng(1), [], []
+    for _ in range(4000):
+        y = (rng.random(60) < 0.8).astype(float)
+        n = 60 if y[20:].all() else 21 + int(np.argmin(y[20:]))
+        y, arm = y[:n], np.zeros(n)
+        weight = balanced_weights(np.append(0.0, y[:-1])[:, None], arm)[:, 0]
+        sums.append(weight @ deviations_from_mean(y, arm))
+        ahead = [y[s] - y[s + 1 :].mean() for s in range(n - 1)]
+        fixed.append(weight[:-1] @ ahead)
+    assert abs(np.mean(sums)) < 0.11 * np.std(sums)
+    assert np.mean(fixed) > 0.2 * np.std(fixed)
 
 
 def test_a_short_log_is_not_tested():

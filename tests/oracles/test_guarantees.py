@@ -7,7 +7,7 @@ import pytest
 
 import superarm as sa
 from superarm.oracles import Default, maximize
-from superarm.oracles.base import GREEDY
+from superarm.oracles.base import GREEDY, greedy_alpha
 from superarm.streams import new_stream
 
 MANY = np.arange(60)
@@ -28,11 +28,13 @@ TABLE = [
     (sa.Linear(), sa.Knapsack(1 + MANY % 7, 20), 60, "KnapsackTable", 1.0),
     (sa.Linear(), sa.Knapsack(1 + np.sqrt(MANY), 20), 60, "KnapsackScheme", 0.95),
     (sa.Linear(), sa.Explicit([[j] for j in MANY]), 60, "Exhaustive", 1.0),
-    (sa.Coverage(), sa.Subsets(5), 60, "Greedy", GREEDY),
+    (sa.Coverage(), sa.Subsets(1), 60, "Greedy", 1.0),
+    (sa.Coverage(), sa.Subsets(2), 60, "Greedy", 0.75),
+    (sa.Coverage(), sa.Subsets(5), 60, "Greedy", 0.67232),
     (sa.Coverage(), PARTITION, 60, "Greedy", 0.5),
     (sa.Coverage(), sa.Laminar([(range(30), 2)]), 60, "Greedy", 0.5),
     (sa.Coverage(), sa.Slots(np.ones((4, 60), bool)), 60, "Greedy", 0.5),
-    (sa.Coverage(), sa.Pinned(sa.Subsets(5), [3]), 60, "Greedy", GREEDY),
+    (sa.Coverage(), sa.Pinned(sa.Subsets(5), [3]), 60, "Greedy", 0.67232),
     (sa.Coverage(), sa.Pinned(PARTITION, [3]), 60, "Greedy", 0.5),
     (sa.Coverage(), sa.Knapsack(1 + MANY % 7, 20), 60, "GreedyMax", 0.5),
     (sa.Coverage(), sa.Knapsack(1 + MANY[:30] % 7, 20), 30, "PartialEnumeration", GREEDY),
@@ -91,6 +93,23 @@ def test_oracles_refuse_problems_they_do_not_serve():
     ):
         with pytest.raises(sa.InvalidArgument):
             make()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_greedy_on_subsets_can_be_as_bad_as_its_alpha_and_no_worse(k):
+    # The instance of Nemhauser, Wolsey, Fisher: each of the first k arms covers a column of weight 1; the n-th of the
+    # others covers 1/k of what those before it left of every column. Both gain the same; ties go to the others.
+    left = (1.0 - 1.0 / k) ** np.arange(k)
+    cells = np.append(left / k, (1.0 - 1.0 / k) ** k)  # the parts of a column: taken in step n, and never
+    p = np.zeros((2 * k, k * (k + 1)))
+    for column in range(k):
+        p[column, column * (k + 1) : (column + 1) * (k + 1)] = 1.0
+        p[np.arange(k, 2 * k), column * (k + 1) + np.arange(k)] = 1.0
+    weights = np.tile(cells, k)
+    weights[np.arange(k * (k + 1)) % (k + 1) < k] *= 1.0 + 1e-9  # decides ties
+    problem = sa.Problem(2 * k, k * (k + 1), sa.Coverage(), sa.Subsets(k), weights)
+    best = problem.value(p, np.arange(k))
+    assert problem.value(p, sa.solve(problem, p, sa.Greedy())) / best == pytest.approx(greedy_alpha(k), abs=1e-6)
 
 
 def test_greedy_on_a_partition_matroid_can_be_as_bad_as_one_half_and_continuous_greedy_is_not():

@@ -68,23 +68,24 @@ def test_two_points_and_constants_have_the_bound_of_their_sample():
         assert two_moment_bound(y.mean(), y.var(), y.max(), x) == pytest.approx(bound_of_sample(y, x), abs=1e-4)
 
 
-def test_the_bound_is_the_minimum_of_its_formula():
+def least_of_formula(m, v, h, x):
+    """The minimum over a grid of kappa that is fine at both ends."""
+    kappa = np.concatenate([np.geomspace(1e-5, 0.5, 2000), 1.0 - np.geomspace(1e-13, 0.5, 2000)])
+    a, share = m - v / (h - m), v / (v + (h - m) ** 2)
+    g = share * np.log1p(-kappa * h) + (1.0 - share) * np.log1p(-kappa * a)
+    return float(np.min(-np.expm1(g - x) / kappa))
+
+
+@pytest.mark.parametrize("below_one", [None, 0.0, 2.0**-53, 1e-14, 1e-12, 1e-11, 1e-10, 1e-9, 1.1e-9, 1e-8])
+def test_the_bound_is_the_minimum_of_its_formula_and_not_wider_than_lemma_3(below_one):
     rng = np.random.default_rng(1)
-    for _ in range(200):
-        h, x = rng.uniform(0.05, 1.0), float(10.0 ** rng.uniform(-6, 1))
-        m = rng.uniform(0.0, h)
+    for _ in range(150):
+        h = rng.uniform(0.05, 1.0) if below_one is None else 1.0 - below_one
+        x, m = float(10.0 ** rng.uniform(-6, 1)), rng.uniform(0.0, 1.0) ** 2 * h
         v = rng.uniform(0.0, m * (h - m))
-        a, share = m - v / (h - m), v / (v + (h - m) ** 2)
-
-        def value(kappa, a=a, h=h, share=share, x=x):
-            g = share * math.log1p(-kappa * h) + (1.0 - share) * math.log1p(-kappa * a)
-            return -math.expm1(g - x) / kappa
-
-        grid = np.append(10.0 ** np.linspace(-5, 0, 400, endpoint=False), 1.0 - 1e-12)
-        least = min(value(kappa) for kappa in grid)
-        found = two_moment_bound(m, v, h, x)
-        assert found <= least * (1.0 + 1e-9)
-        assert found >= least * (1.0 - 2e-3)
+        least, found = least_of_formula(m, v, h, x), two_moment_bound(m, v, h, x)
+        assert least * (1.0 - 1e-4) <= found <= least * (1.0 + 1e-9) + 1e-9
+        assert found <= m + math.sqrt(2.0 * v * x) + x + 1e-12
 
 
 def naive_bound(rows, c, u, x, spread):
@@ -163,6 +164,29 @@ def test_batches_are_grown_by_the_naive_bounds():
             clear += 1
             assert choose(policy, PROBLEM, current, memory, STREAM).tolist() == batch
     assert clear >= 6
+
+
+@pytest.mark.parametrize("spread", [Triangle(), Covariance()])
+def test_an_agent_with_unequal_weights_and_items_that_come_together_picks_the_largest_naive_bound(spread):
+    # An arm whose items all were 1 at once has the largest value that is possible, up to rounding.
+    rng, weights = np.random.default_rng(8), np.array([0.7, 1.3, 0.45, 1.9])
+    p = rng.uniform(0.1, 0.5, (6, 4))
+    agent = sa.Agent(sa.Problem(6, 4, sa.Coverage(), sa.Subsets(3), weights), sa.directional_kl_ucb(spread=spread))
+    rows = [np.empty((0, 4)) for _ in range(6)]
+    for t in range(1, 41):
+        decision, c, taken = agent.ask(), weights.copy(), []
+        for j in decision.action if t > 10 else []:
+            level = math.log(t) + 3.0 * math.log(max(1.0, math.log(t)))
+            bounds = {
+                i: naive_bound(rows[i], c, weights, level / len(rows[i]), spread) for i in range(6) if i not in taken
+            }
+            assert bounds[j] >= max(bounds.values()) - 1e-5
+            taken.append(j)
+            c = c * (1.0 - rows[j].mean(axis=0))
+        outcome = (rng.random((3, 1)) < p[decision.action]).astype(float)
+        agent.tell(decision, outcome)
+        for j, x in zip(decision.action, outcome, strict=True):
+            rows[j] = np.vstack([rows[j], x])
 
 
 @pytest.mark.parametrize(("items", "environment"), [(1, sa.environments.Bernoulli), (6, sa.environments.Comonotone)])

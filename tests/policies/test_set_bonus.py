@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.candidates import Candidates
-from superarm.oracles.base import GREEDY
+from superarm.oracles.base import greedy_alpha
 from superarm.policies import Ascent, EveryBatch, choose, prepare
 from superarm.policies.base import Round
 from superarm.policies.set_search import optimistic_value, search
@@ -61,7 +61,7 @@ def test_escb_says_how_it_searches_and_refuses_other_rewards():
     assert isinstance(sa.escb().fit(small).finder, EveryBatch)
     assert sa.escb().fit(small).guarantee(small).alpha == 1.0
     assert isinstance(sa.escb().fit(large).finder, Ascent)
-    assert sa.escb().fit(large).guarantee(large).alpha == GREEDY
+    assert sa.escb().fit(large).guarantee(large).alpha == greedy_alpha(10)
     with pytest.raises(sa.InvalidArgument, match="modular"):
         sa.escb().fit(sa.Problem(6, 1, sa.Coverage(), sa.Subsets(3)))
     with pytest.raises(sa.InvalidArgument, match="c"):

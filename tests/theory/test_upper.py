@@ -245,3 +245,11 @@ def test_horizons_are_checked(horizon):
 def test_sequences_are_checked():
     with pytest.raises(sa.InvalidArgument, match="sequences"):
         upper.upper_bound_sequences(sa.instances.disjoint_batches(64), 10, Sequences(np.array([1.0]), np.array([-1.0])))
+
+
+def test_bounds_of_coverage_with_one_arm_per_batch_measure_gaps_from_the_best_arm():
+    p = [[0.5, 0.4], [0.3, 0.4], [0.6, 0.0]]
+    instance = sa.Instance(sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1)), sa.environments.Bernoulli(p))
+    assert sa.theory.gaps(instance).smallest == pytest.approx(0.2)
+    for compute in (sa.theory.upper_bound, sa.theory.upper_bound_sharp, sa.theory.upper_bound_kl):
+        assert float(compute(instance, 1000)) > 0.0

@@ -34,7 +34,7 @@ def two_moment_bound(mean: float, variance: float, largest: float, x: float) -> 
     """
     if x <= 0.0 or mean >= 1.0:
         return min(1.0, mean)
-    h = min(1.0, largest)
+    h = largest if largest < _NEARLY_ONE else 1.0
     room = h - mean
     v = min(variance, mean * room)
     if room <= 0.0 or v <= 0.0:  # a constant sample: only values that were never seen can be above it
@@ -88,8 +88,8 @@ def two_moment_roof(mean: float, below: float, deviation: float, largest: float,
               \psi(\varrho) = \tfrac12 + \tfrac13\varrho + \tfrac14\varrho^2 + \tfrac25\varrho^3
 
     for every :math:`\kappa \le \min\{1/(1-m),\ 1/(2(h-m))\}` (``docs/theory/directional.md``, Lemma 3a), of which one
-    near the best is taken: ``steep`` is that of :func:`steepness`. The closed form grows with the mean, the deviation
-    and the largest value, so that bounds of them will do; ``below`` is at most the mean itself.
+    near the best is taken: ``steep`` is that of :func:`steepness`. The mean m enters twice: upper bounds of the
+    moments will do, with ``below``, a lower bound of the mean, in :math:`h - m` and :math:`1 - m`.
 
     >>> exact = two_moment_bound(0.1, 0.01, 0.5, 0.05)
     >>> exact < two_moment_roof(0.1, 0.1, 0.1, 0.5, 0.05, steepness(0.05)) < 1.02 * exact
@@ -110,6 +110,10 @@ def steepness(x: float) -> float:
     r""":math:`1/\sqrt{2x}`: the best kappa for a small level x is the inverse of this times the deviation."""
     return 1.0 / math.sqrt(2.0 * x) if x > _LEAST_LEVEL else 1.0 / math.sqrt(2.0 * _LEAST_LEVEL)
 
+
+_NEARLY_ONE = 1.0 - 1e-9
+r"""From here on the largest value counts as 1. The bound grows with it, by less than rounding elsewhere. In between,
+:math:`\psi` has a pole so narrow at :math:`\kappa = 1` that an iteration which starts there does not leave it."""
 
 _LEAST_INVERSE = 1e-9
 """The least inverse of kappa, for samples whose mean is 1."""

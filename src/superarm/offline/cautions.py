@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.offline.estimators.methods import KNOWN_REWARD, SEMI_BANDIT, Method
+from superarm.offline.estimators.methods import KNOWN_REWARD, SEMI_BANDIT, Method, has
 from superarm.offline.estimators.mixture import SlateMixture, is_policy_target
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear
 
@@ -29,6 +29,8 @@ def list_warnings(log: "Log", method: Method, target: Any, mixture: SlateMixture
         )
     if SEMI_BANDIT in method.assumptions:
         found += _warn_of_arms(log, mixture) + warn_of_assumption(log)
+    if method.name in ("intervals", "direct"):
+        found += _warn_of_luck(log)
     if method.needs.endswith("propensities") or method.name == "replay":
         found += _warn_of_chance(log, method, effective)
     if KNOWN_REWARD in method.assumptions:
@@ -74,6 +76,16 @@ def warn_of_assumption(log: "Log") -> list[str]:
     ]
 
 
+def _warn_of_luck(log: "Log") -> list[str]:
+    """The normal interval of the direct method, where the log may be one of a policy that samples and nothing else."""
+    if log.deterministic.all() or has(log, "slot propensities"):
+        return []
+    return [
+        "if Thompson sampling made this log without further exploration, the normal 95 % interval of the direct method "
+        "holds in about 85 % of such logs: an arm with bad luck was given up, and its mean stayed too low"
+    ]
+
+
 def _warn_of_chance(log: "Log", method: Method, effective: float) -> list[str]:
     found = []
     n = int(log.deterministic.sum())
@@ -82,7 +94,9 @@ def _warn_of_chance(log: "Log", method: Method, effective: float) -> list[str]:
             f"in {n} of {log.n_rounds} rounds the slate was chosen without chance: slates that were not shown there "
             "have no weight, and the estimate is biased"
         )
-    if effective < FEW_EFFECTIVE:
+    if effective == 0.0:
+        found.append("no complete round: there is none with a slate of the target of which every outcome was seen")
+    elif effective < FEW_EFFECTIVE:
         found.append(
             f"the estimate rests on {effective:.0f} effective rounds; its interval is not to be trusted below about "
             f"{FEW_EFFECTIVE}"

@@ -22,8 +22,9 @@ from superarm.rewards.traits import additive
 if TYPE_CHECKING:
     from superarm.offline.log import Log
 
-FALLBACK_LEVEL = 0.01
-"""If the test of the semi-bandit assumption rejects it at this level, the default method does not rely on it."""
+FALLBACK_LEVEL = 0.001
+"""If the test of the semi-bandit assumption rejects it at this level, the default method does not rely on it. The test
+is approximate, and a false alarm costs more than a small effect that it misses: weighting slates errs more."""
 MIN_EFFECTIVE = 100.0
 """By default, importance weighting is not used if its effective sample size is smaller."""
 
@@ -77,7 +78,8 @@ def choose_method(log: "Log", target: Any) -> tuple[str, str]:
     """The method that suits the log, and why."""
     test = log.assumption_test
     if test.p_value < FALLBACK_LEVEL and has(log, "slate propensities") and not log.deterministic.all():
-        effective = effective_sample_size(slate_weights(log, mix_slates(log, target)))
+        weight = np.where(np.isnan(log.rewards), 0.0, slate_weights(log, mix_slates(log, target)))
+        effective = effective_sample_size(weight)
         if effective >= MIN_EFFECTIVE:
             return "snips", "because the test rejects the semi-bandit assumption and the log has propensities"
     if log.n_groups > 1 and has(log, "inclusion probabilities"):

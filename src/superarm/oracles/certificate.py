@@ -76,7 +76,7 @@ def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, se
     >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
     >>> found = certified(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], sa.Greedy())
     >>> found.action, round(found.guarantee.alpha, 3), round(found.certificate.measured_alpha, 3)
-    (array([0, 2]), 0.632, 0.946)
+    (array([0, 2]), 0.75, 0.946)
     """
     fitted, q, candidates = oracle.fit(problem), problem.entries(p), _candidates(problem, eligible)
     action = maximize(fitted, problem, q, candidates, new_stream(np.random.SeedSequence(seed)))

@@ -45,7 +45,7 @@ class Default(NamedTuple):
     modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
                    Paths                  the edges
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
-    submodular     Subsets                Greedy, lazy if large (1 - 1/e)
+    submodular     Subsets                Greedy, lazy if large (1 - (1 - 1/k)^k)
     submodular     matroid                Greedy, lazy if large (1/2)
     submodular     the others, small      Exhaustive (1)
     submodular     Knapsack               PartialEnumeration (1 - 1/e), from 40 arms on GreedyMax (1/2)

@@ -8,7 +8,7 @@ from superarm.actions import capacity, joins, pins
 from superarm.actions.traits import exchange, uniform
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
-from superarm.oracles.base import GREEDY, BatchBuffer, Guarantee
+from superarm.oracles.base import BatchBuffer, Guarantee, greedy_alpha
 from superarm.problem import Problem
 from superarm.rewards import gain, join_arm
 from superarm.rewards.base import reset_states, transform, transformed
@@ -21,10 +21,10 @@ class Greedy(NamedTuple):
 
     .. math:: j_n \in \arg\max_{j \notin A_{n-1}} r(A_{n-1} \cup \{j\}; q)
 
-    For a monotone submodular reward: :math:`\alpha = 1 - 1/e` on ``Subsets``, 1/2 on a matroid, 1/(p + 1) on a p-system
-    (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a p-system,
-    [KorteHausmann1978]_; exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section Algorithm) after
-    [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
+    For a monotone submodular reward: :math:`\alpha = 1 - (1 - 1/k)^k` on ``Subsets(k)``, 1/2 on a matroid, 1/(p + 1) on
+    a p-system (1/3 on a ``Matching``), [FisherNemhauserWolsey1978]_; for a modular one exact on a matroid and 1/p on a
+    p-system, [KorteHausmann1978]_; exact for a single item on a matroid. Implements [MerlisMannor2019]_ (section
+    Algorithm) after [NemhauserWolseyFisher1978]_. Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
     @property
@@ -102,4 +102,4 @@ def greedy_guarantee(problem: Problem) -> Guarantee:
         return Guarantee(1.0, 1.0)
     if not problem.reward.submodular or p == math.inf:
         return Guarantee(0.0, 1.0)
-    return Guarantee(GREEDY if uniform(problem.actions) else 1.0 / (p + 1.0), 1.0)
+    return Guarantee(greedy_alpha(problem.k) if uniform(problem.actions) else 1.0 / (p + 1.0), 1.0)

@@ -23,7 +23,7 @@ class LocalSearch(NamedTuple):
 
     .. math:: A \leftarrow A - i + j \quad\text{while}\quad r(A - i + j; q) > (1 + step)\, r(A; q)
 
-    Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - 1/e` on
+    Never worse than the batch it starts from, whose guarantee it keeps: with ``Greedy``, :math:`1 - (1 - 1/k)^k` on
     ``Subsets`` and 1/2 on a matroid. Exchanges alone guarantee no more than 1/2 on a matroid, and that is tight,
     [FisherNemhauserWolsey1978]_; ``ContinuousGreedy`` comes close to :math:`1 - 1/e` there. Certificates show the
     improvement over greedy. Arms that can join after an exchange, which may lower the cost or free a node, are added

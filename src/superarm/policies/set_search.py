@@ -12,7 +12,7 @@ from superarm.actions.weights import total_weight
 from superarm.arrays import Floats, Ints
 from superarm.candidates import Candidates
 from superarm.oracles import Guarantee
-from superarm.oracles.base import GREEDY
+from superarm.oracles.base import greedy_alpha
 from superarm.oracles.gains import wins_tie
 from superarm.problem import Problem
 
@@ -67,8 +67,8 @@ class Ascent(NamedTuple):
 
     .. math:: v(j) = worth_j + \frac{spread_j}{2\sqrt{\sum_{i \in A} spread_i}}
 
-    The sum plus a root of a sum is monotone submodular, so greedy reaches :math:`1 - 1/e` on ``Subsets``, 1/2 on a
-    matroid and 1/(p + 1) on a p-system of the greatest value, [PerraultPerchetValko2019]_; elsewhere
+    The sum plus a root of a sum is monotone submodular, so greedy reaches :math:`1 - (1 - 1/k)^k` on ``Subsets(k)``,
+    1/2 on a matroid and 1/(p + 1) on a p-system of the greatest value, [PerraultPerchetValko2019]_; elsewhere
     nothing is promised.
     """
 
@@ -92,7 +92,7 @@ class Ascent(NamedTuple):
     def guarantee(self, problem: Problem) -> Guarantee:
         p = exchange(problem.actions)
         if uniform(problem.actions):
-            return Guarantee(GREEDY, 1.0)
+            return Guarantee(greedy_alpha(problem.k), 1.0)
         return Guarantee(0.0 if p == math.inf else 1.0 / (p + 1.0), 1.0)
 
 

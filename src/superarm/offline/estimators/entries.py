@@ -57,6 +57,18 @@ def entry_means(log: "Log", rounds: Bools | None = None) -> EntryMeans:
     return EntryMeans(count.reshape(shape), total.reshape(shape))
 
 
+def seen_shares(log: "Log", rounds: Bools) -> Floats:
+    r"""How often an entry was seen when its arm was shown, in the rounds of a mask (n,): (n_groups, n_entries).
+
+    :math:`(1 + seen)/(1 + shown)`: exactly 1 if nothing is missing, and never 0.
+    """
+    shown = ((log.rows.slot >= 0) & rounds[log.rows.round])[:, None] & (log.entries >= 0)
+    place = log.groups[log.rows.round][:, None] * log.problem.n_entries + log.entries
+    shape = (log.n_groups, log.problem.n_entries)
+    counts = [np.bincount(place[used], minlength=shape[0] * shape[1]) for used in (shown & log.observed, shown)]
+    return np.asarray((1.0 + counts[0]) / (1.0 + counts[1])).reshape(shape)
+
+
 def pooled_means(problem: Problem, tally: Tally) -> EntryMeans:
     """The means of all entries of a tally, as one group."""
     support = problem.support

@@ -68,6 +68,7 @@ METHODS: dict[str, Method] = {
                 SEMI_BANDIT,
                 "every arm of the target could have been shown in every round, with the logged inclusion probability",
                 "the means of the log are near the true ones, or the reward is linear: errors of second order remain",
+                "whether an outcome of a shown arm was seen does not depend on what it is",
                 NORMAL,
             ),
             "inclusion probabilities",

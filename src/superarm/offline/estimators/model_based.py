@@ -6,7 +6,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.offline.estimators.entries import entry_means
+from superarm.offline.estimators.entries import entry_means, seen_shares
 from superarm.offline.estimators.mixture import SlateMixture
 from superarm.offline.estimators.scores import RoundScores
 from superarm.offline.estimators.slates import add_gradients, row_derivatives, value_each_slate
@@ -45,23 +45,26 @@ def score_one_step(log: "Log", mixture: SlateMixture) -> RoundScores:
     r"""The entrywise one-step estimator: the direct method, corrected by the errors of its predictions.
 
     .. math:: V = \frac1n \sum_t \Bigl\{ E_{A \sim \pi} r(A; \hat p)
-              + \sum_{j \in A_t} \sum_i \frac{c_{ij}}{e_{t,j}} (X_{t,ij} - \hat p_{ij}) \Bigr\}
+              + \sum_{j \in A_t} \sum_i \frac{c_{ij}\,o_{t,ij}}{e_{t,j}\,\hat s_{ij}} (X_{t,ij} - \hat p_{ij}) \Bigr\}
 
     where :math:`c_{ij} = E_{A \sim \pi}[\partial r(A; \hat p)/\partial p_{ij}]`, :math:`e_{t,j}` is the probability
-    that the slate of round t contains arm j, and :math:`\hat p` are the means of the other folds. It is the first-order
-    expansion of r, so its error is the product of the errors of :math:`\hat p` and e, plus a second-order term from the
-    curvature of r; for a linear reward it is the doubly robust estimator of single arms. Derived for superarm
-    (``docs/theory/offline.md``), after [RobinsRotnitzkyZhao1994]_ and [ChernozhukovEtAl2018]_.
+    that the slate of round t contains arm j, :math:`o_{t,ij}` is 1 if the outcome was seen, and :math:`\hat p` and
+    :math:`\hat s` are the means of the other folds and the share of outcomes seen in them. It is the first-order
+    expansion of r, so its error is the product of the errors of :math:`\hat p` and :math:`e \hat s`, plus a
+    second-order term from the curvature of r; for a linear reward it is the doubly robust estimator of single arms.
+    Whether an outcome is seen must not depend on what it is. Derived for superarm (``docs/theory/offline.md``), after
+    [RobinsRotnitzkyZhao1994]_ and [ChernozhukovEtAl2018]_.
     """
     check_additive(log)
     score, folds = np.zeros(log.n_rounds), fold_of_rounds(log.n_rounds)
     for fold in range(FOLDS):
         mean, here = entry_means(log, folds != fold).mean, folds == fold
+        share = seen_shares(log, folds != fold)
         if mixture.logged:
-            score[here] = _logged_scores(log, mean)[here]
+            score[here] = _logged_scores(log, mean, share)[here]
             continue
         values, slopes = _values_and_slopes(log, mixture, mean)
-        score[here] = (values[log.groups] + _corrections(log, slopes, mean, log.rows.inclusion))[here]
+        score[here] = (values[log.groups] + _corrections(log, slopes / share, mean, log.rows.inclusion))[here]
     return RoundScores(score)
 
 
@@ -91,8 +94,11 @@ def _corrections(log: "Log", slopes: Floats, mean: Floats, inclusion: Floats | N
     return np.bincount(log.rows.round, part, log.n_rounds).astype(float)
 
 
-def _logged_scores(log: "Log", mean: Floats) -> Floats:
-    """The one-step scores of the logged slates: the value of each at the means, plus slopes times errors."""
+def _logged_scores(log: "Log", mean: Floats, share: Floats) -> Floats:
+    """The one-step scores of the logged slates: the value of each at the means, plus slopes times errors over shares.
+
+    ``share`` is how often each entry is seen, (n_groups, n_entries).
+    """
     problem, score = log.problem, np.zeros(log.n_rounds)
     distinct, which = np.unique(log.slates, axis=0, return_inverse=True)
     for g in range(log.n_groups):
@@ -101,5 +107,5 @@ def _logged_scores(log: "Log", mean: Floats) -> Floats:
     starts = np.searchsorted(log.rows.round, np.arange(log.n_rounds + 1))
     slopes = row_derivatives(problem.reward, problem.terms, mean, log.groups, starts, log.rows.arm, log.rows.slot)
     group = log.groups[log.rows.round][:, None]
-    error = np.where(log.observed, log.rows.outcome - mean[group, log.entries], 0.0)
+    error = np.where(log.observed, (log.rows.outcome - mean[group, log.entries]) / share[group, log.entries], 0.0)
     return np.asarray(score + np.bincount(log.rows.round, (slopes * error).sum(axis=1), log.n_rounds))

@@ -35,7 +35,7 @@ def score_slate_snips(log: "Log", mixture: SlateMixture) -> RoundScores:
     weight, known = slate_weights(log, mixture), ~np.isnan(log.rewards)
     score = np.full(log.n_rounds, np.nan)
     score[known] = importance.slate_snips(log.rewards[known], weight[known])
-    return RoundScores(score, weight)
+    return RoundScores(score, np.where(known, weight, 0.0))
 
 
 def score_independent_ips(log: "Log", mixture: SlateMixture) -> RoundScores:

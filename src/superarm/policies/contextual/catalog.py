@@ -14,7 +14,8 @@ _TOP = TopArms()
 def c2_ucb(rho: float = 1.0, gamma: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
     """C²-UCB: ridge regression with one ellipsoid around the estimate; it does not use variances.
 
-    Implements [LiuEtAl2023]_ (Algorithm 1), after [QinChenZhu2014]_, for problems with a linear model.
+    Implements [LiuEtAl2023]_ (Algorithm 1), after [QinChenZhu2014]_, for problems with a linear model. Differs: indices
+    are clipped to [0, 1] before the oracle sees them, for linear rewards as well, so that indices above 1 tie.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def comb_lin_ts(rho: float = 1.0, prior: float = 1.0, oracle: Oracle = _DEFAULT)
     """CombLinTS: one draw of the parameters from their Gaussian posterior per round.
 
     Implements [WenKvetonAshkan2015]_ (Algorithm 1) for problems with a linear model. With a shared model one draw moves
-    all arms together.
+    all arms together. Differs: the means that a draw gives are clipped to [0, 1] before the oracle sees them, so that
+    those above 1 tie, and ties go to the arm with the fewest pulls; the algorithm has no clipping.
 
     Parameters
     ----------

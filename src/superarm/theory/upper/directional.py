@@ -5,7 +5,6 @@ The proofs are in ``docs/theory/directional.md``: a batch with gap :math:`\Delta
 known, and :math:`\Delta \le 5\bar M\sqrt S + 17\bar M S`, :math:`S = \sum_{j \in A} (M + 3)\log t/N_j`, for coverage.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from superarm import arrays
 from superarm.actions import Subsets
 from superarm.errors import InvalidArgument
+from superarm.oracles.base import greedy_alpha
 from superarm.rewards import Coverage
 from superarm.rewards.traits import linear_gain
 from superarm.simulation.instances import Instance
@@ -90,10 +90,10 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     .. math:: R(T) \le (M+3)\sum_j\Bigl[\frac{25\bar M^2F_K}{\Delta_{j,\min}} + 34\bar M\Bigl(E_K + E'_K
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T + (11L + M)\Delta_{\max}
 
-    with :math:`\bar M = \sum_i w_i` and gaps from (1 - 1/e) r_max, whatever the dependence between items and arms.
-    ``gamma_g`` of the result is the first term, ``gamma_inf`` the second. Theorem 3 of ``docs/theory/directional.md``,
-    derived for superarm in the setting of [MerlisMannor2019]_. It does not adapt to the dependence between items, and
-    is larger than that of KL-UCB.
+    with :math:`\bar M = \sum_i w_i` and gaps from :math:`(1 - (1 - 1/K)^K)\,r_{\max}`, whatever the dependence
+    between items and arms. ``gamma_g`` of the result is the first term, ``gamma_inf`` the second. Theorem 3 of
+    ``docs/theory/directional.md``, derived for superarm in the setting of [MerlisMannor2019]_. It does not adapt to
+    the dependence between items, and is larger than that of KL-UCB.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     horizon
         One or more horizons T.
     known
-        The gaps, if they have been computed already, for alpha = 1 - 1/e.
+        The gaps, if they have been computed already, for ``alpha = greedy_alpha(K)``.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     problem = instance.problem
     if not (isinstance(problem.reward, Coverage) and isinstance(problem.actions, Subsets)):
         raise InvalidArgument("instance", "another reward or action set", "take Coverage with Subsets(k)")
-    g = gaps(instance, alpha=1.0 - 1.0 / math.e) if known is None else known
+    g = gaps(instance, alpha=greedy_alpha(problem.k)) if known is None else known
     least, most, b = g.minimum[g.suboptimal], g.maximum[g.suboptimal], float(problem.weights.sum())
     scale, factors = problem.n_items + 3.0, charge_factors(problem.k)
     main = scale * 25.0 * b**2 * factors.total * float(np.sum(1.0 / least))
