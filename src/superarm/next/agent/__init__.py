@@ -1,0 +1,13 @@
+"""Agents: ask for a batch, tell what came of it. The service learns by the same ``Learner``.
+
+agent: ask and tell · decisions: which are pending · outcomes: feedback as users give it · labels: data frames ·
+learner: one problem being learnt · contexts: what it keeps of contexts · growth: new arms and items · names ·
+explanations: why a batch was chosen · state: learners on disk
+"""
+
+from superarm.next.agent.agent import Agent
+from superarm.next.agent.decisions import Decision
+from superarm.next.agent.explanations import ExplainedArm, Explanation
+from superarm.next.agent.learner import Learner
+
+__all__ = ["Agent", "Decision", "ExplainedArm", "Explanation", "Learner"]

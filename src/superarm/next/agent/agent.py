@@ -1,0 +1,394 @@
+"""Agent: ask and tell around a policy."""
+
+import copy
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.next.actions.base import Actions
+from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.next.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
+from superarm.next.agent.growth import require_actions
+from superarm.next.agent.labels import Labels, align, is_frame
+from superarm.next.agent.learner import Learner
+from superarm.next.agent.outcomes import parse_feedback
+from superarm.next.core.problem import Problem
+from superarm.next.core.streams import Seed, run_keys, seed_sequence
+from superarm.next.core.tally import Feedback, Tally
+from superarm.next.indices import KL
+from superarm.next.policies.base import Policy
+from superarm.next.policies.index import IndexPolicy
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _in_turn(method: F) -> F:
+    """A method of an agent that waits while another thread is inside of one."""
+
+    @functools.wraps(method)
+    def call(self: "Agent", *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+class Agent:
+    """Hands out batches and learns from what each arm of a batch did.
+
+    Several threads may use one agent: they take turns. Several processes may not: each would have an agent of its own.
+
+    Parameters
+    ----------
+    problem, policy
+        The problem to learn, and the policy that learns it; KL-UCB by default.
+    seed
+        Root of the agent's randomness: an int, a ``SeedSequence``, or a ``Generator``, from which the root is drawn.
+        By default the agent takes fresh entropy, so two agents differ; with an int it makes the same decisions again.
+    tally
+        Past data or a prior for a warm start: ``problem.past(…)``, ``problem.prior(…)``.
+    arms, items
+        Names: strings, or ints such as ids of a database; by default their numbers. Decisions hold names as strings.
+        Where names were given as ints, an int means a name; elsewhere it means a number, counted from 0.
+    remember
+        How many decisions with feedback are remembered, to recognise repeated feedback.
+
+    Examples
+    --------
+    >>> from superarm.next.actions import Subsets
+    >>> from superarm.next.rewards import Coverage
+    >>> problem = Problem(n_arms=5, n_items=3, reward=Coverage(), actions=Subsets(2))
+    >>> agent = Agent(problem, seed=0)
+    >>> decision = agent.ask()
+    >>> decision.action
+    array([0, 1])
+    >>> agent.tell(decision, [[1, 0, 0], [0, 0, 1]])
+    True
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Policy | None = None,
+        seed: Seed = None,
+        *,
+        tally: Tally | None = None,
+        arms: Sequence[str] | Sequence[int] | None = None,
+        items: Sequence[str] | Sequence[int] | None = None,
+        remember: int = 100_000,
+    ) -> None:
+        self._lock = threading.RLock()
+        self.learner = Learner(problem, IndexPolicy(KL()) if policy is None else policy, arms, items)
+        _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
+        self._decisions = Decisions(remember)
+        if tally is not None:
+            self.warm_start(tally)
+
+    @property
+    def problem(self) -> Problem:
+        """What is being learnt."""
+        return self.learner.problem
+
+    @property
+    def policy(self) -> Policy:
+        """How it is being learnt."""
+        return self.learner.policy
+
+    @property
+    def tally(self) -> Tally:
+        """All that was observed so far, with a leading axis of length 1, or of the number of segments."""
+        return self.learner.tally
+
+    @property
+    def t(self) -> int:
+        """How many decisions were made."""
+        return self.learner.t
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms, retired ones included."""
+        return tuple(self.learner.arms.all)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The names of all items."""
+        return tuple(self.learner.items.all)
+
+    @property
+    @_in_turn
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions that were not told their outcome yet, oldest first."""
+        return tuple(entry.decision for entry in self._decisions.pending.values())
+
+    @_in_turn
+    def estimates(self) -> tuple[Floats, Floats]:
+        """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
+
+        With segments there is a leading axis for them.
+        """
+        known, to_user = self.tally.known_estimates(), self.problem.support.to_user
+        mean, variance = (np.array([to_user(row) for row in entries]) for entries in known)
+        return (mean[0], variance[0]) if len(mean) == 1 else (mean, variance)
+
+    @_in_turn
+    def __getstate__(self) -> dict[str, Any]:
+        return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
+    __repr__ = describe_agent
+    _repr_html_ = show_agent
+
+    @_in_turn
+    def ask(
+        self,
+        eligible: Sequence[int | str] | None = None,
+        id: str | None = None,
+        pinned: Sequence[int | str] | None = None,
+        context: Any = None,
+        pairs: Any = None,
+    ) -> Decision:
+        """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
+
+        ``context`` holds the features of the user, if the problem declares them, and ``pairs`` (n_arms, …) those of the
+        pairs of user and arm. They are remembered with the decision: ``tell`` does not need them.
+
+        May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
+        own, asking again with the same id gives the same decision again. If fewer arms are eligible than a batch can
+        hold, the batch is smaller; if none can be formed, that is an error.
+        """
+        learner = self.learner
+        t = learner.t + 1
+        name = str(t) if id is None else id
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument("id", f"{id!r} is not a name", "give a non-empty string")
+        made = self._decisions.find(name)
+        if made is not None:
+            return made.decision
+        encoded = None
+        if learner.contexts is not None:
+            names = Labels("arms", learner.arms.all, learner.arms.all)
+            encoded = learner.contexts.encode(self.problem, context, align(pairs, names, None, name="pairs")[0])
+        elif context is not None or pairs is not None:
+            raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
+        mask = learner.playable(eligible)
+        pins = () if pinned is None else learner.arms.numbers(pinned)
+        view = learner.view(t, self._choosing, mask, pins, encoded)
+        action = learner.choose(view)
+        if not len(action):
+            raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
+        given, words = learner.weigh(view, action), None
+        learner.pend(action, t, given)
+        if given is not None:
+            words = learner.contexts.bring_up_to_date(learner, context, t)
+        action.flags.writeable = False
+        known = learner.arms.all
+        decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
+        self._decisions.pending[name] = DecisionEntry(decision, self.problem.n_items, learner.version, given, words)
+        return decision
+
+    @_in_turn
+    def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
+        """Why these arms: estimates, optimistic parameters and marginal gains, from what is known now.
+
+        A pending decision is explained as if it was not made yet, so that right after ``ask`` the explanation has the
+        numbers by which it was chosen. With a linear model it names the ``most`` features with the largest effects.
+        """
+        name = _id(decision)
+        made = self._decisions.known(name)
+        pending = name in self._decisions.pending
+        if pending:
+            self.learner.unpend(made.decision.action, made.context)
+        try:
+            return explain_decision(self.learner, made, most, self._choosing)
+        finally:
+            if pending:
+                self.learner.unpend(made.decision.action, made.context, -1.0)
+
+    @_in_turn
+    def tell(
+        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
+    ) -> bool:
+        """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
+
+        Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
+        nothing was seen counts as never played. Where playing triggers other arms, or not all of its own, ``arms``
+        names those that were observed, and ``outcome`` has a row for each of them. For a sparse problem lay the rows'
+        entries flat, one after the other.
+
+        Rows and columns of a data frame are found by their names, if it has any: those of its rows must be the names of
+        the arms, those of its columns the names of the items.
+
+        Telling again what was told changes nothing and returns False; telling something else raises
+        ``ConflictingFeedback``. Any error leaves the agent as it was.
+        """
+        name = _id(decision)
+        made = self._decisions.known(name)
+        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        if name in self._decisions.told:
+            if self._decisions.told[name][0] not in digests:
+                raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
+            return False
+        self._apply(made, feedback, 1.0)
+        self._decisions.close(name, digests[0])
+        return True
+
+    @_in_turn
+    def untell(
+        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
+    ) -> None:
+        """Take back, exactly, what was told of a decision; it is pending again."""
+        name = _id(decision)
+        if name not in self._decisions.told:
+            raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
+        digest, made = self._decisions.told[name]
+        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        if digest not in digests:
+            raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
+        self._apply(made, feedback, -1.0)
+        self._decisions.reopen(name)
+
+    @_in_turn
+    def cancel(self, decision: Decision | str) -> None:
+        """Forget a decision that was never played; it is pending no longer."""
+        name = _id(decision)
+        made = self._decisions.pending.pop(name, None)
+        if made is None:
+            raise UnknownDecision(f"decision {name!r} is not pending")
+        self.learner.unpend(made.decision.action, made.context)
+
+    def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
+        """Record feedback to a decision, which is then pending no longer, or take it back (``sign=-1.0``)."""
+        self.learner.unpend(made.decision.action, made.context, sign)
+        self.learner.apply(feedback, self._rounding, sign, made.version)
+
+    def _parse_feedback(
+        self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
+    ) -> tuple[Feedback, list[str]]:
+        """Feedback about a decision as the learner takes it, and its digests."""
+        learner = self.learner
+        observed = made.decision.action if arms is None else learner.arms.numbers(arms)
+        if is_frame(outcome) or is_frame(seen):
+            outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
+        feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
+        if made.context is not None:
+            feedback.context = learner.contexts.fit(learner, made, observed)
+        return feedback, digests
+
+    def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
+        """The names of observed arms and of items, of which the decision was made for ``n_items``."""
+        arms, items = self.learner.arms.all, self.learner.items.all
+        wanted = items[:n_items] if np.shape(outcome)[1:] == (n_items,) else items
+        return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
+
+    @_in_turn
+    def warm_start(self, tally: Tally) -> None:
+        """Add past data or a prior; time goes on from the most pulls an arm has had (an arm has one per round)."""
+        self.learner.warm_start(tally)
+
+    @_in_turn
+    def change_policy(self, policy: Policy | str, **parameters: float) -> None:
+        """Choose by another policy, or by one of the catalogue by its name, from now on; what was observed stays."""
+        self.learner.change_policy(find_policy(policy, parameters))
+
+    @_in_turn
+    def add_arms(
+        self,
+        arms: Sequence[str] | Sequence[int] | int,
+        actions: Actions | None = None,
+        support: Any = None,
+        features: Any = None,
+    ) -> None:
+        """Add arms by name, or so many of them; they will be tried first.
+
+        ``Explicit`` and ``Laminar`` sets need new ``actions``. A name that was retired comes back with all that was
+        learnt about it. Where arms have features, ``features`` are those of the arms that were never there, which are
+        predicted from them at once.
+        """
+        learner = self.learner
+        new: Any = arms if isinstance(arms, int | str) else learner.split_retired(arms)[1]
+        if new:
+            require_actions(self.problem, actions)
+        if is_frame(features) and not isinstance(new, int):
+            names = [str(name) for name in new]
+            features, _ = align(features, Labels("arms", names, names), None, name="features")
+        learner.grow_arms(arms, actions, support, features)
+
+    @_in_turn
+    def retire_arms(self, arms: Sequence[int | str]) -> None:
+        """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
+
+        ``add_arms`` with the same names brings them back.
+        """
+        self.learner.retire_arms(arms)
+
+    @_in_turn
+    def add_items(self, items: Sequence[str] | Sequence[int] | int, weights: Any = None) -> None:
+        """Add items by name, or so many of them, with weights (1 by default); of past pulls they were not seen."""
+        n = items if isinstance(items, int) else len(items)
+        self.learner.grow_items(items, np.ones(n) if weights is None else weights)
+
+    @_in_turn
+    def retire_items(self, items: Sequence[int | str]) -> None:
+        """Give items the weight 0: they count no longer in what a batch is worth."""
+        self.learner.retire_items(items)
+
+    @_in_turn
+    def to_state(self) -> dict[str, Any]:
+        """The whole agent as a plain, versioned dict that JSON can hold."""
+        from superarm.next.agent.state import STATE_VERSION, decisions_to_plain, learner_to_plain
+
+        return {
+            "version": STATE_VERSION,
+            **learner_to_plain(self.learner),
+            "mind": f"{int(self._choosing[0]):016x}",
+            "coin": f"{int(self._rounding[0]):016x}",
+            "book": decisions_to_plain(self._decisions, self.learner),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Agent":
+        """The agent that ``to_state`` described; it continues bit for bit. States of earlier versions are read, too."""
+        from superarm.next.agent.state import STATE_VERSION, decisions_from_plain, learner_from_plain
+
+        version = state.get("version") if isinstance(state, dict) else None
+        if version not in range(1, STATE_VERSION + 1):
+            raise InvalidArgument("state", f"version {version!r}", f"this superarm reads versions 1 to {STATE_VERSION}")
+        agent = cls.__new__(cls)
+        agent._lock = threading.RLock()
+        agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
+        agent.learner = learner_from_plain(state)
+        agent._decisions = decisions_from_plain(state["book"], agent.learner)
+        for made in agent._decisions.pending.values():
+            agent.learner.unpend(made.decision.action, made.context, -1.0)
+        return agent
+
+
+def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Policy:
+    """A policy as it is, or by its name among the public policies, with its parameters."""
+    if not isinstance(policy, str):
+        if parameters:
+            raise InvalidArgument("parameters", "given beside a policy", "give them to the policy itself")
+        return policy
+    from superarm.next import policies
+
+    make = vars(policies).get(policy)
+    try:
+        made: Any = make(**parameters) if callable(make) and not policy.startswith("_") else None
+    except TypeError:  # it has no defaults, or another parameter was given
+        made = None
+    if not isinstance(made, Policy):
+        given = "".join(f" {name}={value:g}" for name, value in parameters.items())
+        wrong = f"unknown {policy!r}" if not parameters else f"{policy + given!r}: no policy with these parameters"
+        raise InvalidArgument("policy", wrong, "give a policy of the catalogue, such as kl_ucb or kl_moss")
+    return made
+
+
+def _id(decision: Decision | str) -> str:
+    return decision.id if isinstance(decision, Decision) else decision

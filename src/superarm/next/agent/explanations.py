@@ -1,0 +1,113 @@
+"""Why a batch was chosen: estimates, optimistic parameters and gains of its arms; and an agent as text and HTML."""
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
+from superarm.next.agent.decisions import Decision, DecisionEntry
+from superarm.next.agent.learner import Learner
+from superarm.next.agent.outcomes import to_flat
+from superarm.next.core.tally import View
+
+if TYPE_CHECKING:
+    from superarm.next.agent.agent import Agent
+    from superarm.next.core.problem import Problem
+
+SHOWN_ARMS, SHOWN_ITEMS = 20, 8
+"""A table in a notebook has at most so many rows and columns."""
+
+
+@dataclass(frozen=True)
+class ExplainedArm:
+    """An arm of a batch: its estimated and its optimistic parameters, one per item that it can touch.
+
+    ``gain`` is what the arm added to the arms before it at the optimistic parameters, ``estimated_gain`` at the
+    estimates; ``features`` are the features that changed its estimate most, the largest effect first.
+    """
+
+    name: str
+    estimate: Floats
+    optimistic: Floats
+    gain: float
+    estimated_gain: float
+    features: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a batch was chosen, from what is known now: ``arms`` are in the order in which they were picked."""
+
+    decision: Decision
+    arms: tuple[ExplainedArm, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"decision {self.decision.id!r}, from what is known now:"]
+        for arm in self.arms:
+            means = f"mean {arm.estimate.mean():.4f}, optimistic {arm.optimistic.mean():.4f}"
+            effects = ", ".join(f"{name} {effect:+.4f}" for name, effect in arm.features)
+            lines.append(f"  {arm.name}: gain {arm.gain:.4f} ({means})" + (f"; {effects}" if effects else ""))
+        return "\n".join(lines)
+
+
+def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any) -> Explanation:
+    """Explain a decision by the present state of the learner, with the ``most`` largest effects of features."""
+    problem, action = learner.problem, made.decision.action
+    view = learner.view(made.decision.t, key, context=made.context)
+    estimate, optimistic = _estimates(learner, view)
+    gains = [_gains(problem, values, action) for values in (optimistic, estimate)]
+    arms = []
+    for n, j in enumerate(action.tolist()):
+        own = np.array([j])
+        rows = [to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)]
+        effects = () if learner.contexts is None else learner.contexts.feature_effects(learner, made, j, most)
+        arms.append(ExplainedArm(learner.arms.all[j], *rows, gains[0][n], gains[1][n], effects))
+    return Explanation(made.decision, tuple(arms))
+
+
+def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
+    """The estimates of all entries, and the parameters at which the oracle chooses, as entries."""
+    policy: Any = learner.policy
+    if hasattr(policy, "estimates"):
+        estimate, optimistic = policy.estimates(learner.problem, view, learner.memory_at(view.t))
+    elif hasattr(policy, "scores") and hasattr(policy, "shared"):
+        estimate, optimistic = view.tally.mean, policy.scores(learner.problem, view)
+    else:
+        wrong = f"{type(policy).__name__} chooses batches by other things than parameters of entries"
+        raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
+    shape = learner.problem.support.shape(1)
+    return np.broadcast_to(estimate, shape), np.broadcast_to(optimistic, shape)
+
+
+def _gains(problem: "Problem", q: Floats, action: Ints) -> list[float]:
+    """What each arm adds to the arms before it."""
+    worth = [float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
+    return [after - before for before, after in zip(worth, worth[1:], strict=False)]
+
+
+def describe_agent(agent: "Agent") -> str:
+    """What an agent learns, how, and how far it is."""
+    size = f"{len(agent.arms)} arms, {len(agent.items)} items"
+    return f"<Agent: {size}, {agent.policy!r}, {agent.t} decisions, {len(agent.pending)} pending>"
+
+
+def show_agent(agent: "Agent") -> str:
+    """HTML: the line of text, and the estimates of the arms that were played most."""
+    head = f"<p><code>{html.escape(describe_agent(agent))}</code></p>"
+    if agent.problem.context is not None:
+        return head
+    mean, _ = agent.estimates()
+    if mean.ndim != 2:
+        return head  # the entries of sparse problems are no table
+    names = "".join(f"<th>{html.escape(item)}</th>" for item in agent.items[:SHOWN_ITEMS])
+    pulls = agent.tally.pulls[0]
+    rows = []
+    for j in np.argsort(-pulls, kind="stable")[:SHOWN_ARMS]:
+        values = "".join(f"<td>{'' if np.isnan(x) else f'{x:.3f}'}</td>" for x in mean[j, :SHOWN_ITEMS])
+        rows.append(f"<tr><td>{html.escape(agent.arms[j])}</td><td>{pulls[j]:g}</td>{values}</tr>")
+    more = max(0, len(agent.arms) - SHOWN_ARMS), max(0, len(agent.items) - SHOWN_ITEMS)
+    foot = f"<p>… and {more[0]} more arms, {more[1]} more items</p>" if any(more) else ""
+    return f"{head}<table><tr><th>arm</th><th>pulls</th>{names}</tr>{''.join(rows)}</table>{foot}"
