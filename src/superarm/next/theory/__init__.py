@@ -19,31 +19,34 @@ from superarm.next.theory.report import bounds_report
 from superarm.next.theory.sequences import Sequences, best_sequences, factor, geometric, levels
 from superarm.next.theory.smoothness import Refuted, SmoothnessCertificate, multilinear, sensitivity, smoothness
 from superarm.next.theory.theorems import theorems_for
-from superarm.next.theory.upper import (
-    local_slopes,
-    trivial,
-    upper_bound,
-    upper_bound_cascade,
-    upper_bound_cascade_kl,
-    upper_bound_directional,
-    upper_bound_directional_greedy,
-    upper_bound_gap_free,
+from superarm.next.theory.upper.bc_ucb import (
+    ChargeFactors,
+    charge_factors,
+    upper_bound_sharp,
+    upper_bound_sharp_gap_free,
+)
+from superarm.next.theory.upper.cascade import upper_bound_cascade, upper_bound_cascade_kl
+from superarm.next.theory.upper.contextual import CONTEXT_CAVEAT, upper_bound_c2_ucb, upper_bound_vac2_ucb
+from superarm.next.theory.upper.directional import upper_bound_directional, upper_bound_directional_greedy
+from superarm.next.theory.upper.kl_ucb import (
     upper_bound_kl,
     upper_bound_kl_default,
     upper_bound_kl_default_gap_free,
     upper_bound_kl_gap_free,
     upper_bound_kl_late,
-    upper_bound_local,
-    upper_bound_local_default,
+)
+from superarm.next.theory.upper.local import local_slopes, upper_bound_local, upper_bound_local_default
+from superarm.next.theory.upper.paper import (
+    printed_corollary,
+    printed_theorem,
+    printed_wang_chen,
+    trivial,
+    upper_bound,
+    upper_bound_gap_free,
     upper_bound_sequences,
-    upper_bound_sharp,
-    upper_bound_sharp_gap_free,
     upper_bound_unsplit,
     upper_bound_wang_chen,
 )
-from superarm.next.theory.upper.bc_ucb import ChargeFactors, charge_factors
-from superarm.next.theory.upper.contextual import CONTEXT_CAVEAT, upper_bound_c2_ucb, upper_bound_vac2_ucb
-from superarm.next.theory.upper.paper import printed_corollary, printed_theorem, printed_wang_chen
 
 __all__ = [
     "CONTEXT_CAVEAT",

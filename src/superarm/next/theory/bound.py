@@ -168,22 +168,6 @@ LABELS = {
 }
 """By the name of the function in ``superarm.theory``."""
 
-REPORTED = (
-    "upper_bound",
-    "upper_bound_gap_free",
-    "upper_bound_sharp",
-    "upper_bound_sharp_gap_free",
-    "upper_bound_kl",
-    "upper_bound_kl_gap_free",
-    "upper_bound_local",
-    "upper_bound_kl_default",
-    "upper_bound_kl_default_gap_free",
-    "upper_bound_local_default",
-    "upper_bound_cascade",
-    "upper_bound_cascade_kl",
-    "upper_bound_wang_chen",
-)
-"""The upper bounds that reports show where they apply."""
 
 MAX_HORIZON = 1e300
 """The largest horizon that is tried."""

@@ -43,7 +43,7 @@ class _Nodes(NamedTuple):
     high: Floats
 
     def take(self, rows: Ints | Bools | slice) -> "_Nodes":
-        return _Nodes(*(part[rows] for part in self))
+        return _Nodes._make(part[rows] for part in self)
 
 
 class SubsetSearch:
@@ -78,7 +78,7 @@ class SubsetSearch:
         taken[arms] = True
         for _ in range(problem.k - arms.shape[1]):
             gains = np.where(taken, np.inf, problem.reward.gains(problem, states, self.q)[0])
-            arm = gains.argmin(keepdims=True)
+            arm = np.array([gains.argmin()])
             problem.support.join(states, self.q, arm, problem.reward.join)
             taken[arm] = True
         return float(self.value(states)[0])

@@ -1,6 +1,6 @@
 """Which upper bounds hold for which policy on which instance, and what they assume."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from superarm.errors import InvalidArgument
@@ -11,9 +11,9 @@ from superarm.next.indices import KL, Bernstein, Hoeffding, Index
 from superarm.next.oracles import Guarantee
 from superarm.next.policies import IndexPolicy, Policy
 from superarm.next.simulation.instances import Instance
-from superarm.next.theory import upper
-from superarm.next.theory.bound import LABELS, REPORTED, Bound
+from superarm.next.theory.bound import LABELS, Bound
 from superarm.next.theory.gaps import Gaps, gaps
+from superarm.next.theory.upper import bc_ucb, cascade, kl_ucb, local, paper
 
 ASSUMPTIONS = (
     "Upper bounds assume the same means in every round, outcomes that are independent over rounds, every arm in some "
@@ -24,22 +24,27 @@ ASSUMPTIONS = (
 
 _BC_UCB, _KL_THEOREM, _KL_DEFAULT, _CUCB = Bernstein(3.0), KL(3.0, 0.0), KL(1.0, 3.0), Hoeffding(3.0)
 
-COVERED: Mapping[str, Index] = {
-    "upper_bound": _BC_UCB,
-    "upper_bound_gap_free": _BC_UCB,
-    "upper_bound_sharp": _BC_UCB,
-    "upper_bound_sharp_gap_free": _BC_UCB,
-    "upper_bound_kl": _KL_THEOREM,
-    "upper_bound_kl_gap_free": _KL_THEOREM,
-    "upper_bound_local": _KL_THEOREM,
-    "upper_bound_kl_default": _KL_DEFAULT,
-    "upper_bound_kl_default_gap_free": _KL_DEFAULT,
-    "upper_bound_local_default": _KL_DEFAULT,
-    "upper_bound_cascade": _BC_UCB,
-    "upper_bound_cascade_kl": _KL_DEFAULT,
-    "upper_bound_wang_chen": _CUCB,
-}
-"""The index that each of the reported theorems is about, with its constants."""
+_REPORTED: tuple[tuple[Callable[..., Bound], Index], ...] = (
+    (paper.upper_bound, _BC_UCB),
+    (paper.upper_bound_gap_free, _BC_UCB),
+    (bc_ucb.upper_bound_sharp, _BC_UCB),
+    (bc_ucb.upper_bound_sharp_gap_free, _BC_UCB),
+    (kl_ucb.upper_bound_kl, _KL_THEOREM),
+    (kl_ucb.upper_bound_kl_gap_free, _KL_THEOREM),
+    (local.upper_bound_local, _KL_THEOREM),
+    (kl_ucb.upper_bound_kl_default, _KL_DEFAULT),
+    (kl_ucb.upper_bound_kl_default_gap_free, _KL_DEFAULT),
+    (local.upper_bound_local_default, _KL_DEFAULT),
+    (cascade.upper_bound_cascade, _BC_UCB),
+    (cascade.upper_bound_cascade_kl, _KL_DEFAULT),
+    (paper.upper_bound_wang_chen, _CUCB),
+)
+"""The upper bounds that reports show where they apply, each with the index that it is about, with its constants."""
+
+_BOUNDS = {bound.__name__: bound for bound, _ in _REPORTED}
+
+COVERED: Mapping[str, Index] = {bound.__name__: index for bound, index in _REPORTED}
+"""The index that each of the reported theorems is about, by the name of the theorem."""
 
 CASCADES = ("upper_bound_cascade", "upper_bound_cascade_kl")
 """The theorems for lists of which only a part is read."""
@@ -71,7 +76,7 @@ def theorems_on(instance: Instance) -> tuple[str, ...]:
     drawn_by = environment.environment if isinstance(environment, FreeSamples) else environment
     if environment.own_reward or environment.n_contexts or type(drawn_by).changes is not Environment.changes:
         return ()
-    return tuple(name for name in REPORTED if (name in CASCADES) == environment.partial)
+    return tuple(name for name in COVERED if (name in CASCADES) == environment.partial)
 
 
 def _index_of(policy: Policy, instance: Instance) -> Index | None:
@@ -100,10 +105,9 @@ def gaps_of(policy: Policy, instance: Instance) -> Gaps:
 def evaluate(name: str, instance: Instance, horizon: Any, known: Gaps) -> Bound | None:
     """The bound ``theory.<name>``; None if it does not apply to this instance."""
     try:
-        bound: Bound = getattr(upper, name)(instance, horizon, known=known)
+        return _BOUNDS[name](instance, horizon, known=known)
     except InvalidArgument:
         return None
-    return bound
 
 
 def describe_theorems(label: str, policy: Policy, instance: Instance) -> str:
