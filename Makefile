@@ -13,7 +13,7 @@
 # make obp-reference      estimate with Open Bandit Pipeline, in an environment of its own, what the tests compare with
 # make docs-test         build the site and check its links, search and looks in Chromium
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
-# make pristine           run make demo and make test in a minimal Debian made for it (as root)
+# make pristine           run make demo and make test in a minimal Debian 12 and a minimal Debian stable made for it (as root)
 # make manifests          check the manifests for Kubernetes and compose.yaml
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
@@ -63,7 +63,7 @@ covered: $(READY)
 
 # A virtual environment, made by a Python that is new enough.
 define environment
-@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "superarm needs Python 3.11 or newer; run: make PYTHON=python3.11 ...")'
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 2) and "superarm needs Python 3.11.2 or newer; run: make PYTHON=python3.11 ...")'
 $(PYTHON) -m venv $(VENV)
 endef
 

@@ -71,7 +71,7 @@ def describe_runs(study: Study) -> list[str]:
     """How many runs of how many rounds, which cells are missing, when and on what they were run."""
     experiment, manifest = study.experiment, study.manifest
     seconds = sum(float(record.seconds.sum()) for record in study.records.values())
-    cores, date = manifest["machine"]["cores"], (manifest["finished"] or manifest["started"])[:10]
+    cores, date = manifest["machine"]["cores"], study.provenance["finished"][:10]
     lines = [
         f"`superarm run {experiment.name}`: {count(len(study.started_instances), 'instance')}, {len(study.policies)} "
         f"policies, {experiment.replications} runs of {experiment.horizon:,} rounds; {describe_time(seconds)} of "

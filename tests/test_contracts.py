@@ -533,7 +533,7 @@ BROKEN = [
     (AdmitsTooMuch(2), "admits is true exactly if some batch contains all arms"),
     (CoversTooMuch(2), "cover and sample may be played"),
     (SamplesNothing(2), "cover and sample may be played"),
-    (Worst(), "value is at least 0.632 of the best"),
+    (Worst(), "value is at least 0.704 of the best"),
     (Ineligible(), "only eligible arms are picked"),
     (Moody(), "the same stream gives the same batch"),
     (PlaysTooMany(), "batches may be played"),

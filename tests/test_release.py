@@ -114,7 +114,7 @@ def test_the_supported_versions_are_the_tested_ones():
     assert tuple(listed) == PYTHONS
     matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["library"]["strategy"]["matrix"]
     assert tuple(matrix["python"]) == PYTHONS
-    assert PROJECT["project"]["requires-python"] == f">={PYTHONS[0]}"
+    assert PROJECT["project"]["requires-python"] == f">={PYTHONS[0]}.2"  # that of Debian 12
 
 
 def test_the_extras_of_the_service_install_all_that_it_imports():

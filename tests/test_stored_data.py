@@ -134,7 +134,9 @@ def results(tmp_path, monkeypatch):
     """The results directory of 0.1.0; the version is part of a cell's digest."""
     monkeypatch.setattr(sa, "__version__", "0.1.0")
     with tarfile.open(STORED / "results.tar.gz") as archive:
-        archive.extractall(tmp_path / "results", filter="data")
+        if hasattr(tarfile, "data_filter"):  # the argument filter= of extractall came with Python 3.11.4
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(tmp_path / "results")
     return tmp_path / "results"
 
 

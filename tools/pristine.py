@@ -1,10 +1,12 @@
-"""Run make targets in a minimal Debian that is made for the purpose and removed afterwards.
+"""Run make targets in minimal Debians that are made for the purpose and removed afterwards.
 
-    make pristine                                     make demo and make test, as root
+    make pristine                                     make demo and make test, as root, in Debian 12 and then in stable
     make pristine PRISTINE_TARGETS=demo               other targets; words with = are handed to make as variables
     make pristine PRISTINE_USER=tester                as a user who cannot install packages
-    make pristine PRISTINE_SUITE=bookworm             another release; the default is stable
+    make pristine PRISTINE_SUITE=bookworm             one release only; several are given with spaces between them
     make pristine PRISTINE_CACHE=/tmp/pristine        keep the bare system there, as a tar file for the next time
+
+Debian 12 (bookworm) has the oldest Python that is supported, 3.11.2.
 
 The system is debootstrap's smallest one with python3, python3-venv, make, git and ca-certificates. Into it goes a clone
 of the committed HEAD, and how this machine reaches the package registries: the settings of apt and pip, proxies,
@@ -184,10 +186,17 @@ def main() -> int:
     if "--inside" in sys.argv:
         return run_targets(Path(sys.argv[-1]))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as an exception, so that the directory goes away
+    codes = {suite: run_in(suite) for suite in shlex.split(setting("SUITE", "bookworm stable"))}
+    say("; ".join(f"{suite} {'failed' if code else 'passed'}" for suite, code in codes.items()))
+    return max(codes.values())
+
+
+def run_in(suite: str) -> int:
+    """Make a system of this release, run the targets in it, and remove it."""
     with tempfile.TemporaryDirectory(prefix="pristine-") as directory:
         root = Path(directory)
         root.chmod(0o755)
-        make_system(root, setting("SUITE", "stable"), setting("CACHE", ""))
+        make_system(root, suite, setting("CACHE", ""))
         namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
         return subprocess.run([*namespaces, sys.executable, __file__, "--inside", root], check=False).returncode
 

@@ -14,6 +14,13 @@ def test_no_bound_is_shown_for_a_target_that_it_does_not_hold_for():
     assert all(label.startswith("exact: ") for label in found)  # against alpha r_max the bound of greedy would hold
 
 
+def test_why_there_is_no_bound():
+    instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
+    assert 'target = "oracle" does not' in bounds.explain_no_bounds(instance, "oracle", {"KL-UCB": sa.kl_ucb()})
+    assert "No theorem" in bounds.explain_no_bounds(instance, "approximation", {"uniform": sa.uniform()})
+    assert "gaps" in bounds.explain_no_bounds(instance, "optimal", {"exact": sa.kl_ucb(oracle=sa.Exhaustive())})
+
+
 def test_bounds_are_those_of_the_policys_own_oracle():
     instance = sa.instances.random_coverage(n_arms=8, n_items=3, k=2)
     name = "upper_bound_kl_default"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from distributed import Client
@@ -17,14 +18,15 @@ from superarm.experiments.execution.cluster import _check_versions
 
 from .conftest import HORIZON
 from .interference import ActAfterFirstTask, CountingBar
+from .test_imports import MODULE
 
 
-def _start(*arguments):
+def _start(*arguments, path=""):
     return subprocess.Popen(
         [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5"},
+        env=os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5", "PYTHONPATH": str(path)},
     )
 
 
@@ -41,7 +43,8 @@ def cluster(tmp_path_factory):
     time.sleep(0.2)
     address = json.loads(file.read_text())["address"]
     common = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(directory))
-    workers = [_start("dask_worker", address, *common) for _ in range(2)]
+    (directory / "mine_on_workers.py").write_text(MODULE)
+    workers = [_start("dask_worker", address, *common, path=directory) for _ in range(2)]
     yield address, workers
     for process in [*workers, scheduler]:
         process.kill()
@@ -70,6 +73,15 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(cluster, study, exper
     assert found.digest == study.digest
     assert bar.rounds == 6 * 4 * HORIZON  # what was played twice is counted once
     assert bar.reports > 6 * 4  # and progress was reported more often than at the end of tasks
+
+
+def test_a_module_that_the_scheduler_lacks_is_named(cluster, experiment, tmp_path, monkeypatch):
+    """The workers have it on their path, and so has this process."""
+    (tmp_path / "mine_on_workers.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = replace(experiment, imports=["mine_on_workers"], policies={"own": {"policy": "FirstArms"}}, claims=[])
+    with pytest.raises(SuperarmError, match=r"^the scheduler cannot import mine_on_workers .* install it on the sched"):
+        run(own, tmp_path / "out", Cluster(cluster[0]))
 
 
 def test_where_no_scheduler_answers_the_address_is_named():

@@ -85,10 +85,16 @@ def test_run_report_and_run_again(spec, tmp_path):
     first = _invoke(run, spec, "--out", out, "--workers", 2)
     assert first.exit_code == 0, first.output
     assert "small: 4 cells; results go to" in first.stderr
+    lines = re.findall(r"^\d:\d\d:\d\d finished (\d) of 4 cells: (.*)$", first.stderr, re.MULTILINE)
+    assert [n for n, _ in lines] == ["1", "2", "3", "4"]
+    assert {label for _, label in lines} == {
+        f"{name} on random (k={k})" for name in ("CUCB", "uniform") for k in (2, 3)
+    }
     assert "random (k=2): regret after 60 rounds" in first.stdout
     assert (out / "report.html").exists()
     second = _invoke(run, spec, "--out", out)
     assert "4 of them already done" in second.stderr
+    assert "finished" not in second.stderr
     (out / "report.html").unlink()
     assert _invoke(report, out).exit_code == 0
     assert (out / "report.html").exists()

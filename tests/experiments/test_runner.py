@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.experiments import Experiment, Study, Threads, run, store
+from superarm.experiments import Experiment, Study, Threads, manifest, run, store
 from superarm.experiments.execution.cells import list_cells
 from superarm.experiments.execution.tasks import compile_signature, divide
 
@@ -46,6 +46,27 @@ def test_what_is_there_is_not_run_again(study, experiment):
     again = run(experiment, study.directory, Threads(1), progress=False)
     assert _times(study.directory) == before
     assert again.digest == study.digest
+
+
+@pytest.mark.usefixtures("blank_figures")
+def test_where_and_when_a_cell_was_computed_is_kept_by_later_runs(experiment, tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest, "now", lambda: "2026-01-01T10:00:00+00:00")
+    first = run(experiment, tmp_path, Threads(1), progress=False)
+    monkeypatch.setattr(manifest, "now", lambda: "2026-02-02T20:00:00+00:00")
+    monkeypatch.setattr(manifest, "machine", lambda: {"system": "Plan 9", "cores": 7})
+    monkeypatch.setattr(manifest, "versions", lambda: {"superarm": "99"})
+    second = run(experiment, tmp_path, Threads(2), progress=False)
+    assert second.provenance == first.provenance
+    assert first.provenance["processor_seconds"] == pytest.approx(sum(r.seconds.sum() for r in first.records.values()))
+    entries = json.loads((tmp_path / "manifest.json").read_text())["cells"]
+    assert all(entry["computed"]["finished"].startswith("2026-01-01") for entry in entries)
+    policies = {**experiment.policies, "CUCB": {"policy": "cucb", "rho": 1.0}}
+    third = run(dataclasses.replace(experiment, policies=policies), tmp_path, Threads(1), progress=False)
+    page = third.report().read_text(encoding="utf-8")
+    assert "2026-01-01 10:00 UTC" in page
+    assert "2026-02-02 20:00 UTC" in page
+    assert f"{sa.__version__}; 99" in page or f"99; {sa.__version__}" in page
+    assert "Plan 9, 7 cores" in page
 
 
 def test_only_what_changed_is_run(study, experiment, tmp_path):

@@ -51,6 +51,11 @@ def test_the_slope_of_a_power_is_its_exponent():
     assert found.error == pytest.approx(0.0, abs=1e-12)
 
 
+def test_equal_regrets_have_the_slope_zero():
+    found = estimate_slope([2, 8, 32], np.tile(8010.0 + RNG.normal(0.0, 20.0, 10), (3, 1)))
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+
+
 def test_the_jackknife_interval_of_a_slope_covers_it_as_often_as_it_says():
     x, hits, trials = np.array([1.0, 2.0, 4.0]), 0, 400
     for _ in range(trials):

@@ -11,6 +11,7 @@ from superarm.next import oracles, rewards
 from superarm.next.actions.base import take_rows
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import uniform
+from superarm.next.oracles import greedy
 from superarm.next.oracles.budgets import find_grid
 from superarm.oracles import maximize
 from tests.action_sets import ALL, KINDS, playable, random_set
@@ -151,6 +152,19 @@ def test_sparse_problems_and_exact_search(kind):
         assert found.certificate == pytest.approx((best, best))
         assert found.guarantee == oracles.Guarantee(1.0)
         assert ours.value(p[0], found.action) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reward", ["Linear", "Coverage", "Logistic"])
+def test_lazy_greedy_picks_as_greedy_does(kind, reward, monkeypatch):
+    monkeypatch.setattr(greedy, "LAZY_FROM_ENTRIES", 0)
+    monkeypatch.setattr(greedy, "_FIRST_ARMS", 1)
+    for _, ours, p, view in instances(kind, reward, 6, sparse=True):
+        for numbers in (p, np.round(2.0 * p) / 2.0):  # without and with ties
+            q = entries(ours, numbers)
+            np.testing.assert_array_equal(
+                oracles.Greedy().maximize(ours, q, view), greedy.greedy_by_steps(ours, q, view)
+            )
 
 
 @pytest.mark.parametrize("kind", [k for k in ALL if k.startswith("pinned")])

@@ -18,6 +18,16 @@ def test_disjoint_batches_keep_the_suboptimal_arms_and_nearly_the_gap():
         sa.instances.disjoint_batches(3)
 
 
+def test_constant_gap_batches_are_equally_valuable_for_every_batch_size():
+    for k in (1, 2, 8, 32):
+        instance = sa.instances.constant_gap_batches(k, bad_arms=64, good_arms=32)
+        values = [instance.value(batch) for batch in instance.problem.actions.batches(96)]
+        assert values == pytest.approx([0.1] * (64 // k) + [0.5] * (32 // k))
+        assert 0.5 - np.mean(values) == pytest.approx(0.4 * 2 / 3)  # the regret of uniform play in a round
+    with pytest.raises(sa.InvalidArgument, match="does not divide 128 and 48"):
+        sa.instances.constant_gap_batches(32, good_arms=48)
+
+
 def test_lower_bound_instance_is_a_bernoulli_bandit():
     instance = sa.instances.lower_bound(n_arms=8, k=3, n_items=4, epsilon=0.125)
     values = [instance.value(batch) for batch in instance.problem.actions.batches(8)]

@@ -98,7 +98,7 @@ def test_an_unfinished_search_is_a_bracket_that_holds():
 
 
 def test_alpha_is_the_oracles():
-    assert gaps(random(0)).alpha == pytest.approx(1 - 1 / math.e)
+    assert gaps(random(0)).alpha == pytest.approx(19 / 27)
     assert gaps(random(0, n_items=1)).alpha == 1.0
     with pytest.raises(sa.InvalidArgument, match="alpha"):
         gaps(random(0), alpha=1.5)

@@ -50,14 +50,18 @@ def in_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
+def can_show_bar() -> bool:
+    """Whether there is a place for a progress bar, a terminal or a notebook, and tqdm is installed."""
+    return (in_notebook() or sys.stderr.isatty()) and find_spec("tqdm") is not None
+
+
 @contextlib.contextmanager
 def progress_bar(total: int, wanted: bool) -> Iterator[Progress]:
     """A progress bar over ``total`` rounds, on a terminal or in a notebook, if ``wanted`` and if tqdm is installed."""
-    notebook = in_notebook()
-    if not wanted or not (notebook or sys.stderr.isatty()) or find_spec("tqdm") is None:
+    if not wanted or not can_show_bar():
         yield _Silent()
         return
-    if notebook and find_spec("ipywidgets") is not None:
+    if in_notebook() and find_spec("ipywidgets") is not None:
         from tqdm.notebook import tqdm
     else:
         from tqdm import tqdm  # in a notebook, a line of text that is written again and again

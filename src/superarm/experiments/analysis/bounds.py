@@ -70,6 +70,20 @@ def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mappin
     return {label: values for label, values in found.items() if values is not None}
 
 
+def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy]) -> str:
+    """Why ``bound_curves`` finds nothing, as a sentence."""
+    covered = [policy for policy in policies.values() if theorems_for(policy, instance)]
+    if not covered:
+        return "No theorem of superarm.theory covers one of these policies on this instance."
+    exact = any(guarantee_of(policy, instance.problem) == Guarantee(1.0, 1.0) for policy in covered)
+    if target != "approximation" and not exact:
+        return (
+            "The bounds are of regret against what the oracle guarantees, and the oracle is not exact here: "
+            f'target = "approximation" shows them, target = "{target}" does not.'
+        )
+    return "The gaps that the bounds need are not known on this instance."
+
+
 class _ByIdentity:
     """An instance as a dictionary key, compared by identity: arrays cannot be hashed."""
 

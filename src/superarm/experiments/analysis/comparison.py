@@ -62,5 +62,5 @@ def differing_settings(a: "Study", b: "Study") -> list[tuple[str, str, str]]:
 
 def differing_versions(a: "Study", b: "Study") -> list[tuple[str, str, str]]:
     """The packages whose versions differ, with both versions."""
-    first, second = a.manifest["versions"], b.manifest["versions"]
+    first, second = a.provenance["versions"], b.provenance["versions"]
     return [(name, str(first[name]), str(second.get(name))) for name in first if first[name] != second.get(name)]

@@ -74,6 +74,11 @@ class Study:
         """A digest of all numbers, which does not depend on where or how the experiment was run."""
         return store.digest_of([[*labels, record.digest] for labels, record in self.records.items()])
 
+    @functools.cached_property
+    def provenance(self) -> dict[str, Any]:
+        """When and where the cells were computed, with which versions, and their processor time in seconds."""
+        return manifests.summarise_provenance(self.manifest, self.records.values())
+
     @old_keywords(world="instance")
     def final_regret(self, instance: str, policy: str) -> Any:
         """The regret at the horizon, (replications,)."""

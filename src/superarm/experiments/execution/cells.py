@@ -109,7 +109,16 @@ def release_of(version: str) -> str:
 
 def digest_sources(things: Sequence[Any]) -> dict[str, str]:
     """A digest of the source file of every component in ``things`` that is not superarm's own, by class."""
-    found: dict[str, str] = {}
+    own = [cls for cls in find_own_components(things) if has_source(cls)]
+    return {
+        f"{cls.__module__}:{cls.__qualname__}": hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()[:20]
+        for cls in own
+    }
+
+
+def find_own_components(things: Sequence[Any]) -> set[type]:
+    """The classes of all components in ``things`` that are not superarm's own but the user's."""
+    found = set[type]()
     waiting = list(things)
     while waiting:
         thing = waiting.pop()
@@ -117,9 +126,8 @@ def digest_sources(things: Sequence[Any]) -> dict[str, str]:
             continue
         waiting += thing
         cls = type(thing)
-        if cls in components.values() and not is_ours(cls) and has_source(cls):
-            text = Path(inspect.getfile(cls)).read_bytes()
-            found[f"{cls.__module__}:{cls.__qualname__}"] = hashlib.sha256(text).hexdigest()[:20]
+        if cls in components.values() and not is_ours(cls):
+            found.add(cls)
     return found
 
 

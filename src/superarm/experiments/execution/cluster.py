@@ -10,6 +10,7 @@ from typing import Any
 import superarm
 from superarm._renamed import old_keywords
 from superarm.errors import MissingExtra, SuperarmError
+from superarm.experiments.execution.cells import find_own_components
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Task, play_task
 from superarm.simulation import Instance
@@ -46,6 +47,7 @@ class Cluster:
         topic = f"superarm-{uuid.uuid4().hex}"
         with self._client() as client:
             client.subscribe_topic(topic, lambda event: progress.report(*event[1]))
+            _check_modules(client, tasks)
             _check_versions(client)
             held = _hold_instances(client, tasks)
             futures = {}
@@ -77,6 +79,32 @@ class Cluster:
             raise SuperarmError(f"no Dask scheduler answers at {self.address}: {error}") from error
         with client:
             yield client
+
+
+def _check_modules(client: Any, tasks: Sequence[Task]) -> None:
+    """Refuse a scheduler or a worker that cannot import the modules of the tasks' components: both unpickle tasks."""
+    things = [part for task in tasks for part in (task.policy, task.instance.problem, task.instance.environment)]
+    names = ["superarm", *sorted({cls.__module__ for cls in find_own_components(things)} - {"__main__"})]
+
+    def find_missing() -> list[str]:  # a nested function is sent as code, so that it needs no module
+        import importlib
+
+        missing = []
+        for name in names:
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                missing.append(f"{name} ({error})")
+        return missing
+
+    found = {"the scheduler": client.run_on_scheduler(find_missing)}
+    found |= {f"worker {worker}": missing for worker, missing in client.run(find_missing).items()}
+    for where, missing in found.items():
+        if missing:
+            raise SuperarmError(
+                f"{where} cannot import {', '.join(missing)}; install it on the scheduler and on every worker, or put "
+                "its directory on their PYTHONPATH, and import it in the experiment by its name"
+            )
 
 
 def _check_versions(client: Any) -> None:

@@ -1,7 +1,9 @@
 """Run an experiment: only the cells that its directory lacks."""
 
+import datetime
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from superarm.experiments.execution.executors import Executor, Threads
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import divide, leave_out
 from superarm.policies.contextual import for_context
-from superarm.simulation.progress import Progress, progress_bar
+from superarm.simulation.progress import Progress, can_show_bar, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
 
@@ -39,7 +41,8 @@ def run(
         Where to run: ``Threads(n)`` (all cores by default), ``Processes(n)`` or ``Cluster("tcp://…")``. Results do
         not depend on it.
     progress
-        Whether to show a progress bar on a terminal.
+        Whether to show a progress bar; where there is no terminal, as in a log file, one line per finished cell on
+        standard error.
 
     Returns
     -------
@@ -68,15 +71,29 @@ def run(
     _prepare_directory(path, experiment, cells, begun)
     with progress_bar(sum(cell.horizon * cell.replications for cell in missing), progress) as shown:
         if missing:
-            _run_cells(path, missing, chosen, shown)
-    results = {cell.digest: store.read_metadata(path, cell.digest)["results"] for cell in cells}
-    manifest.write(path, manifest.finish(begun, time.perf_counter() - started, results))
+            log = _log_to_stderr(len(missing)) if progress and not can_show_bar() else lambda _: None
+            _run_cells(path, missing, chosen, shown, log)
+    stored = {cell.digest: store.read_metadata(path, cell.digest) for cell in cells}
+    manifest.write(path, manifest.finish(begun, time.perf_counter() - started, stored))
     return Study.load(path)
 
 
 def drop_duplicates(cells: Sequence[Cell]) -> list[Cell]:
     """The cells without those that are the same as another one under another name."""
     return list({cell.digest: cell for cell in cells}.values())
+
+
+def _log_to_stderr(n_cells: int) -> Callable[[Cell], None]:
+    """A function that writes a line about every finished cell: how many are finished, and the time since now."""
+    started, finished = time.perf_counter(), 0
+
+    def log(cell: Cell) -> None:
+        nonlocal finished
+        finished += 1
+        elapsed = datetime.timedelta(seconds=round(time.perf_counter() - started))
+        print(f"{elapsed} finished {finished} of {n_cells} cells: {cell.label}", file=sys.stderr, flush=True)
+
+    return log
 
 
 def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cell], begun: dict[str, Any]) -> None:
@@ -87,9 +104,11 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
     manifest.write(path, begun)
 
 
-def _run_cells(path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress) -> None:
-    """Run the cells; each is written when its last replication is finished, and finished tasks until then."""
-    by_digest = {cell.digest: cell for cell in cells}
+def _run_cells(
+    path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]
+) -> None:
+    """Run the cells; each is written and logged when its last replication is finished, finished tasks until then."""
+    by_digest, computed = {cell.digest: cell for cell in cells}, manifest.provenance(executor)
     targets = _find_targets(cells)
     played = {cell.digest: parts.read_parts(path, cell.digest) for cell in cells}
     finished = {
@@ -102,8 +121,11 @@ def _run_cells(path: Path, cells: Sequence[Cell], executor: Executor, shown: Pro
         if sum(map(len, blocks.values())) < cell.replications:
             return False
         ordered = [run for first in sorted(blocks) for run in blocks[first]]
-        store.write_cell(path, cell, store.collect_results(cell, ordered, targets[cell.digest]))
+        results = store.collect_results(cell, ordered, targets[cell.digest])
+        results.metadata["computed"] = computed | {"finished": manifest.now()}
+        store.write_cell(path, cell, results)
         parts.remove_parts(path, cell.digest)
+        log(cell)
         return True
 
     tasks = leave_out(divide([cell for cell in cells if not store_if_complete(cell)], executor.lanes()), finished)

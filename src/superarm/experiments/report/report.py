@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import superarm
 from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.summary import mean_ranks
 from superarm.experiments.report import sections
@@ -59,7 +60,9 @@ def _context(study: "Study") -> dict[str, Any]:
     return {
         "study": study,
         "experiment": study.experiment,
-        "manifest": study.manifest,
+        "spec_digest": study.manifest["spec"],
+        "computed": study.provenance,
+        "version": superarm.__version__,
         "title": study.experiment.title or study.experiment.name,
         "legend": sections.legend_entries(study),
         "judgements": study.judgements,

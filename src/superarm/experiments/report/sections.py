@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from superarm.describe import build, describe
 from superarm.errors import InvalidArgument
-from superarm.experiments.analysis.bounds import bound_curves, rebuild_policy
+from superarm.experiments.analysis.bounds import bound_curves, explain_no_bounds, rebuild_policy
 from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.statistics import Estimate
 from superarm.experiments.report.figures import inline_svg
@@ -80,20 +80,22 @@ def draw_heat_maps(study: "Study") -> list[dict[str, Any]]:
 
 
 def draw_bounds(study: "Study") -> list[dict[str, Any]]:
-    """Regret with the bounds that apply, for the first instances; empty if no bound applies."""
+    """Regret with the bounds that apply, for the first instances; where none applies, why not."""
     shown = []
     first = list(study.instances)[:MAX_MAPPED_INSTANCES]
     for n, instance in enumerate(label for label in first if label in study.started_instances):
         rounds = next(iter(study.records_for(instance).values())).rounds
         rebuilt = {label: rebuild_policy(one) for label, one in study.records_for(instance).items()}
         policies = {label: policy for label, policy in rebuilt.items() if policy is not None}
-        found = bound_curves(study.instance(instance), rounds, study.target(instance), policies)
+        made, target = study.instance(instance), study.target(instance)
+        found, figure, reason = bound_curves(made, rounds, target, policies), "", ""
         if found:
-            figure = inline_svg(
-                plot_bounds(study, instance, found), f"bounds-{n}", f"Regret and its bounds on {instance}"
-            )
-            finals = {label: float(values[-1]) for label, values in found.items()}
-            shown.append({"instance": instance, "figure": figure, "finals": finals})
+            words = f"Regret and its bounds on {instance}"
+            figure = inline_svg(plot_bounds(study, instance, found), f"bounds-{n}", words)
+        else:
+            reason = explain_no_bounds(made, target, policies)
+        finals = {label: float(values[-1]) for label, values in found.items()}
+        shown.append({"instance": instance, "figure": figure, "finals": finals, "reason": reason})
     return shown
 
 
@@ -182,7 +184,8 @@ def make_tables(study: "Study") -> list[ExportedTable]:
     slopes = [(line.group, line.name, line.axis, *_interval(line.slope)) for line in study.sweep_lines]
     if slopes:
         head = ("instance", "policy", "axis", "slope", "slope_low", "slope_high")
-        caption = f"Slope of log regret ({against}) in the log of the swept parameter"
+        words = "intervals cover simulation noise only"
+        caption = f"Slope of log regret ({against}) in the log of the swept parameter; {words}"
         tables.append(ExportedTable("slopes", caption, head, slopes))
     return tables
 

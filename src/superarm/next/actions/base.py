@@ -8,15 +8,13 @@ batch, and an arm that may not join now may not join later either. Batches are `
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.next.core.component import Component
-
-if TYPE_CHECKING:
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 
 class Actions(Component):
@@ -79,14 +77,16 @@ class Actions(Component):
         """Raise ``InvalidArgument`` if the set does not fit ``n_arms`` arms, or if some arm is in no batch."""
 
     def includes(self, action: Ints, n_arms: int) -> bool:
-        """Whether ``action`` may be played; by default, whether its arms may join one after the other."""
+        """Whether ``action`` may be played: by default if its arms may join one after the other."""
         eligible = np.ones((1, n_arms), bool)
-        state = self.start(eligible)
+        state, free = self.start(eligible), eligible.copy()
         for arm in action.tolist():
-            if not self.joinable(state, eligible)[0, arm]:
+            if not (free & self.joinable(state, eligible))[0, arm]:
                 return False
+            free[0, arm] = False
             state = self.join(state, np.array([arm]))
-        return 0 < len(action) <= self.capacity(n_arms)
+        complete = not (self.whole and (free & self.joinable(state, eligible)).any())
+        return complete and 0 < len(action) <= self.capacity(n_arms)
 
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         """Every batch that no other batch contains, arms increasing; by default found by search, in order."""
@@ -105,18 +105,14 @@ class Actions(Component):
         """How many batches ``batches`` yields, or an upper bound of it; infinite if it is not known."""
         return math.inf
 
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         """A batch of large total ``worth`` (R, n_arms) >= 0, ties by fewest pulls; the heaviest if ``tractable``.
 
         By default arms are added, the heaviest first, until none may join: exact on a matroid, [Edmonds1971]_.
         """
         return add_arms(self, view, lambda: worth, lambda arm: None)
 
-    def random(self, view: "View", numbers: Floats) -> Ints:
-        """A random batch from independent uniform ``numbers`` (R, n_arms): by default arms join in their order."""
-        return add_arms(self, view, lambda: numbers, lambda arm: None)
-
-    def ceiling(self, worth: Floats, view: "View") -> Floats:
+    def ceiling(self, worth: Floats, view: View) -> Floats:
         """An upper bound (R,) of the total worth of any batch of eligible arms that contains the pinned ones.
 
         By default the total of the heaviest batch if that is exact, otherwise of the K largest.
@@ -129,16 +125,18 @@ class Actions(Component):
         largest = np.sort(rest, axis=1)[:, ::-1][:, : self.capacity(worth.shape[1]) - held]
         return total_worth(worth, view.pinned) + largest.sum(1)
 
-    def sample(self, view: "View", numbers: Floats) -> Ints:
+    def sample(self, view: View, numbers: Floats) -> Ints:
         """A random batch from ``numbers`` (R, n_arms), uniform in [0, 1): arms in random order, until none may join."""
         return add_arms(self, view, lambda: -numbers, lambda arm: None)
 
-    def complete(self, view: "View", out: Ints) -> Ints:
+    def complete(self, view: View, out: Ints) -> Ints:
         """The batches ``out`` with arms added, those with fewest pulls first, until none may join."""
+        if not view.pinned.size and (out >= 0).all():
+            return out
         return add_arms(self, view, lambda: np.zeros(view.counts.shape), lambda arm: None, out)
 
 
-def new_batches(actions: Actions, view: "View") -> Ints:
+def new_batches(actions: Actions, view: View) -> Ints:
     """Empty batches (R, K), all -1, with the pinned arms first."""
     out = np.full((len(view), actions.capacity(view.counts.shape[1])), -1)
     out[:, : view.pinned.shape[1]] = view.pinned
@@ -152,7 +150,7 @@ def best_arms(gains: Floats, counts: Floats) -> Ints:
     return np.where(most == -np.inf, -1, arm)
 
 
-def add_arms(actions: Actions, view: "View", gains: Any, joined: Any, out: Ints | None = None) -> Ints:
+def add_arms(actions: Actions, view: View, gains: Any, joined: Any, out: Ints | None = None) -> Ints:
     """Add the arm of the largest ``gains()`` (R, n_arms) that may join, until none may: greedy, for any action set.
 
     ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first.
@@ -165,7 +163,7 @@ def add_arms(actions: Actions, view: "View", gains: Any, joined: Any, out: Ints 
     return pick_arms(actions, view, pick, joined, out)
 
 
-def pick_arms(actions: Actions, view: "View", pick: Any, joined: Any, out: Ints | None = None) -> Ints:
+def pick_arms(actions: Actions, view: View, pick: Any, joined: Any, out: Ints | None = None) -> Ints:
     """As ``add_arms``, where ``pick(allowed)`` (R,) chooses among the arms that may join, (R, n_arms); -1 is none."""
     out = new_batches(actions, view) if out is None else out.copy()
     state, free, rows = actions.start(view.eligible), view.eligible.copy(), np.arange(len(view))
@@ -188,7 +186,7 @@ def pick_arms(actions: Actions, view: "View", pick: Any, joined: Any, out: Ints 
     return out
 
 
-def pins_are_eligible(view: "View") -> bool:
+def pins_are_eligible(view: View) -> bool:
     """Whether all pinned arms are eligible, as they are if nothing is pinned."""
     return not view.pinned.size or bool(np.take_along_axis(view.eligible, view.pinned, 1).all())
 
@@ -229,7 +227,7 @@ def put_pins_first(action: Ints, pinned: Ints) -> Ints:
     return pack(np.concatenate([first, rest], axis=1))[:, : action.shape[1]]
 
 
-def take_rows(view: "View", rows: Any) -> "View":
+def take_rows(view: View, rows: Any) -> View:
     """The view of the replications ``rows``, of which one may occur several times; the tally stays as it is."""
     return replace(
         view, keys=view.keys[rows], counts=view.counts[rows], eligible=view.eligible[rows], pinned=view.pinned[rows]
@@ -251,9 +249,5 @@ def count_subsets(n_arms: int, k: int) -> float:
     >>> count_subsets(4, 2), count_subsets(1000, 500)
     (11.0, inf)
     """
-    total = 0
-    for size in range(k + 1):
-        total += math.comb(n_arms, size)
-        if total > MAX_COUNT:
-            break
-    return limit_count(total)
+    # Of more than 60 arms, the sets of at most 60 are too many already.
+    return limit_count(sum(math.comb(n_arms, size) for size in range(min(k, 60) + 1)))

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints, arms
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, best_arms, joinable_after, put_pins_first
-
-if TYPE_CHECKING:
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 
 class Explicit(Actions):
@@ -98,24 +96,20 @@ class Explicit(Actions):
         if missing.size:
             raise InvalidArgument("actions", f"arm {missing[0]} is in no batch", "every arm must be playable")
 
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         padded = np.concatenate([worth, np.zeros((len(worth), 1))], axis=1)
         total = np.zeros((len(worth), len(self.table)))
         for arm in self.table.T:
             total += padded[:, arm]
-        return best_batches(self.table, np.where(self._possible(view), total, -np.inf), view)
+        return best_batches(self.table, np.where(self.start(view.eligible), total, -np.inf), view)
 
-    def sample(self, view: "View", numbers: Floats) -> Ints:
+    def sample(self, view: View, numbers: Floats) -> Ints:
         """One of the possible batches, each with the same probability, by the first of ``numbers``."""
-        possible = self._possible(view)
-        wanted = np.floor(numbers[:, :1] * possible.sum(1, keepdims=True)) + 1.0
-        return best_batches(self.table, np.where(possible & (np.cumsum(possible, 1) == wanted), 1.0, -np.inf), view)
-
-    def _possible(self, view: "View") -> Bools:
         possible = self.start(view.eligible)
         for arm in view.pinned.T:
             possible = self.join(possible, arm)
-        return possible
+        wanted = np.floor(numbers[:, :1] * possible.sum(1, keepdims=True)) + 1.0
+        return best_batches(self.table, np.where(possible & (np.cumsum(possible, 1) == wanted), 1.0, -np.inf), view)
 
 
 def tabulate(batches: Iterable[Any]) -> Ints:
@@ -131,15 +125,18 @@ def tabulate(batches: Iterable[Any]) -> Ints:
     return table
 
 
-def best_batches(table: Ints, values: Floats, view: "View") -> Ints:
-    """The batch of ``table`` (B, K) of the largest of ``values`` (R, B), -1 where all are -inf.
+def best_batches(table: Ints, values: Floats, view: View) -> Ints:
+    """The batch of ``table`` (B, K) of the largest of ``values`` (R, B) that has the pinned arms.
 
-    Equal values go to the batch whose least-pulled arm has the fewest pulls, then to the first.
+    Where there is none or all values are -inf, the batch is -1. Equal values go to the batch whose least-pulled arm has
+    the fewest pulls, then to the first.
     """
     padded = np.concatenate([view.counts, np.full((len(view), 1), np.inf)], axis=1)
     fewest = np.full(values.shape, np.inf)
     for arm in table.T:
         fewest = np.minimum(fewest, padded[:, arm])
+    for arm in view.pinned.T:
+        values = np.where((table == arm[:, None, None]).any(2), values, -np.inf)
     row = best_arms(values, fewest)
     return put_pins_first(np.where(row[:, None] >= 0, table[row], -1), view.pinned)
 
@@ -200,13 +197,13 @@ class Pinned(Actions):
     def join(self, state: Any, arm: Ints) -> Any:
         return self.actions.join(state, arm)
 
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         return self.actions.heaviest(worth, view)
 
-    def ceiling(self, worth: Floats, view: "View") -> Floats:
+    def ceiling(self, worth: Floats, view: View) -> Floats:
         return self.actions.ceiling(worth, view)
 
-    def sample(self, view: "View", numbers: Floats) -> Ints:
+    def sample(self, view: View, numbers: Floats) -> Ints:
         return self.actions.sample(view, numbers)
 
     def includes(self, action: Ints, n_arms: int) -> bool:

@@ -3,21 +3,19 @@
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints, count
 from superarm.errors import InvalidArgument
-from superarm.next.actions.base import Actions, joinable_after, limit_count, new_batches, pack, put_pins_first
-from superarm.next.actions.matroids import check_one_edge_per_arm, parse_edges
+from superarm.next.actions.base import joinable_after, limit_count, new_batches, pack, put_pins_first
+from superarm.next.actions.matroids import EdgeSet, largest_matching
 from superarm.next.core.ops import op
-
-if TYPE_CHECKING:
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 
-class Matching(Actions):
+class Matching(EdgeSet):
     """Pairs of left and right nodes, each node in at most one pair: offers to customers, workers to tasks.
 
     The intersection of two partition matroids, hence a 2-system: greedy has alpha = 1/3 for monotone submodular
@@ -45,19 +43,16 @@ class Matching(Actions):
     def check(self) -> None:
         for name in ("left", "right"):
             self.convert(name, count(getattr(self, name), name, 1, "Matching"))
-        self.convert("edges", parse_edges(self.edges, self.left, self.right, "Matching"))
+        self.parse_edges(self.left, self.right)
         if len(np.unique(self.edges, axis=0)) < len(self.edges):
             raise InvalidArgument("edges", "the same edge appears twice", "give each pair once", "Matching")
 
     @cached_property
     def k(self) -> int:
         """The size of the largest matching."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import maximum_bipartite_matching
-
-        ones = np.ones(len(self.edges), np.int8)
-        graph = csr_array((ones, (self.edges[:, 0], self.edges[:, 1])), shape=(self.left, self.right))
-        return int((maximum_bipartite_matching(graph) >= 0).sum())
+        adjacent = np.zeros((self.left, self.right), bool)
+        adjacent[tuple(self.edges.T)] = True
+        return largest_matching(adjacent)
 
     def capacity(self, n_arms: int) -> int:
         return self.k
@@ -80,10 +75,7 @@ class Matching(Actions):
         sides = (np.bincount(self.edges[:, side]) for side in (0, 1))
         return limit_count(min(math.prod(1 + int(n) for n in degrees) for degrees in sides))
 
-    def validate(self, n_arms: int) -> None:
-        check_one_edge_per_arm(self.edges, n_arms, "Matching")
-
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         short = int(self.left > self.right)  # rows are the side with fewer nodes
         rows, columns = self.edges[:, short], self.edges[:, 1 - short]
         shape = (min(self.left, self.right), max(self.left, self.right))
@@ -102,7 +94,7 @@ class Matching(Actions):
         return self.complete(view, out)  # arms of worth 0 join, those with the fewest pulls first
 
 
-class Paths(Actions):
+class Paths(EdgeSet):
     """The paths from ``source`` to ``target`` in a directed graph without cycles. Arms are edges.
 
     A batch is a whole path, its edges in any order. The heaviest path is found in one pass over the edges, by
@@ -132,7 +124,7 @@ class Paths(Actions):
 
     def check(self) -> None:
         self.convert("n_nodes", count(self.n_nodes, "n_nodes", 1, "Paths"))
-        self.convert("edges", parse_edges(self.edges, self.n_nodes, self.n_nodes, "Paths"))
+        self.parse_edges(self.n_nodes, self.n_nodes)
         for name in ("source", "target"):
             node = getattr(self, name)
             if not isinstance(node, int | np.integer) or not 0 <= node < self.n_nodes:
@@ -148,12 +140,9 @@ class Paths(Actions):
             raise InvalidArgument("edges", wrong, "drop it", "Paths")
 
     @cached_property
-    def _touching(self) -> tuple[list[list[int]], list[list[int]]]:
+    def _touching(self) -> list[list[list[int]]]:
         """The edges that leave each node, and those that enter it."""
-        touching: tuple[list[list[int]], list[list[int]]] = ([], [])
-        for lists, ends in zip(touching, self.edges.T, strict=True):
-            lists += [np.flatnonzero(ends == node).tolist() for node in range(self.n_nodes)]
-        return touching
+        return [[np.flatnonzero(ends == node).tolist() for node in range(self.n_nodes)] for ends in self.edges.T]
 
     @cached_property
     def sweep(self) -> Ints:
@@ -214,13 +203,6 @@ class Paths(Actions):
                 state[r] = usable & through & usable[j]
         return state
 
-    def includes(self, action: Ints, n_arms: int) -> bool:
-        step = {int(self.edges[j, 0]): int(self.edges[j, 1]) for j in action}
-        node, length = self.source, 0
-        while node in step and length <= len(action):
-            node, length = step[node], length + 1
-        return node == self.target and length == len(action)
-
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         def walk(node: int, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             if node == self.target:
@@ -238,10 +220,7 @@ class Paths(Actions):
             ways[head] += ways[tail]
         return limit_count(ways[self.target])
 
-    def validate(self, n_arms: int) -> None:
-        check_one_edge_per_arm(self.edges, n_arms, "Paths")
-
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         usable = self.start(view.eligible)
         for arm in view.pinned.T:
             usable = self.join(usable, arm)

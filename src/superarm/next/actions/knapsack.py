@@ -1,16 +1,14 @@
 """Arms within a budget."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints, floats
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, add_arms, best_arms, count_subsets, new_batches, total_worth
-
-if TYPE_CHECKING:
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 ROUNDING_ALLOWANCE = 1.0 + 1e-9
 """The budget is multiplied by this, so that costs whose exact sum is the budget fit in spite of rounding."""
@@ -81,7 +79,7 @@ class Knapsack(Actions):
         if len(self.costs) != n_arms:
             raise InvalidArgument("costs", f"{len(self.costs)} for {n_arms} arms", "give one per arm", "Knapsack")
 
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         """The heavier of two batches: arms by worth per cost, and the heaviest arm with whatever else fits.
 
         It has at least half of the largest worth.
@@ -98,7 +96,7 @@ class Knapsack(Actions):
         better = total_worth(worth, single) > total_worth(worth, plain)
         return np.where(better[:, None], single, plain)
 
-    def ceiling(self, worth: Floats, view: "View") -> Floats:
+    def ceiling(self, worth: Floats, view: View) -> Floats:
         """The largest worth within the budget if fractions of arms may be bought, [Dantzig1957]_."""
         costs = np.repeat(self.costs[None], len(view), 0)
         free = view.eligible.copy()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints, count
+from superarm.arrays import Bools, Ints, count
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, count_subsets, limit_count
 
@@ -54,20 +54,18 @@ class PartitionMatroid(Actions):
             if g not in groups:
                 raise InvalidArgument("groups", f"no arm is in group {g!r}", "drop its limit", "PartitionMatroid")
         self.convert("groups", groups)
-        self.convert("limits", limits if isinstance(self.limits, Mapping) else tuple(limits.values()))
+        self.convert("limits", limits)
 
     @cached_property
     def group(self) -> Ints:
         """The number of each arm's group, (n_arms,)."""
-        labels = self.limits if isinstance(self.limits, dict) else range(len(self.limits))
-        number = {g: n for n, g in enumerate(labels)}
+        number = {g: n for n, g in enumerate(self.limits)}
         return np.array([number[g] for g in self.groups], np.int64)
 
     @cached_property
     def caps(self) -> Ints:
         """How many arms of each group a batch has, at most: limits above the size of a group are that size."""
-        limits = self.limits.values() if isinstance(self.limits, dict) else self.limits
-        return np.minimum(np.array(list(limits), np.int64), np.bincount(self.group))
+        return np.minimum(list(self.limits.values()), np.bincount(self.group))
 
     def capacity(self, n_arms: int) -> int:
         return int(self.caps.sum())
@@ -185,28 +183,31 @@ class Laminar(Actions):
             raise InvalidArgument("families", f"arm {last} of {n_arms}", f"arms are 0 to {n_arms - 1}", "Laminar")
 
 
-def parse_edges(edges: Any, left: int, right: int, owner: str) -> Ints:
-    """Convert ``edges`` to an array (n_edges, 2); refuse ends outside of 0..left-1 and 0..right-1."""
-    pairs = list(edges)
-    ends = np.asarray(pairs)
-    if not pairs:
-        raise InvalidArgument("edges", "empty", "give at least one edge", owner)
-    if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-        raise InvalidArgument("edges", "not a list of pairs of whole numbers", "give (from, to) for every arm", owner)
-    for arm, (a, b) in enumerate(ends.tolist()):
-        if not (0 <= a < left and 0 <= b < right):
-            remedy = f"give nodes from (0, 0) to ({left - 1}, {right - 1})"
-            raise InvalidArgument("edges", f"edge {arm} is ({a}, {b})", remedy, owner)
-    return ends.astype(np.int64)
+class EdgeSet(Actions):
+    """An action set whose arms are the edges of a graph: the base of forests, matchings and paths."""
+
+    def parse_edges(self: Any, left: int, right: int) -> None:
+        """Convert ``edges`` to an array (n_edges, 2); refuse ends outside of 0..left-1 and 0..right-1."""
+        pairs, owner = list(self.edges), type(self).__name__
+        ends = np.asarray(pairs)
+        if not pairs:
+            raise InvalidArgument("edges", "empty", "give at least one edge", owner)
+        if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+            wrong, remedy = "not a list of pairs of whole numbers", "give (from, to) for every arm"
+            raise InvalidArgument("edges", wrong, remedy, owner)
+        for arm, (a, b) in enumerate(ends.tolist()):
+            if not (0 <= a < left and 0 <= b < right):
+                remedy = f"give nodes from (0, 0) to ({left - 1}, {right - 1})"
+                raise InvalidArgument("edges", f"edge {arm} is ({a}, {b})", remedy, owner)
+        self.convert("edges", ends.astype(np.int64))
+
+    def validate(self: Any, n_arms: int) -> None:
+        if len(self.edges) != n_arms:
+            wrong = f"{len(self.edges)} edges for {n_arms} arms"
+            raise InvalidArgument("edges", wrong, "give one edge per arm", type(self).__name__)
 
 
-def check_one_edge_per_arm(edges: Ints, n_arms: int, owner: str) -> None:
-    """Refuse a graph that does not have one edge per arm."""
-    if len(edges) != n_arms:
-        raise InvalidArgument("edges", f"{len(edges)} edges for {n_arms} arms", "give one edge per arm", owner)
-
-
-class GraphicMatroid(Actions):
+class GraphicMatroid(EdgeSet):
     """The forests of a graph: any edges that form no cycle. Arms are edges, in the order given.
 
     A matroid, whose greedy algorithm is that of [Kruskal1956]_. ``SpanningTrees`` plays complete trees only.
@@ -231,7 +232,7 @@ class GraphicMatroid(Actions):
     def check(self) -> None:
         owner = type(self).__name__
         self.convert("n_nodes", count(self.n_nodes, "n_nodes", 1, owner))
-        self.convert("edges", parse_edges(self.edges, self.n_nodes, self.n_nodes, owner))
+        self.parse_edges(self.n_nodes, self.n_nodes)
         loops = np.flatnonzero(self.edges[:, 0] == self.edges[:, 1])
         if loops.size:
             raise InvalidArgument("edges", f"edge {loops[0]} runs from a node to itself", "drop it", owner)
@@ -243,20 +244,17 @@ class GraphicMatroid(Actions):
 
     def _count_components(self, usable: Bools) -> int:
         """Count the connected components of the graph of ``usable`` edges."""
-        state = self._components(1)
+        state = GraphicMatroid.start(self, usable[None])
         for arm in np.flatnonzero(usable):
             state = self.join(state, np.array([arm]))
         return len(np.unique(state))
-
-    def _components(self, replications: int) -> Ints:
-        return np.repeat(np.arange(self.n_nodes)[None], replications, 0)
 
     def capacity(self, n_arms: int) -> int:
         return self.k
 
     def start(self, eligible: Bools) -> Any:
         """A number for the connected component of each node, (R, n_nodes)."""
-        return self._components(len(eligible))
+        return np.repeat(np.arange(self.n_nodes)[None], len(eligible), 0)
 
     def joinable(self, state: Any, eligible: Bools) -> Bools:
         return eligible & (state[:, self.edges[:, 0]] != state[:, self.edges[:, 1]])
@@ -269,9 +267,6 @@ class GraphicMatroid(Actions):
 
     def n_batches(self, n_arms: int) -> float:
         return limit_count(math.comb(len(self.edges), self.k))
-
-    def validate(self, n_arms: int) -> None:
-        check_one_edge_per_arm(self.edges, n_arms, type(self).__name__)
 
 
 class SpanningTrees(GraphicMatroid):
@@ -310,9 +305,6 @@ class SpanningTrees(GraphicMatroid):
                 state[r] = 0  # no edge may join
         return state
 
-    def includes(self, action: Ints, n_arms: int) -> bool:
-        return len(action) == self.n_nodes - 1 and super().includes(action, n_arms)
-
     def n_batches(self, n_arms: int) -> float:
         """The number of spanning trees, by Kirchhoff's theorem."""
         laplacian = np.zeros((self.n_nodes, self.n_nodes))
@@ -321,6 +313,14 @@ class SpanningTrees(GraphicMatroid):
             laplacian[[a, b], [b, a]] -= 1.0
         logarithm: Any = np.linalg.slogdet(laplacian[1:, 1:])[1]
         return limit_count(round(float(np.exp(min(logarithm, 40.0)))))
+
+
+def largest_matching(adjacent: Bools) -> int:
+    """The size of the largest matching of rows and columns that are ``adjacent``."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    return int((maximum_bipartite_matching(csr_array(adjacent.astype(np.int8))) >= 0).sum())
 
 
 class Slots(Actions):
@@ -354,14 +354,7 @@ class Slots(Actions):
     @cached_property
     def k(self) -> int:
         """The size of the largest batch."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import maximum_bipartite_matching
-
-        return int((maximum_bipartite_matching(csr_array(self.allowed.astype(np.int8))) >= 0).sum())
-
-    @cached_property
-    def _ones(self) -> Floats:
-        return self.allowed.astype(float)
+        return largest_matching(self.allowed)
 
     def capacity(self, n_arms: int) -> int:
         return self.k
@@ -376,7 +369,7 @@ class Slots(Actions):
         slot_opens = ~occupied
         while slot_opens.sum() > n_open:
             n_open = slot_opens.sum()
-            fits = slot_opens @ self._ones > 0.0
+            fits = slot_opens @ self.allowed
             slot_opens |= occupied & np.take_along_axis(fits, np.maximum(state, 0), 1)
         return eligible & fits
 

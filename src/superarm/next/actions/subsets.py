@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from superarm.arrays import Bools, Floats, Ints, count
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, limit_count, new_batches, pins_are_eligible
 from superarm.next.core.ops import op
-
-if TYPE_CHECKING:
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 
 class Subsets(Actions):
@@ -62,7 +60,7 @@ class Subsets(Actions):
         if self.k > n_arms:
             raise InvalidArgument("k", f"{self.k} arms of {n_arms}", f"choose k <= n_arms = {n_arms}", "Subsets")
 
-    def heaviest(self, worth: Floats, view: "View") -> Ints:
+    def heaviest(self, worth: Floats, view: View) -> Ints:
         if not pins_are_eligible(view):
             return super().heaviest(worth, view)
         out = new_batches(self, view)

@@ -14,9 +14,9 @@ from superarm.next.actions.base import Actions
 from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.next.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.next.agent.growth import require_actions
-from superarm.next.agent.labels import Labels, align, is_frame
 from superarm.next.agent.learner import Learner
 from superarm.next.agent.outcomes import parse_feedback
+from superarm.next.core.labels import Labels, align, is_frame
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import Seed, run_keys, seed_sequence
 from superarm.next.core.tally import Feedback, Tally
@@ -284,7 +284,8 @@ class Agent:
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
         """The names of observed arms and of items, of which the decision was made for ``n_items``."""
         arms, items = self.learner.arms.all, self.learner.items.all
-        wanted = items[:n_items] if np.shape(outcome)[1:] == (n_items,) else items
+        width = np.shape(outcome)[1] if np.ndim(outcome) == 2 else 0
+        wanted = items[:width] if n_items <= width else items
         return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
 
     @_in_turn
@@ -378,14 +379,13 @@ def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Policy:
         return policy
     from superarm.next import policies
 
-    make = vars(policies).get(policy)
+    make = None if policy.startswith("_") else vars(policies).get(policy)
     try:
-        made: Any = make(**parameters) if callable(make) and not policy.startswith("_") else None
+        made: Any = make(**parameters) if callable(make) else None
     except TypeError:  # it has no defaults, or another parameter was given
         made = None
     if not isinstance(made, Policy):
-        given = "".join(f" {name}={value:g}" for name, value in parameters.items())
-        wrong = f"unknown {policy!r}" if not parameters else f"{policy + given!r}: no policy with these parameters"
+        wrong = f"unknown {policy!r}" if not parameters else f"no {policy!r} with the parameters {parameters}"
         raise InvalidArgument("policy", wrong, "give a policy of the catalogue, such as kl_ucb or kl_moss")
     return made
 

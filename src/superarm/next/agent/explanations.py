@@ -1,6 +1,7 @@
 """Why a batch was chosen: estimates, optimistic parameters and gains of its arms; and an agent as text and HTML."""
 
 import html
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +63,11 @@ def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any)
     arms = []
     for n, j in enumerate(action.tolist()):
         own = np.array([j])
-        rows = [to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)]
+        mean, high = (
+            to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)
+        )
         effects = () if learner.contexts is None else learner.contexts.feature_effects(learner, made, j, most)
-        arms.append(ExplainedArm(learner.arms.all[j], *rows, gains[0][n], gains[1][n], effects))
+        arms.append(ExplainedArm(learner.arms.all[j], mean, high, gains[0][n], gains[1][n], effects))
     return Explanation(made.decision, tuple(arms))
 
 
@@ -85,7 +88,7 @@ def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
 def _gains(problem: "Problem", q: Floats, action: Ints) -> list[float]:
     """What each arm adds to the arms before it."""
     worth = [float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
-    return [after - before for before, after in zip(worth, worth[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(worth)]
 
 
 def describe_agent(agent: "Agent") -> str:

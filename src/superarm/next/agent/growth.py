@@ -62,30 +62,55 @@ def without_items(problem: "Problem", items: Ints) -> "Problem":
     return problem.changed(weights=weights)
 
 
-def grow_tally(tally: Tally, before: "Problem", after: "Problem") -> Tally:
-    """The tally of the larger problem: new arms have no pulls, and of new items every pull so far was missed."""
-    if after.n_items == before.n_items:
-        return tally.grown(after.support)
-    moments = tally.moments.grown(after.support) if hasattr(tally.moments, "design") else None
-    grown = Tally(after.support, len(tally), True, moments)
-    grown.pulls[...] = tally.pulls
-    for name in ("total", "square", "missed"):
-        old = getattr(tally, name)
-        if old.size:
-            getattr(grown, name)[:, : before.n_items] = old
-    grown.missed[:, before.n_items :] = tally.pulls[:, None, :]
+def grow_tally(tally: Tally, after: "Problem") -> Tally:
+    """The tally of the larger problem: new arms have no pulls, and of new items every pull so far was missed.
+
+    Moments of new items begin anew: the policy that asks for them attaches empty ones.
+    """
+    old, new, moments = tally.support, after.support, tally.moments
+    if hasattr(moments, "design"):
+        moments = grow_sums(moments, after)
+    elif moments is not None:
+        moments = moments.grown(new) if new.n_items == old.n_items else None
+    grown = Tally(new, len(tally), tally.partial or new.n_items > old.n_items, moments)
+    for name in Tally.SUMS:
+        sums = getattr(tally, name)
+        if sums.size:
+            getattr(grown, name)[tuple(slice(n) for n in sums.shape)] = sums
+    if new.n_items > old.n_items:
+        grown.missed[:, old.n_items :] = grown.pulls[:, None, :]
     grown.refresh()
     return grown
 
 
-def grow_held(held: dict[str, Any] | None, before: "Problem", after: "Problem") -> dict[str, Any] | None:
-    """What a policy keeps beside the tally, on the larger problem: the tallies of its blocks are larger, too."""
+def grow_sums(sums: Any, after: "Problem") -> Any:
+    """The sums of a regression on the larger problem: what is new has seen nothing."""
+    from superarm.next.context.design import design_of
+
+    return sums.grown(after.support, design_of(after))
+
+
+def grow_held(held: dict[str, Any] | None, sums: Any, after: "Problem") -> dict[str, Any] | None:
+    """What a policy keeps beside the tally on the larger problem; ``sums`` are the moments of the tally before."""
     if held is None:
         return None
+    held = dict(held)
+    if "blocks" in held:
+        held["blocks"] = [grow_tally(block, after) for block in held["blocks"]]
+    if "rows" in held:
+        held = _grow_kept(held, sums, after)
+    return held
 
-    def grow(value: Any) -> Any:
-        if isinstance(value, Tally):
-            return grow_tally(value, before, after)
-        return [grow(one) for one in value] if isinstance(value, list) else value
 
-    return {name: grow(value) for name, value in held.items()}
+def _grow_kept(held: dict[str, Any], sums: Any, after: "Problem") -> dict[str, Any]:
+    """The observations and points of a logistic policy on the larger problem; rows name entries by arm and place."""
+    from superarm.next.context.sums import grow_groups
+
+    grown = grow_sums(sums, after)
+    point = grow_groups(held["point"][None], grown.design.d, sums, grown)[0]
+    marks = grow_groups(held["marks"][None], 2, sums, grown)[0]
+    if bool(sums.design.n_item) == bool(grown.design.n_item):
+        return held | {"point": point, "marks": marks}
+    # Features begin to tell items apart: earlier observations have others.
+    nothing = {"rows": held["rows"][:0], "bounds": held["bounds"] * (0.0, 1.0)}
+    return held | nothing | {"point": 0.0 * point, "marks": 0.0 * marks}

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints, arms as check_arms
+from superarm.arrays import Bools, Floats, Ints
+from superarm.arrays import arms as check_arms
 from superarm.errors import InvalidArgument
-from superarm.next.actions.base import pins_are_eligible
+from superarm.next.actions.base import Actions, pins_are_eligible
 from superarm.next.actions.explicit import Pinned
 from superarm.next.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
 from superarm.next.agent.names import names_for
@@ -24,7 +25,8 @@ _NOBODY = np.empty(0, np.int64)
 class Learner:
     """The state of one problem that is being learnt; ``Agent`` and the service are built around it.
 
-    ``problem`` and ``policy`` are what is learnt and how, ``tally`` is what was observed, and ``memory`` what the
+    ``problem`` and ``policy`` are what is learnt and how; ``declared`` is the policy as it was given, which may differ
+    from the one that suits the problem's context. ``tally`` is what was observed, and ``memory`` what the
     policy derives from it. ``pending`` counts pulls that were handed out and not observed yet, in the shape of
     ``tally.pulls``: (1, n_arms), or (n_segments, n_arms). ``asked`` is the last round that was handed out, ``retired``
     and ``retired_items`` are what counts no longer.
@@ -68,18 +70,18 @@ class Learner:
         items: Sequence[str] | Sequence[int] | None = None,
     ) -> None:
         require_problem(problem, policy)
-        policy = fit_policy(policy, problem)
+        self.declared, policy = policy, fit_policy(policy, problem)
         self.arms, self.items = names_for(arms, problem.n_arms, "arms"), names_for(items, problem.n_items, "items")
         self.retired: Bools = np.zeros(problem.n_arms, bool)
         self.retired_items: set[int] = set()
         self.asked, self.roundings, self.moments_since = 0, [policy.rounding], 0
         self.first, self.since = 0, 0
+        tally = policy.new_tally(problem, 1)
         self.contexts: Any = None
         if problem.context is not None:
             from superarm.next.agent.contexts import LearnerContexts
 
-            self.contexts = LearnerContexts(problem)
-        tally = policy.new_tally(problem, 1)
+            self.contexts = LearnerContexts(problem, tally)
         self.pending: Floats = np.zeros_like(tally.pulls)
         self._settle(problem, policy, tally)
 
@@ -160,6 +162,23 @@ class Learner:
         action: Ints = self.policy.choose(self.problem, view, self._used)[0]
         return action if action[-1] >= 0 else action[action >= 0]
 
+    def choose_by(self, view: View, policy: Policy | None = None, actions: Actions | None = None) -> Ints:
+        """The batch that another policy would choose, or this one out of another action set; nothing is changed.
+
+        Another policy that forgets sees the whole tally as one round.
+        """
+        problem = self.problem if actions is None else self.problem.changed(actions=actions)
+        if actions is not None and len(actions.pins):
+            view = replace(view, pinned=np.array([actions.pins], np.int64))
+        chosen, held = fit_policy(self.declared if policy is None else policy, problem), self.held
+        moments = self.tally.moments
+        self._used = chosen.prepare(problem, self.tally)
+        if policy is None and held is not None:
+            chosen.restore_state(self._used, held)
+        action: Ints = chosen.choose(problem, view, self._used)[0]
+        self.tally.moments = moments  # those that another policy asked for
+        return action[action >= 0]
+
     def memory_at(self, t: int) -> Any:
         """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
         if self._forgetter is None or self._forgetter.age(self.memory, t) >= 0:
@@ -174,6 +193,8 @@ class Learner:
 
     def pend(self, action: Ints | Sequence[int], t: int, context: Any = None) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
+        if context is not None:
+            self.contexts.pass_time(context)
         self.unpend(action, context, -1.0)
         self.asked = max(self.asked, t)
         self._advance(t)
@@ -206,27 +227,9 @@ class Learner:
             feedback = replace(feedback, outcome=outcome)
         if self._forgetter is not None and made < self.first:
             feedback = replace(feedback, t=self.since)
-        if made < self.moments_since and self.tally.moments is not None:
-            self._apply_without_moments(feedback, sign)
-        else:
-            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
-
-    def _apply_without_moments(self, feedback: Feedback, sign: float) -> None:
-        """Record feedback to a decision that was made before the tally held moments."""
-        held = self.held
-        tallies = [self.tally] + ([] if held is None else [*held["blocks"], self.memory.now])
-        moments = [tally.moments for tally in tallies]
-        for tally in tallies:
-            tally.moments = None
-        if held is None:
-            self.tally.record(feedback, sign)
-        else:
-            self.memory.memory = None
-            self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
-        for tally, kept in zip(tallies, moments, strict=True):
-            tally.moments = kept
-        if held is None:
-            self.memory = self.policy.prepare(self.problem, self.tally)
+        if made < self.moments_since:
+            feedback = replace(feedback, in_moments=False)
+        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
 
     def past_round(self, tally: Tally) -> int:
         """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
@@ -237,21 +240,26 @@ class Learner:
         fits = isinstance(tally, Tally) and tally.support == self.tally.support and len(tally) == len(self.tally)
         if not fits:
             raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
-        if self._forgetter is not None:
-            at = self.past_round(tally) if t is None else t
-            self._advance(at)
-            age, held = self._forgetter.age(self.memory, at), self.held or {}
+        at = self.past_round(tally) if t is None else t
+        self._advance(at)
+        held = self.held
+        if self._forgetter is not None and held is not None:
+            age = self._forgetter.age(self.memory, at)
             if age < len(held["blocks"]):
                 held["blocks"][age].add(tally)
-        else:
-            held = self.held  # type: ignore[assignment]
         self.tally.add(tally)
         self._settle(self.problem, self.policy, self.tally, held)
 
-    def restore(self, tally: Tally, asked: int, held: dict[str, Any] | None = None) -> None:
-        """Take over counts that were saved, and what the policy kept beside them; nothing is pending."""
-        self.pending, self.asked = np.zeros_like(tally.pulls), asked
+    def restore(
+        self, tally: Tally, asked: int, held: dict[str, Any] | None = None, pending: Floats | None = None
+    ) -> None:
+        """Take over counts that were saved, and what the policy kept beside them; by default nothing is pending."""
+        self.pending, self.asked = np.zeros_like(tally.pulls) if pending is None else pending, asked
         self._settle(self.problem, self.policy, tally, held)
+
+    def renew(self, held: dict[str, Any] | None) -> None:
+        """Derive the policy's memory anew from the tally and what is kept beside it."""
+        self._settle(self.problem, self.policy, self.tally, held)
 
     # --- changes ---
 
@@ -261,8 +269,9 @@ class Learner:
         If the new policy forgets, what was observed before counts for round ``t``, unless the old one forgot in equal
         blocks of rounds: then these stay.
         """
-        policy = fit_policy(policy, self.problem)
+        declared, policy = policy, fit_policy(policy, self.problem)
         same, held = _forget_alike(self.policy, policy), self.held
+        self.declared = declared
         self.roundings.append(policy.rounding)
         if not same:
             self.first, self.since = self.version, self.t if t is None else t
@@ -285,7 +294,7 @@ class Learner:
         n = new if isinstance(new, int) else len(new)
         if n or any(more is not None for more in of_problem):
             grown = with_arms(self.problem, n, *of_problem)
-            fit_policy(self.policy, grown)
+            fit_policy(self.declared, grown)
             self.arms.extend(new)
             self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
             self.pending = np.pad(self.pending, ((0, 0), (0, n)))
@@ -305,16 +314,18 @@ class Learner:
         n = items if isinstance(items, int) else len(items)
         grown = with_items(self.problem, weights)
         if grown.n_items != self.problem.n_items + n:
-            raise InvalidArgument("weights", f"{grown.n_items - self.problem.n_items} weights", f"give {n}, one per item")
-        fit_policy(self.policy, grown)
+            raise InvalidArgument(
+                "weights", f"{grown.n_items - self.problem.n_items} weights", f"give {n}, one per item"
+            )
+        fit_policy(self.declared, grown)
         self.items.extend(items)
         self._grow(grown)
 
     def _grow(self, grown: Problem) -> None:
-        before, held = self.problem, self.held
+        held = grow_held(self.held, self.tally.moments, grown)
         if self.contexts is not None:
-            self.contexts.grow(grown)
-        self._settle(grown, self.policy, grow_tally(self.tally, before, grown), grow_held(held, before, grown))
+            self.contexts.grow(grown, self.tally)
+        self._settle(grown, fit_policy(self.declared, grown), grow_tally(self.tally, grown), held)
 
     def retire_arms(self, arms: Iterable[Any], back: bool = False) -> None:
         """Take arms out of all further batches; feedback about them still counts."""
@@ -347,7 +358,7 @@ def fit_policy(policy: Policy, problem: Problem) -> Policy:
     """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
     require_problem(problem, policy)
     if problem.context is not None:
-        from superarm.next.agent.contexts import for_context
+        from superarm.next.contextual.catalog import for_context
 
         policy = for_context(policy, problem)
     elif policy.reads_context:

@@ -46,13 +46,14 @@ def check_outcome(
     whole = (len(observed), problem.n_items)
     if seen is None and dense and given.shape == whole:  # as most outcomes are given
         return floats(given, "outcome", low=0.0, high=1.0).reshape(-1), None
-    flat = (whole[0] * whole[1] if dense else int(problem.support.widths[observed].sum()),)
-    shapes = [whole, (len(observed), n_items), flat] if dense else [flat]
+    flat = whole[0] * whole[1] if dense else int(problem.support.widths[observed].sum())
     mask = np.ones(given.shape, bool) if seen is None else _array(seen)
     if mask.dtype != bool or mask.shape != given.shape:
         raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")
-    if mask.shape not in shapes:
-        raise InvalidArgument("outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action")
+    table = dense and mask.ndim == 2 and len(mask) == whole[0] and n_items <= mask.shape[1] <= whole[1]
+    if not table and mask.shape != (flat,):
+        remedy = f"give shape {whole if dense else (flat,)}, one row per arm of the action"
+        raise InvalidArgument("outcome", f"shape {mask.shape}", remedy)
     values = floats(given if seen is None else np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
     late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
     if late:

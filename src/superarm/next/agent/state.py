@@ -22,26 +22,21 @@ STATE_VERSION = 2
 
 def learner_to_plain(learner: Learner) -> dict[str, Any]:
     """A learner as plain data, but for its pending pulls, which follow from the decisions that are pending."""
-    plain = {
+    plain: dict[str, Any] = {
         "problem": describe(learner.problem),
-        "policy": describe(learner.policy),
+        "policy": describe(learner.declared),
         "tally": tally_to_plain(learner.tally),
         "kept": held_to_plain(learner.held),
         "asked": learner.asked,
         "arms": learner.arms.to_plain(),
         "items": learner.items.to_plain(),
         "retired": np.flatnonzero(learner.retired).tolist(),
+        "retired_items": sorted(learner.retired_items),
+        "roundings": list(learner.roundings),
+        "counted_rounds": [learner.first, learner.since],
+        "moments_since": learner.moments_since,
     }
-    if learner.retired_items:
-        plain["retired_items"] = sorted(learner.retired_items)
-    if learner.contexts is not None:
-        plain["contexts"] = learner.contexts.to_plain(learner)
-    if learner.version:
-        plain["roundings"] = list(learner.roundings)
-        plain["counted_rounds"] = [learner.first, learner.since]
-    if learner.moments_since:
-        plain["moments_since"] = learner.moments_since
-    return plain
+    return plain if learner.contexts is None else plain | {"contexts": learner.contexts.to_plain(learner.tally)}
 
 
 def learner_from_plain(plain: dict[str, Any]) -> Learner:
@@ -134,18 +129,11 @@ def decisions_from_plain(plain: dict[str, Any], learner: Learner) -> Decisions:
 
 
 def _decision_to_plain(entry: DecisionEntry, learner: Learner) -> dict[str, Any]:
-    decision = entry.decision
-    plain: dict[str, Any] = {
-        "id": decision.id,
-        "t": decision.t,
-        "action": decision.action.tolist(),
-        "n_items": entry.n_items,
-    }
-    if entry.context is not None:
-        plain["context"] = learner.contexts.decision_to_plain(learner.problem, entry)
-    if entry.words:
-        plain["words"] = entry.words
-    return plain | ({"version": entry.version} if entry.version else {})
+    made, version = entry.decision, entry.version
+    plain = {"id": made.id, "t": made.t, "action": made.action.tolist(), "n_items": entry.n_items, "version": version}
+    if entry.context is None:
+        return plain
+    return plain | {"context": learner.contexts.decision_to_plain(learner.problem, entry), "words": entry.words}
 
 
 def _decision_from_plain(plain: dict[str, Any], learner: Learner) -> DecisionEntry:

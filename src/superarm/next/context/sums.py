@@ -127,24 +127,26 @@ class RegressionSums:
         design = self.design if design is None else design
         new = RegressionSums(design, support, len(self.precision), self.grid)
         new.present, new.maps = self.present, self.maps
-        new.precision, new.response = (grow_groups(a, self, new) for a in (self.precision, self.response))
-        for version, sums in self.by_frame.items():
-            precision, response = (grow_groups(a, self, new) for a in sums)
-            new.by_frame[version] = precision, response
+        own = {-1: (self.precision, self.response)}
+        for version, (precision, response) in (self.by_frame | own).items():
+            grown = grow_groups(precision, triangle(design.d), self, new), grow_groups(response, design.d, self, new)
+            if version in self.by_frame:
+                new.by_frame[version] = grown
+            else:
+                new.precision, new.response = grown
         return new
 
 
-def grow_groups(values: Floats, before: RegressionSums, after: RegressionSums) -> Floats:
-    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem: what is new is 0, at the end."""
-    columns = {before.precision.shape[2]: after.precision.shape[2], before.design.d: after.design.d}
-    more = ((0, 0), (0, columns.get(values.shape[2], values.shape[2]) - values.shape[2]))
+def grow_groups(values: Floats, columns: int, before: RegressionSums, after: RegressionSums) -> Floats:
+    """Numbers of every parameter vector, (R, n_groups, columns) on a larger problem: what is new is 0, at the end."""
+    more = (0, columns - values.shape[2])
     old, new = before.support, after.support
     if before.design.sharing == ENTRIES and isinstance(old, Dense):
         table = values.reshape(len(values), old.n_arms, old.n_items, -1)
-        grown = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), more[1]))
-        return grown.reshape(len(values), -1, grown.shape[3])
+        grown = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), more))
+        return grown.reshape(len(values), -1, columns)
     groups = after.design.n_groups(new) - values.shape[1]
-    return np.pad(values, ((0, 0), (0, groups), more[1]))
+    return np.pad(values, ((0, 0), (0, groups), more))
 
 
 def unpack(triangles: Floats, d: int) -> Floats:

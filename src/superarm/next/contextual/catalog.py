@@ -12,10 +12,11 @@ from superarm.next.contextual.linear import LinearPolicy
 from superarm.next.contextual.logistic import GroupedPolicy, LogisticPolicy, is_one_hot
 from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
 from superarm.next.contextual.segments import SegmentPolicy
+from superarm.next.core.component import named
 from superarm.next.indices import KL, BetaPosterior
 from superarm.next.oracles.base import Oracle
 from superarm.next.oracles.default import Default
-from superarm.next.oracles.top_arms import TopArms
+from superarm.next.oracles.heaviest import TopArms
 from superarm.next.policies.base import Policy
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _DEFAULT, _TOP = Default(), TopArms()
 
 
+@named
 def c2_ucb(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
     """C²-UCB: ridge regression with one ellipsoid around the estimate; it does not use variances.
 
@@ -46,6 +48,7 @@ def c2_ucb(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> L
     return LinearPolicy(Ellipsoid(rho, ridge), oracle)
 
 
+@named
 def vac2_ucb(rho: float = 0.02, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
     """VAC²-UCB: regression weighted by the variances that the confidence intervals allow.
 
@@ -68,6 +71,7 @@ def vac2_ucb(rho: float = 0.02, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -
     return LinearPolicy(VarianceWeighted(rho, ridge), oracle)
 
 
+@named
 def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LinearPolicy:
     """CombLinTS: one draw of the parameters from their Gaussian posterior per round.
 
@@ -86,6 +90,7 @@ def comb_lin_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT)
     return LinearPolicy(GaussianPosterior(rho, ridge), oracle)
 
 
+@named
 def c3_ucb(rho: float = 1.0, ridge: float = 1.0, discount: float = 1.0, oracle: Oracle = _TOP) -> LinearPolicy:
     r"""C³-UCB: lists by the ridge estimate and its ellipsoid, largest first; it learns from what was seen of a list.
 
@@ -111,6 +116,7 @@ def c3_ucb(rho: float = 1.0, ridge: float = 1.0, discount: float = 1.0, oracle: 
     return LinearPolicy(Ellipsoid(rho, ridge), oracle, discount)
 
 
+@named
 def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
     r"""KL-UCB for logistic models: the largest probability whose likelihood is not too small.
 
@@ -129,6 +135,7 @@ def logistic_kl_ucb(rho: float = 1.0, c: float = 3.0, ridge: float = 1.0, oracle
     return LogisticPolicy(KL(rho, c), 0.0, ridge, oracle)
 
 
+@named
 def logistic_ts(rho: float = 1.0, ridge: float = 1.0, oracle: Oracle = _DEFAULT) -> LogisticPolicy:
     """Thompson sampling for logistic models: one Gaussian draw of the parameters per round, for all arms.
 
@@ -168,7 +175,7 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         return policy  # type: ignore[no-any-return]
     model = problem.context.model
-    if hasattr(policy, "block") and not policy.reads_context:  # a policy that forgets, of problems without contexts
+    if hasattr(policy, "block") and not isinstance(policy, ContextPolicy):  # one that forgets, on any problem
         inner: Any = for_context(policy.policy, problem)
         inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
         return ContextForgetting(inner, policy.block, policy.weights)

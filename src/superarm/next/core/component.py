@@ -1,11 +1,16 @@
 """Components: immutable values that compare by type and value, hash, and print as they are written."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
 
 from superarm.errors import InvalidArgument
+
+P = ParamSpec("P")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -77,6 +82,37 @@ def wrong_family(value: Any, family: type) -> str:
 def write_call(name: str, arguments: dict[str, Any]) -> str:
     """A call as it is written: ``kl_ucb(rho=1, c=3)``."""
     return f"{name}({', '.join(f'{key}={_write(value)}' for key, value in arguments.items())})"
+
+
+Made = TypeVar("Made", bound=Component)
+
+
+def named(function: Callable[P, Made]) -> Callable[P, Made]:
+    """Let what ``function`` makes print as the call that made it; components that are as by default are left out.
+
+    >>> class Scaled(Component):
+    ...     scale: float
+    >>> @named
+    ... def half(scale: float = 0.5): return Scaled(scale)
+    >>> half(0.25), half()
+    (half(scale=0.25), half(scale=0.5))
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def make(*arguments: P.args, **keywords: P.kwargs) -> Made:
+        made = function(*arguments, **keywords)
+        bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
+        shown = {
+            name: value
+            for name, value in bound.arguments.items()
+            if isinstance(value, int | float) or value != signature.parameters[name].default
+        }
+        made.convert("written", write_call(function.__name__, shown))
+        return made
+
+    return make
 
 
 def shorten(text: str, limit: int = 80) -> str:

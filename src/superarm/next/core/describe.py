@@ -10,6 +10,7 @@ their time; the tables below translate them.
 
 import base64
 import importlib
+import pkgutil
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,17 @@ from superarm.next.core.component import Component
 
 _TYPE, _ARRAY, _MAPPING = "type", "array", "mapping"
 _HOME = "superarm.next."
-_PACKAGES = ("rewards", "indices", "actions", "oracles", "environments", "policies", "context", "contextual", "diffusion")
+_PACKAGES = (
+    "rewards",
+    "indices",
+    "actions",
+    "oracles",
+    "environments",
+    "policies",
+    "context",
+    "contextual",
+    "diffusion",
+)
 """Where superarm's own components are, besides ``core``; imported when a name is not known yet."""
 
 _RENAMED = {
@@ -43,7 +54,8 @@ _GONE = {
 """Classes without a counterpart, and what to do instead."""
 
 _VALUES: dict[str, Any] = {"Exact": "exact", "Coin": "coin", "TryEveryArm": True, "NoStart": False}
-"""Components of one value that are plain parameters now."""
+_VALUES |= dict.fromkeys(("Ascent", "EveryBatch", "RegressionLayout", "SegmentLayout"))
+"""Components that are plain parameters now, or nothing at all."""
 
 _ADDED: dict[str, dict[str, Any]] = {"Optimistic": {"start": False}, "SharedDraw": {"shared": True}}
 """Parameters that the name of a class said."""
@@ -158,13 +170,19 @@ def _name(cls: type) -> str:
 def _class(name: str) -> type[Component]:
     known = _find(name)
     if known is None and ":" not in name:
-        for package in _PACKAGES:
-            importlib.import_module(_HOME + package)
+        _import_components()
         known = _find(name)
     if known is None:
         remedy = f"import {name.partition(':')[0]} first" if ":" in name else "read it with the version that wrote it"
         raise InvalidArgument("description", f"unknown component {name!r}", remedy)
     return known
+
+
+def _import_components() -> None:
+    for package in _PACKAGES:
+        home = importlib.import_module(_HOME + package)
+        for module in pkgutil.iter_modules(getattr(home, "__path__", ()), home.__name__ + "."):
+            importlib.import_module(module.name)
 
 
 def _find(name: str) -> type[Component] | None:
@@ -199,8 +217,8 @@ def _knapsack(fields: dict[str, Any]) -> dict[str, Any]:
     from superarm.next.actions.knapsack import ROUNDING_ALLOWANCE
 
     budget = fields["money"] / ROUNDING_ALLOWANCE
-    nearest = min((budget, np.nextafter(budget, 0.0), np.nextafter(budget, np.inf)), key=lambda b: abs(
-        b * ROUNDING_ALLOWANCE - fields["money"]))
+    near = (budget, np.nextafter(budget, 0.0), np.nextafter(budget, np.inf))
+    nearest = min(near, key=lambda one: abs(one * ROUNDING_ALLOWANCE - fields["money"]))
     return {"costs": fields["costs"], "budget": float(nearest)}
 
 

@@ -39,6 +39,7 @@ class Feedback:
     ``action`` (R, n) are the arms that the rows belong to: those of the batch or, if arms are triggered, the observed
     ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
     arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
+    Without ``in_moments`` the moments of a tally leave it out.
     """
 
     t: int
@@ -46,6 +47,7 @@ class Feedback:
     outcome: Floats
     seen: Bools | None = None
     context: Any = None
+    in_moments: bool = True
 
 
 class Tally:
@@ -99,7 +101,7 @@ class Tally:
         else:
             record = op("record_sparse", 8 * feedback.outcome.size)
             record(self.support.start, feedback.action, feedback.outcome, seen, sign, *arrays)
-        if self.moments is not None:
+        if self.moments is not None and feedback.in_moments:
             self.moments.record(feedback, sign)
 
     def counts(self, counted: Floats) -> Any:

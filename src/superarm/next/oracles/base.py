@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
 from superarm.next.core.component import Component
+from superarm.next.core.problem import Problem
 from superarm.next.core.streams import seed_sequence
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
+from superarm.next.core.tally import View
 
 
 class Guarantee(NamedTuple):
@@ -36,19 +35,24 @@ class Oracle(Component):
     ranking: ClassVar[Any] = False
     """Whether it only ranks arms, so that parameters may be any numbers."""
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         """Good batches (R, K) at the entries ``q``, arms in the order of picking, padded with -1."""
         raise NotImplementedError
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         """What the oracle guarantees on this problem."""
         return Guarantee(0.0)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         """Raise ``InvalidArgument`` if the oracle does not apply to this problem."""
 
+    def needs(self, right: bool, what: str, remedy: str = "take Greedy() or Exhaustive()") -> None:
+        """Refuse a problem that is not ``right``: the oracle needs ``what``."""
+        if not right:
+            raise InvalidArgument("oracle", f"{type(self).__name__} needs {what}", remedy)
 
-def solve(problem: "Problem", p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
+
+def solve(problem: Problem, p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     """Find a batch for known parameters.
 
     Parameters
@@ -82,13 +86,13 @@ def solve(problem: "Problem", p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     return batch[batch >= 0]
 
 
-def worth_alone(problem: "Problem", q: Floats, view: "View") -> Floats:
+def worth_alone(problem: Problem, q: Floats, view: View) -> Floats:
     """The reward of every arm alone, at least 0: (R, n_arms)."""
     states = problem.reward.empty_states(problem, len(view))
     return np.maximum(0.0, problem.reward.gains(problem, states, q))
 
 
-def held(problem: "Problem", name: str, make: Callable[[], Any]) -> Any:
+def held(problem: Problem, name: str, make: Callable[[], Any]) -> Any:
     """What an oracle needs of a problem at every call: made by the first."""
     if name not in problem.__dict__:
         problem.__dict__[name] = make()

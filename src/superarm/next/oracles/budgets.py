@@ -1,19 +1,15 @@
 """Oracles for a budget: dynamic programming for modular rewards, gain per cost for submodular ones."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
-from superarm.errors import InvalidArgument
-from superarm.next.actions.base import best_arms, joinable_after, new_batches, take_rows
+from superarm.next.actions.base import best_arms, joinable_after, new_batches, pick_arms, take_rows, total_worth
+from superarm.next.core.problem import Problem
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import GREEDY, Guarantee, Oracle, held, worth_alone
 from superarm.next.oracles.greedy import greedy_by_steps
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 MAX_TABLE_CELLS = 20_000_000
 """The largest table that dynamic programming fills."""
@@ -25,13 +21,11 @@ _ENTRIES = 1 << 21
 class _BudgetOracle(Oracle):
     """An oracle that needs a budget."""
 
-    def validate(self, problem: "Problem") -> None:
-        if not problem.actions.budgeted:
-            wrong = f"{type(self).__name__} needs a Knapsack"
-            raise InvalidArgument("oracle", wrong, "take Greedy() or Exhaustive()")
+    def validate(self, problem: Problem) -> None:
+        self.needs(problem.actions.budgeted, "a Knapsack")
 
 
-def find_grid(problem: "Problem") -> tuple[Ints, int] | None:
+def find_grid(problem: Problem) -> tuple[Ints, int] | None:
     """Express costs and budget as whole multiples of a common step; None if there is no suitable step.
 
     The coarsest step of at most three decimals is taken, and none whose table would exceed ``MAX_TABLE_CELLS``.
@@ -53,7 +47,7 @@ def find_grid(problem: "Problem") -> tuple[Ints, int] | None:
     return None
 
 
-def has_grid(problem: "Problem") -> bool:
+def has_grid(problem: Problem) -> bool:
     """Whether ``KnapsackTable`` applies to this problem with a budget."""
     return held(problem, "_grid", lambda: find_grid(problem)) is not None
 
@@ -75,7 +69,7 @@ class KnapsackTable(_BudgetOracle):
     array([2, 0])
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         weights, out = worth_alone(problem, q, view), new_batches(problem.actions, view)
         units, room = held(problem, "_grid", lambda: find_grid(problem))
         usable = view.eligible & (weights > 0.0)
@@ -88,15 +82,13 @@ class KnapsackTable(_BudgetOracle):
             _read_table(units, taken, rooms[rows].copy(), out[rows], view.pinned.shape[1])
         return problem.actions.complete(view, out)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         fits = problem.reward.modular and problem.actions.budgeted and has_grid(problem)
         return Guarantee(1.0 if fits else 0.0)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         super().validate(problem)
-        if not has_grid(problem):
-            wrong = "KnapsackTable needs costs on a grid that is not too fine"
-            raise InvalidArgument("oracle", wrong, "take KnapsackScheme()")
+        self.needs(has_grid(problem), "costs on a grid that is not too fine", "take KnapsackScheme()")
 
 
 def _fill_table(units: Ints, room: int, weights: Floats, counts: Floats) -> Bools:
@@ -127,11 +119,10 @@ def _read_table(units: Ints, taken: Bools, room: Ints, out: Ints, size: int) -> 
 class KnapsackScheme(_BudgetOracle):
     r"""Dynamic programming over rounded values: :math:`\alpha = 1 - \epsilon` for a modular reward under any budget.
 
-    Values are rounded down to multiples of :math:`\epsilon\,low/k`, where ``low`` is the larger of the value of the
-    batch found by value per cost and that of the best single arm, and k the most arms that the budget buys: together,
-    k roundings lose at most :math:`\epsilon\,low`. At most :math:`2k/\epsilon` different values are left, as ``low`` is
-    at least half of the optimum. Equal values go to the lower cost. Implements [IbarraKim1975]_ with the rounding of
-    [Lawler1979]_.
+    Values are rounded down to multiples of :math:`\epsilon\,low/k`, where ``low`` is the value of the batch that
+    ``Knapsack.heaviest`` finds, and k the most arms that the budget buys: together, k roundings lose at most
+    :math:`\epsilon\,low`. At most :math:`2k/\epsilon` different values are left, as ``low`` is at least half of the
+    optimum. Equal values go to the lower cost. Implements [IbarraKim1975]_ with the rounding of [Lawler1979]_.
 
     Parameters
     ----------
@@ -153,42 +144,22 @@ class KnapsackScheme(_BudgetOracle):
     def check(self) -> None:
         self.require("epsilon", 0.0 < self.epsilon < 1.0, "give a number in (0, 1)")
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
-        weights, out = worth_alone(problem, q, view), new_batches(problem.actions, view)
-        costs, size = problem.actions.costs, view.pinned.shape[1]  # type: ignore[attr-defined]
-        left = problem.actions.money - costs[view.pinned].sum(1)  # type: ignore[attr-defined]
-        usable = view.eligible & (weights > 0.0) & (costs <= left[:, None])
-        np.put_along_axis(usable, view.pinned, False, 1)
-        for r in range(len(view)):
-            order = np.flatnonzero(usable[r])
-            w, c = weights[r, order], costs[order]
-            by_density = order[np.lexsort((order, view.counts[r, order], -w / c))]
-            low, high = _bracket_optimum(weights[r, by_density], costs[by_density], left[r])
-            unit = self.epsilon * low / max(1, problem.k - size)
-            if unit > 0.0:
-                found = order[_solve_rounded((w / unit).astype(np.int64), c, left[r], int(high / unit))]
-                out[r, size : size + len(found)] = found
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        actions, out, size = problem.actions, new_batches(problem.actions, view), view.pinned.shape[1]
+        costs = actions.costs  # type: ignore[attr-defined]
+        left = actions.money - costs[view.pinned].sum(1)  # type: ignore[attr-defined]
+        weights = np.where(view.eligible & (costs <= left[:, None]), worth_alone(problem, q, view), 0.0)
+        np.put_along_axis(weights, view.pinned, 0.0, 1)
+        low, high = total_worth(weights, actions.heaviest(weights, view)), actions.ceiling(weights, view)
+        unit = self.epsilon * low / max(1, problem.k - size)
+        for r in np.flatnonzero(unit > 0.0):
+            worth = (weights[r] / unit[r]).astype(np.int64)
+            found = _solve_rounded(worth, costs, left[r], int(high[r] / unit[r]) + 1)
+            out[r, size : size + len(found)] = found
         return problem.actions.complete(view, out)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(1.0 - self.epsilon if problem.reward.modular and problem.actions.budgeted else 0.0)
-
-
-def _bracket_optimum(weights: Floats, costs: Floats, money: float) -> tuple[float, float]:
-    """A lower and an upper bound of the optimum; arms are ordered by value per cost.
-
-    The lower one is the value of the arms that fit one after the other, or of the best single arm; the upper one allows
-    the last arm to be bought in part.
-    """
-    low, high, left, whole = 0.0, 0.0, money, True
-    for w, c in zip(weights.tolist(), costs.tolist(), strict=True):
-        if whole:
-            high += min(1.0, left / c) * w
-        if c <= left:
-            low, left = low + w, left - c
-        else:
-            whole = False
-    return max(low, float(weights.max(initial=0.0))), high
 
 
 def _solve_rounded(worth: Ints, costs: Floats, money: float, levels: int) -> Ints:
@@ -223,23 +194,30 @@ class GreedyMax(_BudgetOracle):
     array([1])
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         costs = problem.actions.costs  # type: ignore[attr-defined]
-        dense = greedy_by_steps(problem, q, view, None, costs)
-        best, most = dense, np.full(len(view), -np.inf)
-        for stage in range(view.pinned.shape[1], problem.k):
-            before = dense.copy()
-            before[:, stage:] = -1
-            free = joinable_after(problem.actions, before, view.eligible)
-            states = problem.reward.states(problem, q, before)
-            gains = np.where(free, problem.reward.gains(problem, states, q), -np.inf)
-            value = problem.values(q, before) + gains.max(1)
-            better = (value > most) & (before[:, : view.pinned.shape[1]] >= 0).all(1)
-            before[:, stage] = best_arms(gains, view.counts)
-            best, most = np.where(better[:, None], before, best), np.where(better, value, most)
+        best, stage, place, most = new_batches(problem.actions, view), np.full((len(view), problem.k), -1), 0, -np.inf
+        reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
+
+        def pick(allowed: Bools) -> Ints:
+            nonlocal most
+            gains = np.where(allowed, reward.gains(problem, states, q), -np.inf)
+            value = reward.worth(problem.weights, states).sum(1) + gains.max(1)
+            better, most = value > most, np.maximum(most, value)
+            best[better] = stage[better]
+            best[better, place] = best_arms(gains, view.counts)[better]
+            return best_arms(gains / costs, view.counts)
+
+        def joined(arm: Ints) -> None:
+            nonlocal place
+            problem.support.join(states, q, arm, reward.join)
+            stage[:, place] = arm
+            place += 1
+
+        pick_arms(problem.actions, view, pick, joined)
         return greedy_by_steps(problem, q, view, best, costs)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(0.5 if problem.reward.submodular and problem.actions.budgeted else 0.0)
 
 
@@ -257,7 +235,7 @@ class PartialEnumeration(_BudgetOracle):
     0.6321
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         costs = problem.actions.costs  # type: ignore[attr-defined]
         out = greedy_by_steps(problem, q, view, None, costs)
         step = max(1, _ENTRIES // problem.n_entries)
@@ -271,22 +249,18 @@ class PartialEnumeration(_BudgetOracle):
                     out[r], most = found[values.argmax()], values.max()
         return out
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(GREEDY if problem.reward.submodular and problem.actions.budgeted else 0.0)
 
 
-def _pairs(problem: "Problem", view: "View") -> Ints:
+def _pairs(problem: Problem, view: View) -> Ints:
     """The pinned arms with every further arm, and with every two further arms, that may be played: (n, K)."""
     actions, held_arms = problem.actions, view.pinned.shape[1]
     singles = np.flatnonzero(joinable_after(actions, view.pinned, view.eligible)[0])
     out = np.repeat(new_batches(actions, view), len(singles), 0)
-    if not len(singles):
-        return out
-    out[:, held_arms] = singles
+    out[:, held_arms : held_arms + 1] = singles[:, None]
     second = joinable_after(actions, out, np.repeat(view.eligible, len(singles), 0))
     rows, arms = np.nonzero(second & (np.arange(problem.n_arms) > singles[:, None]))
     pairs = out[rows]
-    if len(pairs):
-        pairs[:, held_arms + 1] = arms
-    order = np.argsort(np.concatenate([np.arange(len(out)), rows]), kind="stable")
-    return np.concatenate([out, pairs])[order]
+    pairs[:, held_arms + 1 : held_arms + 2] = arms[:, None]
+    return np.concatenate([out, pairs])

@@ -4,20 +4,18 @@ import heapq
 import itertools
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints, arms
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import take_rows
+from superarm.next.core.problem import Problem
 from superarm.next.core.streams import seed_sequence
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle
 from superarm.next.oracles.greedy import greedy_by_steps
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 TARGET_STAGES = 8
 """At about how many stages of building a batch the bound is computed; the smallest one counts."""
@@ -57,7 +55,7 @@ class Solution(NamedTuple):
     certificate: Certificate
 
 
-def certified(problem: "Problem", p: Any, oracle: Oracle, eligible: Any = None, seed: Any = 0) -> Solution:
+def certified(problem: Problem, p: Any, oracle: Oracle, eligible: Any = None, seed: Any = 0) -> Solution:
     """Find a batch for known parameters, together with its certificate.
 
     Parameters
@@ -95,7 +93,7 @@ def certified(problem: "Problem", p: Any, oracle: Oracle, eligible: Any = None, 
     return Solution(action, oracle.guarantee(problem), _certificate(problem, q, view, action))
 
 
-def certify(problem: "Problem", p: Any, action: Any, eligible: Any = None) -> Certificate:
+def certify(problem: Problem, p: Any, action: Any, eligible: Any = None) -> Certificate:
     """The certificate of ``action``, however it was found.
 
     Parameters
@@ -121,7 +119,7 @@ def certify(problem: "Problem", p: Any, action: Any, eligible: Any = None) -> Ce
     return _certificate(problem, problem.entries(p), _view(problem, eligible), problem.action(action))
 
 
-def upper_bound(problem: "Problem", p: Any, action: Any) -> float:
+def upper_bound(problem: Problem, p: Any, action: Any) -> float:
     r"""An upper bound of the optimum, from the marginal gains at the stages of building ``action``.
 
     .. math:: r_{\max} \le \min_n \Bigl\{ r(A_n; p)
@@ -141,7 +139,7 @@ def upper_bound(problem: "Problem", p: Any, action: Any) -> float:
     return certify(problem, p, action).bound
 
 
-def _view(problem: "Problem", eligible: Any, seed: Any = 0) -> "View":
+def _view(problem: Problem, eligible: Any, seed: Any = 0) -> View:
     view = problem.view(keys=seed_sequence(seed).generate_state(1, np.uint64))
     if eligible is not None:
         view.eligible[:] = False
@@ -149,7 +147,7 @@ def _view(problem: "Problem", eligible: Any, seed: Any = 0) -> "View":
     return view
 
 
-def _certificate(problem: "Problem", q: Floats, view: "View", action: Ints) -> Certificate:
+def _certificate(problem: Problem, q: Floats, view: View, action: Ints) -> Certificate:
     if not problem.reward.additive:
         raise InvalidArgument("problem", "its reward is not a sum over items", "certificates need such a reward")
     # If arms raise the value, all of them together are a bound; if they lower it, the empty batch is.
@@ -160,7 +158,7 @@ def _certificate(problem: "Problem", q: Floats, view: "View", action: Ints) -> C
     return Certificate(value, max(value, high))
 
 
-def _bounds(problem: "Problem", q: Floats, view: "View", action: Ints, held: Ints) -> Floats:
+def _bounds(problem: Problem, q: Floats, view: View, action: Ints, held: Ints) -> Floats:
     """Upper bounds (R,) of the value of any batch of eligible arms that contains the first ``held`` arms of ``action``.
 
     For submodular rewards only. The value of such a batch B is at most r(C) plus the gains at C of its arms outside of
@@ -189,17 +187,7 @@ def _bounds(problem: "Problem", q: Floats, view: "View", action: Ints, held: Int
     return least
 
 
-class _Node(NamedTuple):
-    """The batches that contain some arms and not others, with their bound; ``number`` breaks ties in the heap."""
-
-    minus_bound: float
-    number: int
-    included: tuple[int, ...]
-    excluded: tuple[int, ...]
-    branch: int
-
-
-def exact(problem: "Problem", p: Any, seconds: float = 60.0, gap: float = 0.0) -> Solution:
+def exact(problem: Problem, p: Any, seconds: float = 60.0, gap: float = 0.0) -> Solution:
     """Find the best batch for a monotone submodular reward on any action set.
 
     Branch and bound, best bound first: a node is completed greedily, bounded by the certificate of that batch, and
@@ -242,39 +230,39 @@ def exact(problem: "Problem", p: Any, seconds: float = 60.0, gap: float = 0.0) -
         raise InvalidArgument("seconds", f"{seconds} seconds, gap {gap}", "give seconds > 0 and 0 <= gap < 1")
     search, deadline = _BranchSearch(problem, problem.entries(p)), time.monotonic() + seconds
     search.add_nodes([(tuple(problem.actions.pins), ())])
-    while search.bound > search.most / (1.0 - gap) and not search.proved and time.monotonic() < deadline:
+    while search.bound > search.most / (1.0 - gap) and search.may_improve and time.monotonic() < deadline:
         search.split_nodes()
-    proved = Guarantee(1.0 if search.proved else 0.0)
-    return Solution(search.best, proved, Certificate(search.most, search.most if search.proved else search.bound))
+    high = search.bound if search.may_improve else search.most
+    return Solution(search.best, Guarantee(float(not search.may_improve)), Certificate(search.most, high))
 
 
 class _BranchSearch:
-    """The best batch so far, its value, and the nodes that may contain better ones, best bound first."""
+    """The best batch so far, its value, and the nodes that may contain better ones, best bound first.
 
-    def __init__(self, problem: "Problem", q: Floats) -> None:
+    A node is the batches that contain some arms and not others: (-bound, number, included, excluded, arm to branch on).
+    """
+
+    def __init__(self, problem: Problem, q: Floats) -> None:
         self.problem, self.q, self.view = problem, q, problem.view()
         self.best, self.most = np.empty(0, np.int64), -math.inf
-        self.nodes: list[_Node] = []
-        self._numbers = itertools.count()
+        self.nodes: list[tuple[float, int, tuple[int, ...], tuple[int, ...], int]] = []
+        self.numbers = itertools.count()
 
     @property
     def bound(self) -> float:
         """An upper bound of the value of every batch."""
-        return max(self.most, -self.nodes[0].minus_bound) if self.nodes else self.most
+        return max(self.most, -self.nodes[0][0]) if self.nodes else self.most
 
     @property
-    def proved(self) -> bool:
-        """Whether the best batch so far is optimal, up to rounding."""
-        return not self._may_improve(self.bound)
-
-    def _may_improve(self, bound: float) -> bool:
-        return bound > self.most + _TOLERANCE * abs(self.most)
+    def may_improve(self) -> bool:
+        """Whether there may be a better batch than the best so far, beyond rounding."""
+        return self.bound > self.most + _TOLERANCE * abs(self.most)
 
     def split_nodes(self) -> None:
         """Split the nodes with the largest bounds into those with and without their branching arm."""
         parents = [heapq.heappop(self.nodes) for _ in range(min(_AT_ONCE, len(self.nodes)))]
-        inside = [((*node.included, node.branch), node.excluded) for node in parents]
-        self.add_nodes(inside + [(node.included, (*node.excluded, node.branch)) for node in parents])
+        inside = [((*included, arm), excluded) for _, _, included, excluded, arm in parents]
+        self.add_nodes(inside + [(included, (*excluded, arm)) for _, _, included, excluded, arm in parents])
 
     def add_nodes(self, nodes: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
         """Complete and bound the batches with and without the given arms; keep them if one may be better."""
@@ -285,14 +273,13 @@ class _BranchSearch:
             view.eligible[r, list(excluded)] = False
         batches = greedy_by_steps(problem, q, view, start)
         values = problem.values(q, batches)
-        held = np.array([len(included) for included, _ in nodes])
-        bounds = _bounds(problem, q, view, batches, held)
+        bounds = _bounds(problem, q, view, batches, np.array([len(included) for included, _ in nodes]))
         for (included, excluded), batch, value, high in zip(nodes, batches, values, bounds, strict=True):
             action = batch[batch >= 0]
             if not problem.actions.includes(action, problem.n_arms):
                 continue
             if value > self.most:
                 self.best, self.most = action, float(value)
-            if self._may_improve(high) and len(action) > len(included):
-                number, branch = next(self._numbers), int(action[len(included)])
-                heapq.heappush(self.nodes, _Node(-float(high), number, included, excluded, branch))
+            if high > self.most + _TOLERANCE * abs(self.most) and len(action) > len(included):
+                node = (-float(high), next(self.numbers), included, excluded, int(action[len(included)]))
+                heapq.heappush(self.nodes, node)

@@ -1,19 +1,16 @@
 """The oracle that suits the problem."""
 
 import math
-from typing import TYPE_CHECKING
 
 from superarm.arrays import Floats, Ints
 from superarm.next.actions.explicit import Explicit
+from superarm.next.core.problem import Problem
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle, held
 from superarm.next.oracles.budgets import GreedyMax, KnapsackScheme, KnapsackTable, PartialEnumeration, has_grid
 from superarm.next.oracles.exhaustive import Exhaustive
 from superarm.next.oracles.greedy import Greedy
 from superarm.next.oracles.heaviest import Linearised, Modular
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 MAX_ENUMERATED_BATCHES = 5_000
 """Up to this many batches are enumerated where greedy has no guarantee as good as on a matroid."""
@@ -50,22 +47,22 @@ class Default(Oracle):
     KnapsackTable()
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         return self.resolve(problem).maximize(problem, q, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.resolve(problem).guarantee(problem)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.resolve(problem).validate(problem)
 
-    def resolve(self, problem: "Problem") -> Oracle:
+    def resolve(self, problem: Problem) -> Oracle:
         """The oracle itself."""
         found: Oracle = held(problem, "_oracle", lambda: _choose(problem))
         return found
 
 
-def _choose(problem: "Problem") -> Oracle:
+def _choose(problem: Problem) -> Oracle:
     reward, actions = problem.reward, problem.actions
     if isinstance(actions, Explicit) or not reward.additive:
         return Exhaustive()
@@ -80,7 +77,7 @@ def _choose(problem: "Problem") -> Oracle:
     return _choose_for_many_batches(problem)
 
 
-def _choose_for_many_batches(problem: "Problem") -> Oracle:
+def _choose_for_many_batches(problem: Problem) -> Oracle:
     """The oracle for a reward that is not modular, on an action set of many batches that is not a matroid."""
     actions = problem.actions
     if not problem.reward.submodular:

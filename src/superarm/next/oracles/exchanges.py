@@ -1,20 +1,17 @@
 """Oracles that exchange arms: local search, and continuous greedy with swap rounding."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints, count
-from superarm.errors import InvalidArgument
 from superarm.next.actions.base import add_arms, best_arms, joinable_after, take_rows
+from superarm.next.core.problem import Problem
+from superarm.next.core.support import Dense
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle
 from superarm.next.oracles.greedy import Greedy, greedy_by_steps
 from superarm.next.rewards import Coverage
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 
 class LocalSearch(Oracle):
@@ -57,7 +54,7 @@ class LocalSearch(Oracle):
         self.require("step", 0.0 <= self.step < 1.0, "give a number in [0, 1)")
         self.convert("rounds", count(self.rounds, "rounds", 1, "LocalSearch"))
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         out = self.start.maximize(problem, q, view)
         played = np.any(out >= 0, axis=1, keepdims=True)
         for r in np.flatnonzero(played):
@@ -69,17 +66,16 @@ class LocalSearch(Oracle):
             out[r, : len(action)] = action
         return np.where(played, greedy_by_steps(problem, q, view, out), -1)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.start.guarantee(problem)
 
-    def validate(self, problem: "Problem") -> None:
-        if problem.actions.exchange == math.inf and not problem.actions.budgeted:
-            wrong = "LocalSearch needs batches whose arms can be exchanged one by one"
-            raise InvalidArgument("oracle", wrong, "take Linearised()")
+    def validate(self, problem: Problem) -> None:
+        right = problem.actions.exchange < math.inf or problem.actions.budgeted
+        self.needs(right, "batches whose arms can be exchanged one by one", "take Linearised()")
         self.start.validate(problem)
 
 
-def _exchange(problem: "Problem", q: Floats, view: "View", action: Ints, step: float) -> bool:
+def _exchange(problem: Problem, q: Floats, view: View, action: Ints, step: float) -> bool:
     """Make the best exchange of one arm in place; return whether one improved the value enough."""
     places = np.flatnonzero(~np.isin(action, view.pinned))
     if not len(places):
@@ -128,11 +124,11 @@ class ContinuousGreedy(Oracle):
     def check(self) -> None:
         self.convert("steps", count(self.steps, "steps", 1, "ContinuousGreedy"))
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         rows = [self._one(problem, q[[r % len(q)]], take_rows(view, [r])) for r in range(len(view))]
         return np.array(rows)
 
-    def _one(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def _one(self, problem: Problem, q: Floats, view: View) -> Ints:
         share = np.zeros(problem.n_arms)
         bases = [_build_batch(problem, q, view, share, 1.0 / self.steps) for _ in range(self.steps)]
         size = int((bases[0] >= 0).sum())
@@ -141,22 +137,26 @@ class ContinuousGreedy(Oracle):
             _swap_round(problem, q, view, share, (merged, bases[step][:size]), (step / self.steps, 1.0 / self.steps))
         return bases[0]
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         fits = isinstance(problem.reward, Coverage) and problem.actions.matroid
         return Guarantee(1.0 - (1.0 + 1.0 / self.steps) ** -self.steps if fits else 0.0)
 
-    def validate(self, problem: "Problem") -> None:
-        if not (isinstance(problem.reward, Coverage) and problem.actions.matroid):
-            raise InvalidArgument("oracle", "ContinuousGreedy needs Coverage on a matroid", "take Greedy()")
+    def validate(self, problem: Problem) -> None:
+        right = isinstance(problem.reward, Coverage) and problem.actions.matroid
+        self.needs(right, "Coverage on a matroid", "take Greedy()")
 
 
-def _uncovered(problem: "Problem", q: Floats, share: Floats) -> Floats:
+def _uncovered(problem: Problem, q: Floats, share: Floats) -> Floats:
     """The expected uncovered weight of each item, (1, n_items)."""
-    present = np.flatnonzero(share > 0.0)
-    return problem.reward.states(problem, q * problem.support.by_arm(share[None]), present[None])
+    left = 1.0 - q[0] * problem.support.by_arm(share[None])[0]
+    if isinstance(problem.support, Dense):
+        return (problem.weights * np.prod(left, axis=1))[None]
+    uncovered = problem.weights.copy()
+    np.multiply.at(uncovered, problem.support.items, left)
+    return uncovered[None]
 
 
-def _build_batch(problem: "Problem", q: Floats, view: "View", share: Floats, part: float) -> Ints:
+def _build_batch(problem: Problem, q: Floats, view: View, share: Floats, part: float) -> Ints:
     """Build a batch (K,), and raise the share of each of its arms by ``part``."""
     support = problem.support
 
@@ -173,7 +173,7 @@ def _build_batch(problem: "Problem", q: Floats, view: "View", share: Floats, par
 
 
 def _swap_round(
-    problem: "Problem", q: Floats, view: "View", share: Floats, bases: tuple[Ints, Ints], mass: tuple[float, float]
+    problem: Problem, q: Floats, view: View, share: Floats, bases: tuple[Ints, Ints], mass: tuple[float, float]
 ) -> None:
     """Exchange arms between two bases of these masses, the first of which is the result, until they are equal."""
     (a, b), (heavy, light) = bases, mass

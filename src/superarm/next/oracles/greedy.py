@@ -1,23 +1,29 @@
 """Greedy algorithms: add the arm of the largest gain until none may join."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.errors import InvalidArgument
-from superarm.next.actions.base import add_arms, new_batches, pins_are_eligible
+from superarm.arrays import Bools, Floats, Ints
+from superarm.next.actions.base import add_arms, best_arms, new_batches, pick_arms, pins_are_eligible
 from superarm.next.actions.subsets import Subsets
 from superarm.next.core.ops import op
+from superarm.next.core.problem import Problem
 from superarm.next.core.streams import uniform
-from superarm.next.core.support import Dense
+from superarm.next.core.support import Dense, Sparse
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import GREEDY, Guarantee, Oracle
 from superarm.next.rewards import Coverage
 
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
+LAZY_FROM_ENTRIES = 20_000
+"""From this many entries of a sparse problem on, arms whose last gain cannot win are not evaluated: if every arm has
+every item, few could be left out."""
+
+_SLACK = 1.0 + 1e-9
+"""By what factor a gain may exceed an earlier one by rounding."""
+
+_FIRST_ARMS = 32
+"""How many arms are evaluated first in a step of lazy greedy; then four times as many, and so on."""
 
 
 class Greedy(Oracle):
@@ -31,7 +37,7 @@ class Greedy(Oracle):
     [MerlisMannor2019]_ (section Algorithm). Equal gains go to the arm with the fewest pulls, then the lowest.
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         fused = type(problem.reward) is Coverage and type(problem.actions) is Subsets
         whole = len(q) == len(view) and pins_are_eligible(view)
         if fused and whole and isinstance(problem.support, Dense):
@@ -39,9 +45,11 @@ class Greedy(Oracle):
             arguments = (q, problem.weights, view.counts, view.eligible, view.pinned.shape[1], out)
             op("greedy_coverage", q.size * problem.k)(*arguments)
             return out
-        return greedy_by_steps(problem, q, view)
+        sparse = isinstance(problem.support, Sparse) and problem.n_entries >= LAZY_FROM_ENTRIES
+        lazy = sparse and problem.reward.submodular
+        return _greedy_lazily(problem, q, view) if lazy else greedy_by_steps(problem, q, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         """By the theorem that applies; alpha = 0 where none does.
 
         With a single item, gains are ordered as the parameters of the arms are, whatever was chosen before. On a
@@ -60,7 +68,7 @@ class Greedy(Oracle):
 
 
 def greedy_by_steps(
-    problem: "Problem", q: Floats, view: "View", out: Ints | None = None, costs: Floats | None = None
+    problem: Problem, q: Floats, view: View, out: Ints | None = None, costs: Floats | None = None
 ) -> Ints:
     """Greedy for any reward on any action set, from the batches ``out`` on; by gain per cost if ``costs`` are given."""
     reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
@@ -73,6 +81,39 @@ def greedy_by_steps(
         problem.support.join(states, q, arm, reward.join)
 
     return add_arms(problem.actions, view, gains, joined, out)
+
+
+def _greedy_lazily(problem: Problem, q: Floats, view: View) -> Ints:
+    """The batches of ``greedy_by_steps``, for a sparse problem with a submodular reward: lazy greedy, [Minoux1978]_.
+
+    No later gain of an arm exceeds an earlier one, beyond rounding. So an arm is evaluated only if its last gain could
+    still win, those with the largest last gains first.
+    """
+    reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
+    limits = _SLACK * reward.gains(problem, states, q)
+
+    def pick(allowed: Bools) -> Ints:
+        gains, waiting = np.full(allowed.shape, -np.inf), np.where(allowed, limits, -np.inf)
+        for r in range(len(view)):
+            most, n = -np.inf, _FIRST_ARMS
+            while len(arms := np.flatnonzero((waiting[r] >= most) & (waiting[r] > -np.inf))):
+                arms = arms if len(arms) <= n else arms[np.argpartition(-waiting[r, arms], n)[:n]]
+                gains[r, arms] = _gains_of_arms(problem, states[r], q[r % len(q)], arms)
+                limits[r, arms] = _SLACK * np.maximum(0.0, gains[r, arms])
+                waiting[r, arms], most, n = -np.inf, max(most, gains[r, arms].max()), 4 * n
+        return best_arms(gains, view.counts)
+
+    return pick_arms(problem.actions, view, pick, lambda arm: problem.support.join(states, q, arm, reward.join))
+
+
+def _gains_of_arms(problem: Problem, states: Floats, q: Floats, arms: Ints) -> Floats:
+    """What some arms of a sparse problem would add, in one replication: as ``Reward.gains`` has it."""
+    widths, first = problem.support.widths[arms], problem.support.start[arms]
+    start = np.concatenate([[0], np.cumsum(widths)])
+    places = np.arange(start[-1]) + np.repeat(first - start[:-1], widths)
+    items = problem.support.items[places]
+    gains = problem.reward.gain(problem.weights[items], states[items], q[places])
+    return np.asarray(np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms)), float)
 
 
 class StochasticGreedy(Oracle):
@@ -104,37 +145,29 @@ class StochasticGreedy(Oracle):
     def check(self) -> None:
         self.require("epsilon", 0.0 < self.epsilon < GREEDY, "give a number in (0, 1 - 1/e)")
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
-        available, rows, step = view.eligible.copy(), np.arange(len(view)), 0
-        np.put_along_axis(available, view.pinned, False, 1)
-        places = problem.k - view.pinned.shape[1]
-        n_drawn = np.ceil(available.sum(1) / max(1, places) * math.log(1.0 / self.epsilon))
-        numbers = uniform(view.keys, view.t, np.arange(problem.n_arms), problem.k)
+        left = view.eligible.sum(1, keepdims=True) - view.pinned.shape[1]
+        n_drawn = np.ceil(left / max(1, problem.k - view.pinned.shape[1]) * math.log(1.0 / self.epsilon))
+        numbers = iter(uniform(view.keys, view.t, np.arange(problem.n_arms), problem.k).transpose(2, 0, 1))
 
-        def gains() -> Floats:
-            order = np.where(available, numbers[:, :, step], np.inf).argsort(1).argsort(1)
-            return np.where(order < n_drawn[:, None], reward.gains(problem, states, q), -np.inf)
+        def pick(allowed: Bools) -> Ints:
+            order = np.where(allowed, next(numbers), np.inf).argsort(1).argsort(1)
+            gains = np.where(allowed & (order < n_drawn), reward.gains(problem, states, q), -np.inf)
+            return best_arms(gains, view.counts)
 
-        def joined(arm: Ints) -> None:
-            nonlocal step
-            problem.support.join(states, q, arm, reward.join)
-            available[rows[arm >= 0], arm[arm >= 0]] = False
-            step += 1
-
-        return add_arms(problem.actions, view, gains, joined)
+        return pick_arms(problem.actions, view, pick, lambda arm: problem.support.join(states, q, arm, reward.join))
 
     def expected_alpha(self) -> float:
         """The share of the optimum that is reached in expectation."""
         return GREEDY - self.epsilon
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         if not (problem.reward.submodular and problem.actions.uniform):
             return Guarantee(0.0)
         share = 1.0 - math.sqrt(1.0 - self.expected_alpha())
         return Guarantee(share, share)
 
-    def validate(self, problem: "Problem") -> None:
-        if not (problem.reward.submodular and problem.actions.uniform):
-            wrong = "StochasticGreedy needs a submodular reward on Subsets"
-            raise InvalidArgument("oracle", wrong, "take Greedy()")
+    def validate(self, problem: Problem) -> None:
+        right = problem.reward.submodular and problem.actions.uniform
+        self.needs(right, "a submodular reward on Subsets", "take Greedy()")

@@ -1,19 +1,14 @@
 """Oracles that ask the action set for its heaviest batch: for modular rewards, for rankings, and step by step."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from superarm.arrays import Floats, Ints, count
-from superarm.errors import InvalidArgument
 from superarm.next.actions.base import pack
+from superarm.next.core.problem import Problem
 from superarm.next.core.support import Dense
+from superarm.next.core.tally import View
 from superarm.next.oracles.base import Guarantee, Oracle, worth_alone
 from superarm.next.oracles.greedy import Greedy
-
-if TYPE_CHECKING:
-    from superarm.next.core.problem import Problem
-    from superarm.next.core.tally import View
 
 
 class Modular(Oracle):
@@ -32,16 +27,15 @@ class Modular(Oracle):
     array([1, 2])
     """
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         return problem.actions.heaviest(worth_alone(problem, q, view), view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(1.0 if problem.reward.modular and problem.actions.tractable else 0.0)
 
-    def validate(self, problem: "Problem") -> None:
-        if not (problem.reward.modular and problem.actions.tractable):
-            wrong = "Modular needs a modular reward, and a matroid, matching, paths or a list of batches"
-            raise InvalidArgument("oracle", wrong, "take Greedy() or Exhaustive()")
+    def validate(self, problem: Problem) -> None:
+        right = problem.reward.modular and problem.actions.tractable
+        self.needs(right, "a modular reward, and a matroid, matching, paths or a list of batches")
 
 
 class TopArms(Oracle):
@@ -61,17 +55,16 @@ class TopArms(Oracle):
 
     ranking = True
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         worth = np.ascontiguousarray(np.broadcast_to(q[:, 0, :], view.counts.shape))
         return problem.actions.heaviest(worth, view)
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return Guarantee(1.0)
 
-    def validate(self, problem: "Problem") -> None:
-        if problem.n_items != 1 or not isinstance(problem.support, Dense) or not problem.actions.matroid:
-            wrong = "TopArms needs one item and a matroid, e.g. Subsets(k)"
-            raise InvalidArgument("oracle", wrong, "take Greedy() or Exhaustive()")
+    def validate(self, problem: Problem) -> None:
+        right = problem.n_items == 1 and isinstance(problem.support, Dense) and problem.actions.matroid
+        self.needs(right, "one item and a matroid, e.g. Subsets(k)")
 
 
 class Reversed(Oracle):
@@ -94,13 +87,13 @@ class Reversed(Oracle):
     def ranking(self) -> bool:  # type: ignore[override]
         return self.oracle.ranking
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         return pack(self.oracle.maximize(problem, q, view)[:, ::-1])
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.oracle.guarantee(problem)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.oracle.validate(problem)
 
 
@@ -139,7 +132,7 @@ class Linearised(Oracle):
         self.require_family("start", Oracle, "Greedy()")
         self.convert("rounds", count(self.rounds, "rounds", 1, "Linearised"))
 
-    def maximize(self, problem: "Problem", q: Floats, view: "View") -> Ints:
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
         best = self.start.maximize(problem, q, view)
         most, previous = problem.values(q, best), np.full(len(view), -np.inf)
         weights, going = worth_alone(problem, q, view), np.ones(len(view), bool)
@@ -155,14 +148,14 @@ class Linearised(Oracle):
             weights = 0.5 * weights + 0.5 * _gains_at(problem, q, action)
         return best
 
-    def guarantee(self, problem: "Problem") -> Guarantee:
+    def guarantee(self, problem: Problem) -> Guarantee:
         return self.start.guarantee(problem)
 
-    def validate(self, problem: "Problem") -> None:
+    def validate(self, problem: Problem) -> None:
         self.start.validate(problem)
 
 
-def _gains_at(problem: "Problem", q: Floats, action: Ints) -> Floats:
+def _gains_at(problem: Problem, q: Floats, action: Ints) -> Floats:
     """What each arm adds to the batch, or to the rest of it if the arm belongs to it, at least 0: (R, n_arms)."""
     reward, rows = problem.reward, np.arange(len(action))
     target = reward.gains(problem, reward.states(problem, q, action), q)

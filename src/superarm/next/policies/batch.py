@@ -8,7 +8,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, add_arms
-from superarm.next.core.component import Component
+from superarm.next.core.component import Component, named
 from superarm.next.core.numeric import log
 from superarm.next.core.support import Dense
 from superarm.next.core.tally import Tally, View
@@ -358,6 +358,7 @@ class BatchPolicy(Policy):
 # --- by name ---
 
 
+@named
 def escb(c: float = 4.0, oracle: None = None) -> SetBonus:
     r"""ESCB-2: one bonus :math:`\sqrt{f(t)/2\,\sum_{j \in A} 1/N_j}` per batch: modular rewards, independent arms.
 
@@ -368,12 +369,13 @@ def escb(c: float = 4.0, oracle: None = None) -> SetBonus:
     ``c`` is the constant of the exploration; the theorem has 4.
 
     >>> escb()
-    SetBonus(c=4)
+    escb(c=4)
     """
     refuse_oracle(oracle, "escb")
     return SetBonus(c)
 
 
+@named
 def escb_delta(rho: float = 1.0, oracle: None = None) -> BatchPolicy:
     r"""ESCB for any differentiable reward: one bonus :math:`\sqrt{2\rho\log t\,Var(A)}` per batch, by the delta method.
 
@@ -389,6 +391,7 @@ def escb_delta(rho: float = 1.0, oracle: None = None) -> BatchPolicy:
     return BatchPolicy(Delta(rho))
 
 
+@named
 def least_played(c: float = 4.0, oracle: None = None) -> BatchPolicy:
     r"""One bonus :math:`2\gamma_g\lVert w\rVert_2\sqrt{f(t)/\min_{j \in A} N_j}` per batch, for independent items.
 

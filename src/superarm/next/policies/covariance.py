@@ -12,7 +12,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.next.core.component import Component
+from superarm.next.core.component import Component, named
 from superarm.next.core.moments import Moments, keep_moments
 from superarm.next.core.numeric import log
 from superarm.next.core.support import Dense
@@ -200,6 +200,7 @@ class CovariancePolicy(Policy):
         return search_guarantee(problem)
 
 
+@named
 def escb_c(rho: float = 8.0, c: float = 4.0 * math.e, caution: float = 1.0, oracle: None = None) -> CovariancePolicy:
     r"""ESCB-C: one bonus per batch from a region that knows the covariance of an arm's items; linear rewards.
 
@@ -224,6 +225,7 @@ def escb_c(rho: float = 8.0, c: float = 4.0 * math.e, caution: float = 1.0, orac
     return CovariancePolicy(CovarianceBox(rho, c, caution))
 
 
+@named
 def ols_ucb_c(rho: float = 1.0, c: float = 0.0, caution: float = 1.0, oracle: None = None) -> CovariancePolicy:
     r"""OLS-UCB-C: one bonus per batch from an ellipsoid shaped by the covariance of an arm's items; linear rewards.
 

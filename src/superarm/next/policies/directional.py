@@ -7,7 +7,7 @@ import numpy as np
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
 from superarm.next.actions.base import best_arms, pick_arms
-from superarm.next.core.component import Component
+from superarm.next.core.component import Component, named
 from superarm.next.core.moments import Moments, keep_moments
 from superarm.next.core.ops import op
 from superarm.next.core.support import Dense
@@ -227,6 +227,7 @@ class _Steps:
         return b * (1.0 + 1e-7) * np.where(roof < 1.0, roof, 1.0)
 
 
+@named
 def directional_kl_moss(spread: SampleVariance = Triangle(), oracle: Oracle = Default()) -> DirectionalPolicy:  # noqa: B008
     r"""Greedy with one bound per arm, on the sum that it would add to the batch, at the level of KL-MOSS.
 
@@ -252,6 +253,7 @@ def directional_kl_moss(spread: SampleVariance = Triangle(), oracle: Oracle = De
     return DirectionalPolicy(KLMoss(), spread, oracle)
 
 
+@named
 def directional_kl_ucb(
     rho: float = 1.0,
     c: float = 3.0,

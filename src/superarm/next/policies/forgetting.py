@@ -6,6 +6,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints, count, floats
 from superarm.errors import InvalidArgument
+from superarm.next.core.component import named
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.policies.base import Policy
 from superarm.next.policies.wrappers import Wrapper
@@ -92,7 +93,7 @@ class Forgetting(Wrapper):
             halves = np.log2(self.weights)
         if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
-        if self.policy.reads_context or isinstance(self.policy, Forgetting):
+        if isinstance(self.policy, Forgetting):
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
@@ -142,6 +143,7 @@ class Forgetting(Wrapper):
         memory.weigh()
 
 
+@named
 def sliding_window(policy: Policy, window: int, blocks: int = 16) -> Forgetting:
     """Any policy on the last ``window`` rounds alone, for means that change. After [GarivierMoulines2011]_ (SW-UCB).
 
@@ -167,6 +169,7 @@ def sliding_window(policy: Policy, window: int, blocks: int = 16) -> Forgetting:
     return Forgetting(policy, -(-window // blocks), np.ones(blocks))
 
 
+@named
 def discounted(policy: Policy, half_life: int) -> Forgetting:
     """Any policy on a tally in which weights halve every ``half_life`` rounds, for means that change.
 

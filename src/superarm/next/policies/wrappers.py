@@ -8,6 +8,7 @@ import numpy as np
 from superarm.arrays import Ints
 from superarm.errors import InvalidArgument
 from superarm.next.core import streams
+from superarm.next.core.component import named
 from superarm.next.core.numeric import log
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.indices import Mean
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def random_batch(problem: "Problem", view: View) -> Ints:
     """A random batch (R, K) of eligible arms."""
-    return problem.actions.random(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
+    return problem.actions.sample(view, streams.uniform(view.keys, view.t, np.arange(problem.n_arms))[:, :, 0])
 
 
 class Wrapper(Policy):
@@ -141,6 +142,7 @@ class OneGaussian(Policy):
         return self.oracle.guarantee(problem)
 
 
+@named
 def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = Default()) -> EpsilonGreedy:  # noqa: B008
     """A random batch with probability ``epsilon / t**decay``, otherwise the best batch at the empirical means.
 
@@ -156,6 +158,7 @@ def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = De
     return EpsilonGreedy(IndexPolicy(Mean(), oracle), epsilon, decay)
 
 
+@named
 def uniform() -> Uniform:
     """A random batch in every round."""
     return Uniform()
