@@ -1,7 +1,6 @@
 """Logs of past decisions: evaluate any slate or policy offline, learn from what they hold, and report the uncertainty.
 
-A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown. The public
-names are loaded when they are first used.
+A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown.
 
 - ``log.py``: :class:`Log`; ``formats``: logs from files, frames and arrays.
 - ``estimators``: every estimator of what a slate or a policy is worth.
@@ -14,38 +13,21 @@ names are loaded when they are first used.
   ``validation.py``: the estimators against that truth.
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import load_on_use
-
-if TYPE_CHECKING:
-    from superarm.next.offline.assumption import AssumptionTest
-    from superarm.next.offline.check import LogCheck
-    from superarm.next.offline.estimators.methods import METHODS
-    from superarm.next.offline.inclusion import explored_inclusion, explored_positions
-    from superarm.next.offline.learning import (
-        Convergence,
-        Recommendation,
-        certify_convergence,
-        clcb_bound,
-        kl_clcb_bound,
-    )
-    from superarm.next.offline.log import Log, LogRows
-    from superarm.next.offline.result import PolicyValue, ValueInterval
-    from superarm.next.offline.simulated import simulate_log
-    from superarm.next.offline.value import LogComparison
-
-_HOMES = {
-    "assumption": "AssumptionTest",
-    "check": "LogCheck",
-    "estimators.methods": "METHODS",
-    "inclusion": "explored_inclusion explored_positions",
-    "learning": "Convergence Recommendation certify_convergence clcb_bound kl_clcb_bound",
-    "log": "Log LogRows",
-    "result": "PolicyValue ValueInterval",
-    "simulated": "simulate_log",
-    "value": "LogComparison",
-}
+from superarm.next.offline.assumption import AssumptionTest
+from superarm.next.offline.check import LogCheck
+from superarm.next.offline.estimators.methods import METHODS
+from superarm.next.offline.inclusion import explored_inclusion, explored_positions
+from superarm.next.offline.learning import (
+    Convergence,
+    Recommendation,
+    certify_convergence,
+    clcb_bound,
+    kl_clcb_bound,
+)
+from superarm.next.offline.log import Log, LogRows
+from superarm.next.offline.result import PolicyValue, ValueInterval
+from superarm.next.offline.simulated import simulate_log
+from superarm.next.offline.value import LogComparison
 
 __all__ = [
     "METHODS",
@@ -65,5 +47,3 @@ __all__ = [
     "kl_clcb_bound",
     "simulate_log",
 ]
-
-__getattr__ = load_on_use(__name__, _HOMES)

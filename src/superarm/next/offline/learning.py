@@ -170,7 +170,7 @@ def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05,
     >>> round(bound, 3)
     0.622
     """
-    n = np.asarray(pulls, float)[np.asarray(slate, int)]
+    n = np.ravel(pulls)[np.asarray(slate, int)]
     if not (n > 0).all():
         return math.inf
     gamma_g = smoothness_of(problem.reward, len(n)).gamma_g
@@ -187,7 +187,7 @@ def clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05, al
     with :math:`B_1 = \gamma_\infty`, the largest derivative, and n the sum of all pulls in place of the number of
     rounds (it is at least that number, which the bound needs).
     """
-    counts = np.asarray(pulls, float)
+    counts = np.asarray(np.ravel(pulls), float)
     n = counts[np.asarray(slate, int)]
     if not (n > 0).all():
         return math.inf

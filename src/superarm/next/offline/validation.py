@@ -71,12 +71,7 @@ def list_scenarios() -> list[Scenario]:
     return [
         Scenario("uniform slates", fixed(shown, 1.0, lambda slates: p[slates]), target, value),
         Scenario("30 % of slots explored", fixed(shown, 0.3, lambda slates: p[slates]), target, value),
-        Scenario(
-            "KL-UCB learns, 30 % explored",
-            lambda s, n: simulate_log(instance, IndexPolicy(KL()), n, 0.3, s),
-            target,
-            value,
-        ),
+        Scenario("KL-UCB learns, 30 % explored", lambda s, n: simulate_log(instance, learns, n, 0.3, s), target, value),
         Scenario(
             "contexts that the log lacks, 30 %",
             lambda seed, n: _log_without_contexts(contexts, favourites, n, np.random.default_rng(seed)),

@@ -56,10 +56,7 @@ METHODS: dict[str, Method] = {
             (SEMI_BANDIT, STATIONARY, "nothing about how the slates of the log were chosen; look as often as you like"),
         ),
         Method(
-            "direct",
-            "direct method",
-            (SEMI_BANDIT, STATIONARY, NORMAL),
-            score=_of_mixture(model_based.score_direct),
+            "direct", "direct method", (SEMI_BANDIT, STATIONARY, NORMAL), score=_of_mixture(model_based.score_direct)
         ),
         Method(
             "one_step",

@@ -92,18 +92,17 @@ def difference_bounds(problem: Problem, low: Floats, high: Floats, slate: Ints, 
     """
     least, most, step = np.zeros(len(others)), np.zeros(len(others)), max(1, CELLS // problem.n_items)
     bound = _paired_bounds if shared_arms_cancel(problem.reward) else _separate_bounds
-    entries = [problem.support.to_entries(q) for q in (low, high)]
+    ends = problem.support.to_entries(low), problem.support.to_entries(high)
     for n in range(0, len(others), step):
         other = others[n : n + step]
         own = np.repeat(slate[slate >= 0][None], len(other), 0)
         in_other = (own[:, :, None] == other[:, None, :]).any(2)
         in_own = (own[:, :, None] == other[:, None, :]).any(1)
         same = in_other.all(1) & (in_own | (other < 0)).all(1)
-        shared, own_rest, other_rest = (
-            np.where(kept, arms, -1) for kept, arms in ((in_other, own), (~in_other, own), (~in_own, other))
-        )
-        ends = bound(problem, *entries, shared, own_rest, other_rest)
-        least[n : n + step], most[n : n + step] = (np.where(same, 0.0, end) for end in ends)
+        shared, own_rest = np.where(in_other, own, -1), np.where(in_other, -1, own)
+        other_rest = np.where(in_own, -1, other)
+        found = bound(problem, *ends, shared, own_rest, other_rest)
+        least[n : n + step], most[n : n + step] = (np.where(same, 0.0, end) for end in found)
     return least, most
 
 
