@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
 from superarm.next.core.component import Component
 from superarm.next.core.numeric import fall
 from superarm.next.core.ops import op
@@ -372,3 +373,12 @@ class Conjunctive(Reward):
 
     def smoothness(self, k: int) -> Smoothness:
         return Smoothness(1.0, 0.5)
+
+
+def smoothness_of(reward: Reward, k: int) -> Smoothness:
+    """What the reward says of its own smoothness; a reward that says nothing is refused."""
+    found = reward.smoothness(k)
+    if found is None:
+        wrong = f"{type(reward).__name__} does not say how smooth it is"
+        raise InvalidArgument("reward", wrong, "define smoothness(k); theory.smoothness measures it")
+    return found

@@ -21,7 +21,7 @@ from superarm.next.offline.estimators.entries import EntryMeans, entry_intervals
 from superarm.next.offline.estimators.slates import difference_bounds
 from superarm.next.offline.result import warn_of_assumption, warn_of_outcomes
 from superarm.next.oracles import Default, Oracle, certify
-from superarm.next.theory.bound import smoothness_of
+from superarm.next.rewards import smoothness_of
 
 if TYPE_CHECKING:
     from superarm.next.offline.log import Log

@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
-from superarm.next.rewards import Reward, Smoothness
+from superarm.next.rewards import Smoothness, smoothness_of
 from superarm.next.simulation.instances import Instance
 from superarm.next.theory.gaps import Gaps, gaps
 
@@ -49,15 +49,6 @@ class Setting:
         """The paper's bound of gamma_g; the exact value where the paper's is undefined or too small."""
         paper, exact = self.smoothness.gamma_g_paper, self.smoothness.gamma_g
         return paper if paper >= exact else exact
-
-
-def smoothness_of(reward: Reward, k: int) -> Smoothness:
-    """What the reward says of its own smoothness; a reward that says nothing is refused."""
-    found = reward.smoothness(k)
-    if found is None:
-        wrong = f"{type(reward).__name__} does not say how smooth it is"
-        raise InvalidArgument("reward", wrong, "define smoothness(k); theory.smoothness measures it")
-    return found
 
 
 def setting(instance: Instance, known: Gaps | None = None) -> Setting:

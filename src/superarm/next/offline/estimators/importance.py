@@ -126,16 +126,12 @@ def effective_sample_size(weight: Floats) -> float:
 
 def score_slate_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of ordered slates."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     weight = slate_weights(log, mixture)
     return RoundScores(slate_ips(log.rewards, weight), weight)
 
 
 def score_slate_snips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Self-normalised inverse propensity scores of ordered slates."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     weight, known = slate_weights(log, mixture), ~np.isnan(log.rewards)
     score = np.full(log.n_rounds, np.nan)
     score[known] = slate_snips(log.rewards[known], weight[known])
@@ -144,8 +140,6 @@ def score_slate_snips(log: "Log", mixture: SlateMixture) -> RoundScores:
 
 def score_independent_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of single arms in their slots."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     logged = slot_table(log, log.rows.position_propensity)
     weight = _ratio(position_probabilities(log, mixture), logged, log.slates)
     score = independent_ips(slot_rewards(log), weight) + log.reward_of_nothing
@@ -154,16 +148,12 @@ def score_independent_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
 
 def score_cascade_ips(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Inverse propensity scores of the beginnings of slates."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     weight = prefix_weights(log, mixture)
     return RoundScores(cascade_ips(slot_rewards(log), weight) + log.reward_of_nothing, weight[:, -1])
 
 
 def score_cascade_dr(log: "Log", mixture: SlateMixture) -> RoundScores:
     """Cascade doubly robust, with predictions from the means of the other folds of the log."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     weight = prefix_weights(log, mixture)
     q_hat, v_hat = np.zeros(weight.shape), np.zeros(weight.shape)
     folds = fold_of_rounds(log.n_rounds)
@@ -203,8 +193,6 @@ def _predict(
 
 def score_pseudoinverse(log: "Log", mixture: SlateMixture) -> RoundScores:
     """The pseudoinverse estimator, on the pairs of slot and arm that occur in the log."""
-    if mixture.logged:
-        return RoundScores(log.rewards)
     width = max(log.slates.shape[1], mixture.slates.shape[1])
     n_pairs = width * log.problem.n_arms
     if n_pairs > MAX_PAIRS:
@@ -247,12 +235,16 @@ def slot_rewards(log: "Log") -> Floats:
     return table
 
 
+def _slot_matches(log: "Log", mixture: SlateMixture) -> Bools:
+    """Whether slate m of the mixture has the arm of round n in slot l: (m, n, k)."""
+    width = log.slates.shape[1]
+    slates = np.pad(mixture.slates, ((0, 0), (0, width)), constant_values=-1)[:, :width]
+    return np.asarray(slates[:, None, :] == log.slates[None, :, :])
+
+
 def prefix_matches(log: "Log", mixture: SlateMixture) -> Bools:
     """Whether slate m of the mixture begins as the slate of round n does, up to slot l: (m, n, k)."""
-    width = log.slates.shape[1]
-    slates = np.full((len(mixture.slates), width), -1)
-    slates[:, : min(width, mixture.slates.shape[1])] = mixture.slates[:, :width]
-    return np.asarray(np.minimum.accumulate(slates[:, None, :] == log.slates[None, :, :], axis=2), bool)
+    return np.asarray(np.minimum.accumulate(_slot_matches(log, mixture), axis=2), bool)
 
 
 def whole_matches(log: "Log", mixture: SlateMixture) -> Bools:
@@ -284,11 +276,8 @@ def prefix_weights(log: "Log", mixture: SlateMixture) -> Floats:
 
 def position_probabilities(log: "Log", mixture: SlateMixture) -> Floats:
     """The probability of each logged arm in its slot under the target, (n, k)."""
-    width = log.slates.shape[1]
-    slates = np.full((len(mixture.slates), width), -1)
-    slates[:, : min(width, mixture.slates.shape[1])] = mixture.slates[:, :width]
     share = mixture.shares[log.groups].T[:, :, None]
-    return np.asarray((share * (slates[:, None, :] == log.slates[None, :, :])).sum(axis=0))
+    return np.asarray((share * _slot_matches(log, mixture)).sum(axis=0))
 
 
 def _ratio(chance: Floats, logged: Floats, slates: Ints) -> Floats:

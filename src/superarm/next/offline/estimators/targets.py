@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DRAWS = 256
 """A policy that draws slates at random is evaluated as the mixture of so many of them."""
 ALIKE = 32
-"""If so many draws are alike, that slate alone counts. Of a mixture, a share of 1 / (32 e) = 1.2 % is missed at most."""
+"""If so many draws are alike, that slate alone counts: on average, a share of at most 1 / (32 e) = 1.2 % is missed."""
 
 LOGGED = "logged"
 """The name of the target that is the slates of the log."""

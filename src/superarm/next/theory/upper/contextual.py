@@ -15,7 +15,8 @@ from superarm.next.context import LinearModel
 from superarm.next.context.models import ALL
 from superarm.next.context.sums import MAX_WEIGHT
 from superarm.next.core.problem import Problem
-from superarm.next.theory.bound import Bound, rounds, smoothness_of
+from superarm.next.rewards import smoothness_of
+from superarm.next.theory.bound import Bound, rounds
 
 CONTEXT_CAVEAT = (
     "Bounds of policies on linear models assume that parameters are linear in features of length at most 1 with a "
