@@ -8,7 +8,7 @@ from superarm.arrays import Floats
 from superarm.errors import InvalidArgument
 from superarm.next.offline.estimators.entries import entry_means, seen_shares
 from superarm.next.offline.estimators.importance import FOLDS, RoundScores, fold_of_rounds
-from superarm.next.offline.estimators.slates import mean_slopes, slate_slopes, value_each_slate
+from superarm.next.offline.estimators.slates import CELLS, mean_slopes, slate_slopes, value_each_slate
 from superarm.next.offline.estimators.targets import SlateMixture
 
 if TYPE_CHECKING:
@@ -89,15 +89,16 @@ def _logged_scores(log: "Log", mean: Floats, share: Floats) -> Floats:
 
     ``share`` is how often each entry is seen, (n_groups, n_entries).
     """
-    rows, score = log.rows, np.zeros(log.n_rounds)
-    error = np.zeros(rows.outcome.shape)
-    group = log.groups[rows.round]
-    distinct, which = np.unique(log.slates, axis=0, return_inverse=True)
+    rows, score, error = log.rows, np.zeros(log.n_rounds), np.zeros(log.rows.outcome.shape)
+    shown, step = np.flatnonzero(rows.slot >= 0), max(1, CELLS // (log.problem.n_items * log.slates.shape[1]))
     for g in range(log.n_groups):
-        rounds, own = log.groups == g, np.flatnonzero((group == g) & (rows.slot >= 0))
-        score[rounds] = value_each_slate(log.problem, mean[g], distinct)[which.reshape(-1)][rounds]
-        slopes = slate_slopes(log.problem, mean[g], distinct)[which.reshape(-1)[rows.round[own]], rows.slot[own]]
-        entries = log.entries[own]
-        off = (rows.outcome[own] - mean[g][entries]) / share[g][entries]
-        error[own] = np.where(log.observed[own], slopes * off, 0.0)
+        every, own = np.flatnonzero(log.groups == g), shown[log.groups[rows.round[shown]] == g]
+        score[every] = value_each_slate(log.problem, mean[g], log.slates[every])
+        for n in range(0, len(every), step):
+            rounds = every[n : n + step]
+            part = own[(rows.round[own] >= rounds[0]) & (rows.round[own] <= rounds[-1])]
+            slopes = slate_slopes(log.problem, mean[g], log.slates[rounds])
+            slopes = slopes[np.searchsorted(rounds, rows.round[part]), rows.slot[part]]
+            off = (rows.outcome[part] - mean[g][log.entries[part]]) / share[g][log.entries[part]]
+            error[part] = np.where(log.observed[part], slopes * off, 0.0)
     return np.asarray(score + np.bincount(rows.round, error.sum(axis=1), log.n_rounds))
