@@ -337,6 +337,21 @@ def test_contexts_are_undone_saved_and_grown_exactly(name, standardised):
         assert saved(other) == saved(agent)
 
 
+def test_arms_of_a_decision_are_pending_one_by_one():
+    problem, policy = in_context("linear")
+    agent = Agent(problem, policy, seed=0)
+    decision, learner = agent.ask(context=USERS[1]), agent.learner
+    made = agent._decisions.pending[decision.id].context
+    before = learner.contexts.pending.copy()
+    assert before.any()
+    for sign in (1.0, -1.0, 1.0):
+        for j in decision.action:
+            arm = np.array([j])
+            learner.unpend(arm, made, sign, decision.action)
+        assert np.array_equal(learner.contexts.pending, 0.0 * before if sign > 0 else before)
+    assert learner.contexts.n_pending == learner.pending.sum() == 0
+
+
 def test_features_of_arms_and_pairs_grow_with_the_arms():
     context = Context(FEATURES, arms=RNG.random((5, 2)), model=models.Linear(shared=True), pairs=1)
     problem = Problem(5, 2, Coverage(), Subsets(2), context=context)
@@ -808,5 +823,16 @@ def test_rows_of_pairs_and_of_new_arms_are_found_by_name():
     agents[0].add_arms(["c", "d"], features=new)
     agents[1].add_arms(["c", "d"], features=FRAMES["pandas"](new[::-1], None, ["d", "c"]))
     assert saved(agents[0]) == saved(agents[1])
+    named = Features(numeric={"price": (0, 1)})
+    with pytest.raises(InvalidArgument, match="a data frame; give one mapping"):
+        Context(FEATURES, FRAMES["pandas"]([[1.0]], ["price"], None), models.Linear(shared=True), arm_features=named)
     with pytest.raises(InvalidArgument, match="pairs: rows named"):
         agents[0].ask(context={"age": 0.5}, pairs=FRAMES["pandas"](np.zeros((4, 1)), None, list("abcx")))
+
+
+def test_columns_of_past_data_that_are_numbers_are_put_into_order():
+    frame = FRAMES["pandas"]([[0.0, 1.0, 0.25]], [2, 0, 1], None)
+    assert PROBLEM.past([4], frame).total[0, :, 4].tolist() == [1.0, 0.25, 0.0]
+    p = np.arange(21).reshape(7, 3) / 21
+    shuffled = FRAMES["pandas"](p[::-1, ::-1], [2, 1, 0], range(6, -1, -1))
+    assert np.array_equal(PROBLEM.entries(shuffled), PROBLEM.entries(p))

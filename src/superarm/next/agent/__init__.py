@@ -1,7 +1,7 @@
 """Agents: ask for a batch, tell what came of it. The service learns by the same ``Learner``.
 
 agent: ask and tell · decisions: which are pending · outcomes: feedback as users give it ·
-learner: one problem being learnt · contexts: what it keeps of contexts · growth: new arms and items · names ·
+learner: one problem being learnt · growth: new arms and items · names ·
 explanations: why a batch was chosen · state: learners on disk
 """
 

@@ -3,20 +3,21 @@
 import copy
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.labels import Labels, align, is_frame
 from superarm.next.actions.base import Actions
 from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.next.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.next.agent.growth import require_actions
 from superarm.next.agent.learner import Learner
+from superarm.next.agent.names import Given, Some
 from superarm.next.agent.outcomes import parse_feedback
-from superarm.next.core.labels import Labels, align, is_frame
 from superarm.next.core.problem import Problem
 from superarm.next.core.streams import Seed, run_keys, seed_sequence
 from superarm.next.core.tally import Feedback, Tally
@@ -78,8 +79,8 @@ class Agent:
         seed: Seed = None,
         *,
         tally: Tally | None = None,
-        arms: Sequence[str] | Sequence[int] | None = None,
-        items: Sequence[str] | Sequence[int] | None = None,
+        arms: Given | None = None,
+        items: Given | None = None,
         remember: int = 100_000,
     ) -> None:
         self._lock = threading.RLock()
@@ -148,9 +149,9 @@ class Agent:
     @_in_turn
     def ask(
         self,
-        eligible: Sequence[int | str] | None = None,
+        eligible: Some | None = None,
         id: str | None = None,
-        pinned: Sequence[int | str] | None = None,
+        pinned: Some | None = None,
         context: Any = None,
         pairs: Any = None,
     ) -> Decision:
@@ -173,8 +174,11 @@ class Agent:
             return made.decision
         encoded = None
         if learner.contexts is not None:
+            if context is None and self.problem.context.features.size:
+                remedy = f"give {self.problem.context.features.names}, as far as known"
+                raise InvalidArgument("context", "missing", remedy)
             names = Labels("arms", learner.arms.all, learner.arms.all)
-            encoded = learner.contexts.encode(self.problem, context, align(pairs, names, None, name="pairs")[0])
+            encoded = learner.contexts.encode(context, align(pairs, names, None, name="pairs")[0])
         elif context is not None or pairs is not None:
             raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
         mask = learner.playable(eligible)
@@ -183,10 +187,11 @@ class Agent:
         action = learner.choose(view)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
-        given, words = learner.weigh(view, action), None
+        given, words = learner.weigh(view, action, encoded), None
         learner.pend(action, t, given)
         if given is not None:
-            words = learner.contexts.bring_up_to_date(learner, context, t)
+            learner.bring_up_to_date(context, t)
+            words = self._words(context)
         action.flags.writeable = False
         known = learner.arms.all
         decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
@@ -212,9 +217,7 @@ class Agent:
                 self.learner.unpend(made.decision.action, made.context, -1.0)
 
     @_in_turn
-    def tell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> bool:
+    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
         Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
@@ -230,7 +233,7 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if name in self._decisions.told:
             if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
@@ -240,15 +243,13 @@ class Agent:
         return True
 
     @_in_turn
-    def untell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> None:
+    def untell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
         if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._decisions.told[name]
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
         self._apply(made, feedback, -1.0)
@@ -268,9 +269,7 @@ class Agent:
         self.learner.unpend(made.decision.action, made.context, sign)
         self.learner.apply(feedback, self._rounding, sign, made.version)
 
-    def _parse_feedback(
-        self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
-    ) -> tuple[Feedback, list[str]]:
+    def _parse(self, made: DecisionEntry, outcome: Any, seen: Any, arms: Some | None) -> tuple[Feedback, list[str]]:
         """Feedback about a decision as the learner takes it, and its digests."""
         learner = self.learner
         observed = made.decision.action if arms is None else learner.arms.numbers(arms)
@@ -278,8 +277,15 @@ class Agent:
             outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
         feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
         if made.context is not None:
-            feedback.context = learner.contexts.fit(learner, made, observed)
+            feedback.context = learner.contexts.answer(made.context, made.decision.action, observed)
         return feedback, digests
+
+    def _words(self, context: Any) -> dict[str, list[str]] | None:
+        """The words of a context's hashed features, by which explanations name them."""
+        from superarm.next.context.encoding import hashed_words
+
+        features = self.problem.context.features
+        return hashed_words(features, context) if features.hashed else None
 
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
         """The names of observed arms and of items, of which the decision was made for ``n_items``."""
@@ -300,11 +306,7 @@ class Agent:
 
     @_in_turn
     def add_arms(
-        self,
-        arms: Sequence[str] | Sequence[int] | int,
-        actions: Actions | None = None,
-        support: Any = None,
-        features: Any = None,
+        self, arms: Given | int, actions: Actions | None = None, support: Any = None, features: Any = None
     ) -> None:
         """Add arms by name, or so many of them; they will be tried first.
 
@@ -322,7 +324,7 @@ class Agent:
         learner.grow_arms(arms, actions, support, features)
 
     @_in_turn
-    def retire_arms(self, arms: Sequence[int | str]) -> None:
+    def retire_arms(self, arms: Some) -> None:
         """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
 
         ``add_arms`` with the same names brings them back.
@@ -330,13 +332,13 @@ class Agent:
         self.learner.retire_arms(arms)
 
     @_in_turn
-    def add_items(self, items: Sequence[str] | Sequence[int] | int, weights: Any = None) -> None:
+    def add_items(self, items: Given | int, weights: Any = None) -> None:
         """Add items by name, or so many of them, with weights (1 by default); of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
         self.learner.grow_items(items, np.ones(n) if weights is None else weights)
 
     @_in_turn
-    def retire_items(self, items: Sequence[int | str]) -> None:
+    def retire_items(self, items: Some) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         self.learner.retire_items(items)
 
@@ -350,7 +352,7 @@ class Agent:
             **learner_to_plain(self.learner),
             "mind": f"{int(self._choosing[0]):016x}",
             "coin": f"{int(self._rounding[0]):016x}",
-            "book": decisions_to_plain(self._decisions, self.learner),
+            "book": decisions_to_plain(self._decisions),
         }
 
     @classmethod

@@ -20,8 +20,8 @@ class Decision:
 class DecisionEntry(NamedTuple):
     """A decision, how many items there were when it was made, by which version of the policy, and its context.
 
-    ``context`` is a ``context.Contexts`` of one decision, None if the problem has no context; ``words`` are those of
-    its hashed features, if it has any: explanations name them.
+    ``context`` is a ``contextual.DecisionContext``, None if the problem has no context; ``words`` are those of its
+    hashed features, if it has any: explanations name them.
     """
 
     decision: Decision

@@ -66,7 +66,7 @@ def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any)
         mean, high = (
             to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)
         )
-        effects = () if learner.contexts is None else learner.contexts.feature_effects(learner, made, j, most)
+        effects = _largest_effects(learner, made, j, most)
         arms.append(ExplainedArm(learner.arms.all[j], mean, high, gains[0][n], gains[1][n], effects))
     return Explanation(made.decision, tuple(arms))
 
@@ -83,6 +83,16 @@ def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
         raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
     shape = learner.problem.support.shape(1)
     return np.broadcast_to(estimate, shape), np.broadcast_to(optimistic, shape)
+
+
+def _largest_effects(learner: Learner, made: DecisionEntry, arm: int, most: int) -> tuple[tuple[str, float], ...]:
+    """The features that change the estimates of ``arm`` most."""
+    if made.context is None:
+        return ()
+    state = learner.policy, learner.tally, learner.memory
+    effects = learner.contexts.effects(*state, made.context, arm, made.words)
+    largest = sorted(effects.items(), key=lambda effect: -abs(effect[1]))[:most]
+    return tuple((name, effect) for name, effect in largest if effect != 0.0)
 
 
 def _gains(problem: "Problem", q: Floats, action: Ints) -> list[float]:

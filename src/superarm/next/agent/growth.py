@@ -69,7 +69,9 @@ def grow_tally(tally: Tally, after: "Problem") -> Tally:
     """
     old, new, moments = tally.support, after.support, tally.moments
     if hasattr(moments, "design"):
-        moments = grow_sums(moments, after)
+        from superarm.next.context.design import design_of
+
+        moments = moments.grown(new, design_of(after))
     elif moments is not None:
         moments = moments.grown(new) if new.n_items == old.n_items else None
     grown = Tally(new, len(tally), tally.partial or new.n_items > old.n_items, moments)
@@ -83,34 +85,15 @@ def grow_tally(tally: Tally, after: "Problem") -> Tally:
     return grown
 
 
-def grow_sums(sums: Any, after: "Problem") -> Any:
-    """The sums of a regression on the larger problem: what is new has seen nothing."""
-    from superarm.next.context.design import design_of
-
-    return sums.grown(after.support, design_of(after))
-
-
-def grow_held(held: dict[str, Any] | None, sums: Any, after: "Problem") -> dict[str, Any] | None:
-    """What a policy keeps beside the tally on the larger problem; ``sums`` are the moments of the tally before."""
+def grow_held(held: dict[str, Any] | None, before: "Problem", after: "Problem") -> dict[str, Any] | None:
+    """What a policy keeps beside the tally, on the larger problem."""
     if held is None:
         return None
-    held = dict(held)
     if "blocks" in held:
-        held["blocks"] = [grow_tally(block, after) for block in held["blocks"]]
+        held = held | {"blocks": [grow_tally(block, after) for block in held["blocks"]]}
     if "rows" in held:
-        held = _grow_kept(held, sums, after)
+        from superarm.next.context.design import design_of
+        from superarm.next.contextual.kept import grow_kept
+
+        held = grow_kept(held, (design_of(before), before.support), (design_of(after), after.support))
     return held
-
-
-def _grow_kept(held: dict[str, Any], sums: Any, after: "Problem") -> dict[str, Any]:
-    """The observations and points of a logistic policy on the larger problem; rows name entries by arm and place."""
-    from superarm.next.context.sums import grow_groups
-
-    grown = grow_sums(sums, after)
-    point = grow_groups(held["point"][None], grown.design.d, sums, grown)[0]
-    marks = grow_groups(held["marks"][None], 2, sums, grown)[0]
-    if bool(sums.design.n_item) == bool(grown.design.n_item):
-        return held | {"point": point, "marks": marks}
-    # Features begin to tell items apart: earlier observations have others.
-    nothing = {"rows": held["rows"][:0], "bounds": held["bounds"] * (0.0, 1.0)}
-    return held | nothing | {"point": 0.0 * point, "marks": 0.0 * marks}

@@ -12,13 +12,14 @@ from superarm.errors import InvalidArgument
 from superarm.next.actions.base import Actions, pins_are_eligible
 from superarm.next.actions.explicit import Pinned
 from superarm.next.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
-from superarm.next.agent.names import names_for
+from superarm.next.agent.names import Given, names_for
 from superarm.next.core import streams
 from superarm.next.core.problem import Problem
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.indices import Index
 from superarm.next.policies.base import Policy
 
+Arms = Ints | Sequence[int]
 _NOBODY = np.empty(0, np.int64)
 
 
@@ -62,13 +63,7 @@ class Learner:
     array([[[1., 0., 0.]]])
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        policy: Policy,
-        arms: Sequence[str] | Sequence[int] | None = None,
-        items: Sequence[str] | Sequence[int] | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, policy: Policy, arms: Given | None = None, items: Given | None = None) -> None:
         require_problem(problem, policy)
         self.declared, policy = policy, fit_policy(policy, problem)
         self.arms, self.items = names_for(arms, problem.n_arms, "arms"), names_for(items, problem.n_items, "items")
@@ -79,9 +74,9 @@ class Learner:
         tally = policy.new_tally(problem, 1)
         self.contexts: Any = None
         if problem.context is not None:
-            from superarm.next.agent.contexts import LearnerContexts
+            from superarm.next.contextual.history import ContextHistory
 
-            self.contexts = LearnerContexts(problem, tally)
+            self.contexts = ContextHistory(problem)
         self.pending: Floats = np.zeros_like(tally.pulls)
         self._settle(problem, policy, tally)
 
@@ -122,29 +117,23 @@ class Learner:
         mask[self.arms.numbers(eligible)] = True
         return mask & self._playable
 
-    def view(
-        self,
-        t: int,
-        key: Any,
-        eligible: Bools | None = None,
-        pinned: Ints | Sequence[int] = (),
-        context: Any = None,
-    ) -> View:
+    def view(self, t: int, key: Any, eligible: Bools | None = None, pinned: Arms = (), context: Any = None) -> View:
         """What the policy sees when it chooses for round ``t``: out of the ``eligible`` arms, around the ``pinned``.
 
-        ``key`` (1,) is that of the policy's random numbers in this decision, ``context`` the ``context.EncodedContext``
-        of the decision, if the problem has one.
+        ``key`` (1,) is that of the policy's random numbers in this decision, ``context`` the ``EncodedContext`` of the
+        decision, if the problem has one, or the ``DecisionContext`` of one that was made.
         """
         mask = self._playable if eligible is None else eligible
         pins = self._pins if not len(pinned) else self._pin(pinned)
         counts, given = self.tally.pulls + self.pending, None
         if self.contexts is not None:
-            given = self.contexts.given(self, context)
+            fresh = not hasattr(context, "encoded")
+            given = self.contexts.contexts(*((context,) if fresh else (context.encoded, context.t)))
             if len(counts) > 1:
                 counts = counts[given.segment]
         return View(t, self.tally, key, counts, mask[None], pins, given)
 
-    def _pin(self, pinned: Ints | Sequence[int]) -> Ints:
+    def _pin(self, pinned: Arms) -> Ints:
         actions, n_arms = self.problem.actions, self.problem.n_arms
         own = self._pins[0].tolist()
         pins = own + [int(j) for j in pinned if int(j) not in own]
@@ -187,25 +176,42 @@ class Learner:
         self.policy.restore_state(memory, self.policy.save_state(self.memory) or {})
         return memory
 
-    def weigh(self, view: View, action: Ints) -> Any:
-        """The context to keep with a decision made by the last ``choose``; ``action`` need not be that choice."""
-        return None if view.context is None else self.policy.weigh(self.problem, view, self._used, action[None])
+    def weigh(self, view: View, action: Ints, context: Any) -> Any:
+        """The ``DecisionContext`` of a decision made by the last ``choose``; ``action`` need not be that choice.
 
-    def pend(self, action: Ints | Sequence[int], t: int, context: Any = None) -> None:
+        ``context`` is the encoded one; None, as that of decisions without a context, gives None.
+        """
+        if context is None:
+            return None
+        weighed = self.policy.weigh(self.problem, view, self._used, action[None])
+        return self.contexts.decide(context, weighed, action)
+
+    def pend(self, action: Arms, t: int, context: Any = None) -> None:
         """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
-        if context is not None:
-            self.contexts.pass_time(context)
         self.unpend(action, context, -1.0)
         self.asked = max(self.asked, t)
         self._advance(t)
 
-    def unpend(self, action: Ints | Sequence[int], context: Any = None, sign: float = 1.0) -> None:
-        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again)."""
+    def unpend(self, arms: Arms, context: Any = None, sign: float = 1.0, action: Arms | None = None) -> None:
+        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again).
+
+        ``context`` is that of their decision, and ``action`` its arms, if they are not ``arms``.
+        """
         row = 0
         if context is not None:
-            row = int(context.segment[0])
-            self.contexts.count_pending(self, np.asarray(action, np.int64), context, -sign)
-        self.pending[row, action] -= sign
+            row = int(context.encoded.segment)
+            some, whole = (np.asarray(part, np.int64) for part in (arms, arms if action is None else action))
+            self.contexts.pend(context, whole, some, -sign)
+        self.pending[row, arms] -= sign
+
+    def bring_up_to_date(self, given: Any, t: int) -> None:
+        """Count the context of the decision of round ``t``, and begin the frame and take the refit that are due."""
+        frames = self.contexts.frames
+        frames.count(given)
+        frame = frames.due()
+        if frame is not None:
+            self.memory = self.contexts.begin_frame(self.policy, self.tally, self.memory, frame)
+        self.policy.refit(self.problem, self.memory, t)
 
     def _advance(self, t: int) -> None:
         """Let time go on to round ``t``: what is too old for it is forgotten."""
@@ -217,8 +223,8 @@ class Learner:
     def apply(self, feedback: Feedback, key: Any, sign: float = 1.0, version: int | None = None) -> None:
         """Record feedback (``sign=1.0``), or take back what was recorded (``sign=-1.0``), exactly.
 
-        ``feedback.t`` is the round of its decision, ``feedback.context`` what ``weigh`` returned, and ``version`` that
-        of the policy that it was made under (the present one by default); ``key`` (1,) is that of the rounding of
+        ``feedback.t`` is the round of its decision, ``feedback.context`` what ``contexts.answer`` gives. ``version`` is
+        that of the policy that it was made under (the present one by default), ``key`` (1,) that of the rounding of
         outcomes.
         """
         made = self.version if version is None else version
@@ -257,10 +263,6 @@ class Learner:
         self.pending, self.asked = np.zeros_like(tally.pulls) if pending is None else pending, asked
         self._settle(self.problem, self.policy, tally, held)
 
-    def renew(self, held: dict[str, Any] | None) -> None:
-        """Derive the policy's memory anew from the tally and what is kept beside it."""
-        self._settle(self.problem, self.policy, self.tally, held)
-
     # --- changes ---
 
     def change_policy(self, policy: Policy, t: int | None = None) -> None:
@@ -283,7 +285,7 @@ class Learner:
             self.moments_since = self.version
         self._advance(self.since)
 
-    def grow_arms(self, arms: Sequence[str] | Sequence[int] | int, *of_problem: Any) -> None:
+    def grow_arms(self, arms: Given | int, *of_problem: Any) -> None:
         """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
 
         ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
@@ -309,7 +311,7 @@ class Learner:
             raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
         return back, [name for name in names if name not in back]
 
-    def grow_items(self, items: Sequence[str] | Sequence[int] | int, weights: Any) -> None:
+    def grow_items(self, items: Given | int, weights: Any) -> None:
         """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
         grown = with_items(self.problem, weights)
@@ -322,9 +324,9 @@ class Learner:
         self._grow(grown)
 
     def _grow(self, grown: Problem) -> None:
-        held = grow_held(self.held, self.tally.moments, grown)
+        held = grow_held(self.held, self.problem, grown)
         if self.contexts is not None:
-            self.contexts.grow(grown, self.tally)
+            self.contexts.grow(grown)
         self._settle(grown, fit_policy(self.declared, grown), grow_tally(self.tally, grown), held)
 
     def retire_arms(self, arms: Iterable[Any], back: bool = False) -> None:

@@ -8,6 +8,11 @@ import numpy as np
 from superarm.arrays import Ints, arms
 from superarm.errors import InvalidArgument
 
+Given = Sequence[str] | Sequence[int]
+"""Names as users give them."""
+Some = Sequence[int | str]
+"""Arms or items by name or number."""
+
 
 class Names:
     """An append-only list of distinct names, found by name or by number.
@@ -22,14 +27,14 @@ class Names:
     array([2, 0])
     """
 
-    def __init__(self, names: Sequence[str] | Sequence[int] | int, what: str) -> None:
+    def __init__(self, names: Given | int, what: str) -> None:
         self.what = what
         self.integers = not isinstance(names, int) and len(names) > 0 and all(map(_is_integer, names))
         self.all: list[str] = []
         self._places: dict[str, int] = {}
         self.extend(names)
 
-    def extend(self, names: Sequence[str] | Sequence[int] | int) -> None:
+    def extend(self, names: Given | int) -> None:
         """Append names, or so many that are their own numbers."""
         size = len(self.all)
         if isinstance(names, str):
@@ -83,7 +88,7 @@ def _is_integer(name: Any) -> bool:
     return isinstance(name, int | np.integer) and not isinstance(name, bool)
 
 
-def names_for(names: Sequence[str] | Sequence[int] | None, n: int, what: str) -> Names:
+def names_for(names: Given | None, n: int, what: str) -> Names:
     """The names of ``n`` arms or items: those given, or their numbers."""
     if names is not None and len(names) != n:
         raise InvalidArgument(what, f"{len(names)} names for {n} {what}", "give one name each")

@@ -24,7 +24,7 @@ def parse_feedback(
     rows, marks = to_rows(problem.support, observed, values), None
     if mask is not None:
         marks = to_rows(problem.support, observed, mask)[None]
-    return Feedback(made.decision.t, observed[None], rows[None], marks, made.context), digests
+    return Feedback(made.decision.t, observed[None], rows[None], marks), digests
 
 
 def check_outcome(

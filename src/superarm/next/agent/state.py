@@ -13,7 +13,7 @@ from superarm.arrays import Floats
 from superarm.next.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.next.agent.learner import Learner
 from superarm.next.core.describe import build, describe
-from superarm.next.core.moments import INTERVALS, Moments
+from superarm.next.core.moments import Moments
 from superarm.next.core.support import AnySupport, Dense
 from superarm.next.core.tally import Tally
 
@@ -36,7 +36,12 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
         "counted_rounds": [learner.first, learner.since],
         "moments_since": learner.moments_since,
     }
-    return plain if learner.contexts is None else plain | {"contexts": learner.contexts.to_plain(learner.tally)}
+    if learner.contexts is not None:
+        plain["contexts"] = contexts = learner.contexts.to_plain()
+        if "frames" in contexts:
+            by_frame = sorted(getattr(learner.tally.moments, "by_frame", {}).items())
+            contexts["frames"]["sums"] = [[version, describe(a[0]), describe(b[0])] for version, (a, b) in by_frame]
+    return plain
 
 
 def learner_from_plain(plain: dict[str, Any]) -> Learner:
@@ -50,9 +55,18 @@ def learner_from_plain(plain: dict[str, Any]) -> Learner:
     learner.moments_since = plain.get("moments_since", 0)
     tally = tally_from_plain(plain["tally"], learner.tally)
     if learner.contexts is not None:
-        learner.contexts.from_plain(plain["contexts"], tally)
+        _restore_contexts(learner, plain["contexts"], tally)
     learner.restore(tally, plain["asked"], held_from_plain(plain.get("kept"), learner.tally))
     return learner
+
+
+def _restore_contexts(learner: Learner, plain: dict[str, Any], tally: Tally) -> None:
+    """Take on contexts, with the sums of every frame into ``tally``."""
+    learner.contexts.from_plain(plain)
+    sums, frames = tally.moments, learner.contexts.frames
+    if sums is not None and "frames" in plain:
+        sums.present, sums.maps = frames.frame.version, frames.user_maps()
+        sums.by_frame = {version: (build(a)[None], build(b)[None]) for version, a, b in plain["frames"]["sums"]}
 
 
 def tally_to_plain(tally: Tally) -> dict[str, Any]:
@@ -62,10 +76,7 @@ def tally_to_plain(tally: Tally) -> dict[str, Any]:
     if tally.missed.any():
         plain["missed"] = _flat(support, tally.missed)
     if isinstance(moments, Moments):
-        sums = np.stack([moments.pulls, moments.average, moments.average_square], -1)[0]
-        rows = (_rows(support, entries[0]) for entries in (moments.total, moments.square))
-        plain["moments"] = np.concatenate([sums, moments.intervals[0], *rows], axis=1)
-        plain |= {"reference": moments.reference, "products": moments.products}
+        plain |= {"reference": moments.reference, "moments": moments.values, "products": moments.products}
     elif moments is not None:
         plain |= {"precision": moments.precision[0], "response": moments.response[0]}
     regression = ("precision", "response")
@@ -111,12 +122,12 @@ def held_from_plain(plain: dict[str, Any] | None, like: Tally) -> dict[str, Any]
     return held
 
 
-def decisions_to_plain(decisions: Decisions, learner: Learner) -> dict[str, Any]:
+def decisions_to_plain(decisions: Decisions) -> dict[str, Any]:
     """All decisions as plain data."""
     return {
         "remember": decisions.remember,
-        "open": [_decision_to_plain(entry, learner) for entry in decisions.pending.values()],
-        "told": [[digest, _decision_to_plain(entry, learner)] for digest, entry in decisions.told.values()],
+        "open": [_decision_to_plain(entry) for entry in decisions.pending.values()],
+        "told": [[digest, _decision_to_plain(entry)] for digest, entry in decisions.told.values()],
     }
 
 
@@ -128,22 +139,24 @@ def decisions_from_plain(plain: dict[str, Any], learner: Learner) -> Decisions:
     return decisions
 
 
-def _decision_to_plain(entry: DecisionEntry, learner: Learner) -> dict[str, Any]:
+def _decision_to_plain(entry: DecisionEntry) -> dict[str, Any]:
     made, version = entry.decision, entry.version
     plain = {"id": made.id, "t": made.t, "action": made.action.tolist(), "n_items": entry.n_items, "version": version}
     if entry.context is None:
         return plain
-    return plain | {"context": learner.contexts.decision_to_plain(learner.problem, entry), "words": entry.words}
+    return plain | {"context": entry.context.to_plain(), "words": entry.words}
 
 
 def _decision_from_plain(plain: dict[str, Any], learner: Learner) -> DecisionEntry:
     action = np.array(plain["action"], np.int64)
     action.flags.writeable = False
     decision = Decision(plain["id"], plain["t"], action, tuple(learner.arms.all[j] for j in plain["action"]))
-    context, n_items = None, plain["n_items"]
+    context = None
     if "context" in plain:
-        context = learner.contexts.decision_from_plain(learner.problem, plain["context"], action, n_items)
-    return DecisionEntry(decision, n_items, plain.get("version", 0), context, plain.get("words"))
+        from superarm.next.contextual.history import DecisionContext
+
+        context = DecisionContext.from_plain(plain["context"])
+    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context, plain.get("words"))
 
 
 def _flat(support: AnySupport, entries: Floats) -> Floats:
@@ -158,19 +171,8 @@ def _entries(support: AnySupport, flat: Floats) -> Floats:
     return flat.reshape(-1, support.size)
 
 
-def _rows(support: AnySupport, entries: Floats) -> Floats:
-    """Entries of one replication as rows (n_arms, widest), padded with 0."""
-    return support.rows(entries[None], np.arange(support.n_arms)[None])[0]
-
-
 def _moments(support: AnySupport, stored: dict[str, Any]) -> Moments:
     moments = Moments(support, stored["reference"], 1, stored["products"].size > 0)
-    table = stored["moments"].reshape(support.n_arms, -1)
-    moments.pulls[0], moments.average[0], moments.average_square[0] = table[:, :3].T
-    moments.intervals[0] = table[:, 3 : 4 + INTERVALS]
-    for entries, first in ((moments.total, 4 + INTERVALS), (moments.square, 4 + INTERVALS + support.widest)):
-        rows = table[:, first : first + support.widest]
-        entries[0] = rows.T if isinstance(support, Dense) else rows[support.row_entries >= 0]
-    moments.products[0] = stored["products"].reshape(support.n_arms, -1)
+    moments.fill(stored["moments"].reshape(moments.values.shape), stored["products"].reshape(moments.products.shape))
     moments.refresh()
     return moments

@@ -9,6 +9,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints, count
 from superarm.errors import InvalidArgument
+from superarm.labels import is_frame
 from superarm.next.context.encoding import encode, is_missing, to_grid
 from superarm.next.context.features import Features
 from superarm.next.context.frames import Frame
@@ -243,6 +244,8 @@ def encode_arms(features: Features, arms: Any, name: str = "arms") -> Floats:
             wrong = f"{features.standardised[0]!r} has no range"
             raise InvalidArgument("arm_features", wrong, "give (low, high): arms are not standardised", "Context")
         return np.stack([encode(features, Frame(), one, f"{name}[{n}]") for n, one in enumerate(arms)])
+    if features.names and is_frame(arms):
+        raise InvalidArgument(name, "a data frame", f"give one mapping of {features.names} per arm")
     return _table(arms, name)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints, arms, count, floats, probabilities
 from superarm.errors import InvalidArgument
+from superarm.labels import align, is_frame, numbered
 from superarm.next.actions.base import Actions
 from superarm.next.core.component import Component, shorten
 from superarm.next.core.support import AnySupport, Dense, Sparse
@@ -104,6 +105,8 @@ class Problem(Component):
 
     def entries(self, p: Any, name: str = "p") -> Floats:
         """Parameters as users write them, (n_arms, n_items), as entries with one replication; refuse a wrong shape."""
+        if is_frame(p):
+            p, _ = align(p, numbered("arms", self.n_arms), numbered("items", self.n_items), name=name)
         values = probabilities(p, name)
         dense = isinstance(self.support, Dense)
         right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
@@ -166,6 +169,8 @@ class Problem(Component):
         """
         tally = Tally(self.support, 1, seen is not None)
         chosen = _parse_arms(arms, self.n_arms)
+        if is_frame(outcomes) or is_frame(seen):
+            outcomes, seen = align(outcomes, None, numbered("items", self.n_items), seen, "outcomes")
         marks = [None] * len(chosen) if seen is None else list(seen)
         rows = [self._row(j, row, mark) for j, row, mark in _aligned(chosen, list(outcomes), marks)]
         if rows:

@@ -67,7 +67,10 @@ class Policy(Component):
         return None
 
     def save_state(self, memory: Any) -> dict[str, Any] | None:
-        """The part of the memory that does not follow from the tally, as arrays and numbers by name; None: nothing."""
+        """The part of the memory that does not follow from the tally, by name; None: nothing.
+
+        As arrays, numbers and, under ``blocks``, a list of tallies.
+        """
         return None
 
     def restore_state(self, memory: Any, held: dict[str, Any]) -> None:

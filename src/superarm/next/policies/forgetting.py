@@ -7,6 +7,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints, count, floats
 from superarm.errors import InvalidArgument
 from superarm.next.core.component import named
+from superarm.next.core.streams import round_keys
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.policies.base import Policy
 from superarm.next.policies.wrappers import Wrapper
@@ -106,7 +107,8 @@ class Forgetting(Wrapper):
         remembered = max(1, int(self.block * self.weights.sum()))
         counts = memory.now.pulls + (view.counts - view.tally.pulls)
         t = min(view.t, remembered)
-        recent = View(t, memory.now, view.keys, counts, view.eligible, view.pinned, view.context)
+        keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
+        recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
         if memory.memory is None:
             memory.memory = (self.policy.prepare(problem, memory.now),)
         return self.policy.choose(problem, recent, memory.memory[0])
@@ -135,11 +137,11 @@ class Forgetting(Wrapper):
         return {"newest": memory.newest, "blocks": memory.ages()}
 
     def restore_state(self, memory: RoundBlocks, held: dict[str, Any]) -> None:
-        memory.newest = held["newest"]
+        memory.newest = int(held["newest"])
         for age, tally in enumerate(held["blocks"]):
             place = (max(memory.newest, 0) - age) % len(memory.blocks)
-            memory.blocks[place] = tally.like()
-            memory.blocks[place].add(tally)
+            memory.blocks[place] = memory.now.like()
+            memory.blocks[place].add(tally if tally.support == memory.now.support else tally.grown(memory.now.support))
         memory.weigh()
 
 
