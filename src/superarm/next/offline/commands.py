@@ -105,9 +105,9 @@ def estimators(rounds: int, replications: int) -> None:
 
 def _policy(text: str) -> Any:
     """A policy of the catalogue with its settings, or the slates of the log."""
-    from superarm import catalog
-    from superarm.agent.interface import find_policy
+    from superarm.next.agent.agent import find_policy
     from superarm.next.offline.estimators.targets import PolicyTarget
+    from superarm.next.policies.forgetting import discounted, sliding_window
 
     candidate = parse_candidate(text)
     name = candidate.name
@@ -116,9 +116,9 @@ def _policy(text: str) -> Any:
     parameters, memory, explore = candidate.split()
     made: Any = find_policy(name, parameters)
     if "window" in memory:
-        made = catalog.sliding_window(made, memory["window"], min(16, memory["window"]))
+        made = sliding_window(made, memory["window"], min(16, memory["window"]))
     elif "half_life" in memory:
-        made = catalog.discounted(made, memory["half_life"])
+        made = discounted(made, memory["half_life"])
     return PolicyTarget(made, explore) if explore else made
 
 
