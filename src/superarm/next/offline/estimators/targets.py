@@ -207,12 +207,13 @@ def _learn_by_round(log: "Log", learner: Learner) -> None:
     """Let a learner see the log round by round, each in its segment if there are segments."""
     found = None if learner.contexts is None else _segments(log)
     for t, feedback in enumerate(feedback_by_round(log), 1):
-        made, action = None, feedback.action[0]
+        made = None
         if found is not None:
-            encoded = found[log.groups[t - 1]]
-            made = Contexts.of([encoded], [learner.contexts.clock[encoded.segment] + 1], log.problem.n_arms)
-        learner.pend(action, t, made)
-        learner.unpend(action, made)
+            encoded, clock = found[log.groups[t - 1]], learner.contexts.clock
+            clock[encoded.segment] += 1
+            made = Contexts.of([encoded], [clock[encoded.segment]], log.problem.n_arms)
+        learner.pend(feedback.action[0], t)
+        learner.unpend(feedback.action[0])
         learner.apply(replace(feedback, t=t, context=made), _KEY)
 
 
