@@ -41,6 +41,8 @@ def test_the_interval_ends_where_the_divergence_is_the_threshold():
         assert 50 * divergence(mean[0], end) == pytest.approx(allowed[0], rel=1e-9)
     assert (low[1], high[1]) == (0.0, 1.0)
     assert high[2] == 1.0
+    flat = entry_intervals(EntryMeans(means.seen[0], means.total[0]), 0.05)  # any shape
+    np.testing.assert_array_equal(flat, (low, mean, high))
     assert 7 * divergence(1.0, low[2]) == pytest.approx(allowed[2], rel=1e-9)
 
 

@@ -99,4 +99,5 @@ def entry_intervals(means: EntryMeans, delta: float) -> EntryIntervals:
 def _invert(mean: Floats, level: Floats) -> Floats:
     """The largest q with kl(mean, q) <= level, for each entry; 1 where nothing is known."""
     known = np.isfinite(level)
-    return np.where(known, kl_upper(mean, np.where(known, level, 1.0)), 1.0)
+    high = kl_upper(mean.reshape(1, -1), np.where(known, level, 1.0).reshape(1, -1))
+    return np.where(known, high.reshape(mean.shape), 1.0)
