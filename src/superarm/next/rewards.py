@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from superarm.arrays import Floats, Ints
+from superarm.errors import InvalidArgument
 from superarm.next.core.component import Component
 from superarm.next.core.numeric import fall
 from superarm.next.core.ops import op
@@ -119,15 +120,31 @@ class Reward(Component):
             gains = np.where(entries >= 0, self.gain(problem.weights[items], held, rows), 0.0)
         return np.where(arm >= 0, _natural_sum(gains), 0.0)
 
+    def slopes(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
+        """The derivatives of r(A; q) in the entries of each arm of ``action`` (R, K), as rows (R, K, widest).
+
+        They are 0 in rows of -1, and past the end of an arm's entries.
+        """
+        rows, slopes = problem.support.rows(q, action), np.zeros((*action.shape, problem.support.widest))
+        weights = np.broadcast_to(problem.weights, (len(action), 1, problem.n_items))
+        for place in range(action.shape[1]):
+            own = action[:, place : place + 1]
+            held = self.states(problem, q, np.delete(action, place, axis=1))[:, None]
+            weight, state = (problem.support.items_to_rows(part, own) for part in (weights, held))
+            slopes[:, place] = self.derivative(weight, state, rows[:, place : place + 1])[:, 0]
+        if not isinstance(problem.support, Dense):
+            slopes[problem.support.row_entries[action] < 0] = 0.0
+        slopes[action < 0] = 0.0
+        return slopes
+
     def gradient(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """The derivatives of r(action; q) in every entry, like ``q`` (one replication); 0 outside of ``action``."""
-        result = np.zeros(q.shape)
-        for arm in action.tolist():
-            others = action[action != arm]
-            states = self.states(problem, q, others[None])
-            slopes = self.derivative(problem.support.by_item(problem.weights[None]), problem.support.by_item(states), q)
-            chosen = problem.support.by_arm(np.arange(problem.n_arms)[None] == arm)
-            result += np.where(chosen, np.broadcast_to(slopes, q.shape), 0.0)
+        result, slopes = np.zeros(q.shape), self.slopes(problem, q, action[None])[0]
+        if isinstance(problem.support, Dense):
+            result[0][:, action] = slopes.T
+        else:
+            places = problem.support.row_entries[action]
+            result[0, places[places >= 0]] = slopes[places >= 0]
         return result
 
 
@@ -356,3 +373,12 @@ class Conjunctive(Reward):
 
     def smoothness(self, k: int) -> Smoothness:
         return Smoothness(1.0, 0.5)
+
+
+def smoothness_of(reward: Reward, k: int) -> Smoothness:
+    """What the reward says of its own smoothness; a reward that says nothing is refused."""
+    found = reward.smoothness(k)
+    if found is None:
+        wrong = f"{type(reward).__name__} does not say how smooth it is"
+        raise InvalidArgument("reward", wrong, "define smoothness(k); theory.smoothness measures it")
+    return found

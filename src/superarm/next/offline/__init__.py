@@ -1,0 +1,49 @@
+"""Logs of past decisions: evaluate any slate or policy offline, learn from what they hold, and report the uncertainty.
+
+A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown.
+
+- ``log.py``: :class:`Log`; ``formats``: logs from files, frames and arrays.
+- ``estimators``: every estimator of what a slate or a policy is worth.
+- ``value.py``, ``result.py``: the values of targets, with intervals, differences from a baseline and warnings;
+  ``page.py``: a page of them; ``commands.py``: commands.
+- ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
+- ``learning.py``: the slate to ship, by pessimism, its guarantee, and whether the best slate is known;
+  ``mean_sequences.py``: intervals for means of rewards that hold at all times.
+- ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
+  ``validation.py``: the estimators against that truth.
+"""
+
+from superarm.next.offline.assumption import AssumptionTest
+from superarm.next.offline.check import LogCheck
+from superarm.next.offline.estimators.methods import METHODS
+from superarm.next.offline.inclusion import explored_inclusion, explored_positions
+from superarm.next.offline.learning import (
+    Convergence,
+    Recommendation,
+    certify_convergence,
+    clcb_bound,
+    kl_clcb_bound,
+)
+from superarm.next.offline.log import Log, LogRows
+from superarm.next.offline.result import PolicyValue, ValueInterval
+from superarm.next.offline.simulated import simulate_log
+from superarm.next.offline.value import LogComparison
+
+__all__ = [
+    "METHODS",
+    "AssumptionTest",
+    "Convergence",
+    "Log",
+    "LogCheck",
+    "LogComparison",
+    "LogRows",
+    "PolicyValue",
+    "Recommendation",
+    "ValueInterval",
+    "certify_convergence",
+    "clcb_bound",
+    "explored_inclusion",
+    "explored_positions",
+    "kl_clcb_bound",
+    "simulate_log",
+]

@@ -1,0 +1,63 @@
+"""Intervals of mean rewards hold at all times, at the stated rate, also while the mean changes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from superarm.next.offline.mean_sequences import BoundedSums, bound_mean, sum_radius
+
+
+def misses(means, runs, delta, scale, seed):
+    """In how many runs the interval missed the mean of the conditional means at any time."""
+    rng, missed = np.random.default_rng(seed), 0
+    truth = np.cumsum(means) / np.arange(1, len(means) + 1)
+    for _ in range(runs):
+        sums, wrong = BoundedSums(), False
+        for t, (p, mean) in enumerate(zip(means, truth, strict=True)):
+            sums.add(scale * float(rng.random() < p), scale)
+            if t % 7 == 0:
+                low, high = bound_mean(sums, scale, delta)[1:]
+                wrong |= not low <= scale * mean <= high
+        missed += wrong
+    return missed
+
+
+@pytest.mark.parametrize("means", [np.full(150, 0.1), np.linspace(0.9, 0.1, 150), np.tile([0.05, 0.95], 75)])
+def test_means_are_held_at_all_times(means):
+    """With delta 0.3, of 60 runs more than 30 miss with probability below 0.001 if the rate is 0.3."""
+    assert misses(means, 60, 0.3, 2.0, 5) <= 30
+
+
+def test_the_interval_would_be_wrong_if_it_were_much_narrower():
+    """Half of the radius is not enough: the test above can fail."""
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(60):
+        walk = np.cumsum(rng.random(400) < 0.5) - 0.5 * np.arange(1, 401)
+        missed += any(abs(walk[t]) > 0.35 * sum_radius((t + 1) / 4.0, 0.15) for t in range(5, 400, 5))
+    assert missed > 20
+
+
+def test_the_radius_solves_its_equation_and_grows():
+    grid = 0.9 * 0.5 ** (np.arange(40) / 2.0)
+    psi = -np.log1p(-grid) - grid
+    radii = [sum_radius(spread, 0.05) for spread in (0.0, 1.0, 100.0, 1e6)]
+    for spread, radius in zip((0.0, 1.0, 100.0, 1e6), radii, strict=True):
+        assert np.exp(grid * radius - psi * spread).mean() == pytest.approx(20.0)
+    assert radii == sorted(radii)
+    assert radii[-1] < 5.0 * math.sqrt(2.0 * 1e6 * math.log(40.0))
+
+
+def test_fan_grama_and_lius_inequality():
+    for lam in (0.01, 0.5, 0.9):
+        psi = -math.log1p(-lam) - lam
+        for xi in np.linspace(-1.0, 3.0, 81):
+            assert math.exp(lam * xi - psi * xi * xi) <= 1.0 + lam * xi + 1e-12
+
+
+def test_joined_sums_and_none():
+    a, b = BoundedSums(), BoundedSums()
+    a.add(1.0, 2.0)
+    b.add(0.0, 2.0)
+    assert a.joined(b) == BoundedSums(2, 1.0, 1.0)
+    assert bound_mean(BoundedSums(), 3.0) == (1.5, 0.0, 3.0)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from superarm.next.simulation.regret import Target
+from superarm.next.theory import bounds_report
+from superarm.simulation.results import Results
+from tests.next import names as sa
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    room = tmp_path_factory.mktemp("bounds")
+    instance = sa.instances.lower_bound(8, 4, n_items=2, epsilon=0.3)
+    return bounds_report(instance, {"BC-UCB": sa.bc_ucb()}, 600, 2, out_dir=room, progress=False), room
+
+
+def test_everything_is_named(report):
+    text, room = report
+    for name in (
+        "Theorem 1 (BC-UCB)", "Corollary 1", "sharpened", "KL theorem", "Wang-Chen", "trivial", "Lai-Robbins",
+        "Graves-Lai rate", "gap-free, some instance", "beats the trivial bound from T =", "alpha 1, beta 1",
+        "the same means in every round", "before the next round",
+    ):  # fmt: skip
+        assert name in text
+    assert (room / "bounds.txt").read_text().strip() == text.strip()
+    assert (room / "bounds.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_order_of_the_table(report):
+    rows = [line.split("  ")[-1].split(" ±")[0] for line in report[0].splitlines() if line.startswith(("reg", "upp"))]
+    regret, *upper = map(float, rows)
+    assert regret < min(upper)  # also below the trivial bound
+    others = [line for line in report[0].splitlines() if line.startswith("other")]
+    assert len(others) == 7  # of KL-UCB at both levels, and of CUCB, which were not simulated
+    assert all("not simulated" in line for line in others)
+
+
+def test_each_policy_has_the_bounds_of_its_own_oracle(monkeypatch):
+    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    p = np.random.default_rng(0).uniform(0.0, 0.3, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    policies = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.oracles.Exhaustive()), "CTS": sa.cts()}
+    text = bounds_report(instance, policies, 50, 1, progress=False)
+    for alpha, label in ((sa.Greedy().guarantee(instance.problem).alpha, "0.75"), (1.0, "1")):
+        value = float(sa.theory.upper_bound_kl_default(instance, 50, sa.theory.gaps(instance, alpha=alpha)))
+        (row,) = (
+            line for line in text.splitlines()
+            if line.startswith("upper   KL theorem (") and f"alpha {label} " in line
+        )  # fmt: skip
+        assert row.split()[-1] == f"{value:.6g}"
+    assert "exact: KL theorem" in text
+    assert "CTS: no theorem of this report covers this policy here" in text
+
+
+def silent(instance, policies, horizon, replications, seed, target, progress):
+    """No regret, in place of a simulation."""
+    targets = {name: Target("approximation", 1.0, None) for name in policies}
+    rounds = np.array([1, horizon])
+    return Results(rounds, {name: np.zeros((1, 2)) for name in policies}, {}, targets, {}, True)
+
+
+def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
+    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    p = np.random.default_rng(0).uniform(0.0, 0.6, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    text = bounds_report(instance, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
+    assert "exact oracles" in text
+    odd = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
+    text = bounds_report(
+        sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False
+    )
+    assert "Proposition 1 is left out" in text
+    rate = 0.94 / (0.01 * np.log(0.01 / 0.95) + 0.99 * np.log(0.99 / 0.05))
+    (row,) = (line for line in text.splitlines() if line.startswith("lower"))
+    assert float(row.split()[-1]) == pytest.approx(rate * np.log(50), rel=1e-4)
+
+
+def test_bounds_of_other_instances_are_not_called_those_of_this_one(monkeypatch):
+    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    problem = sa.Problem(3, 2, sa.Linear(), sa.Explicit([[0], [1], [2]]))
+    shocks = sa.Instance(problem, sa.environments.CommonShock([[0.5, 0.4], [0.3, 0.3], [0.3, 0.2]]))
+    text = bounds_report(shocks, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
+    assert "Graves-Lai is left out, so that no lower bound of this instance is known" in text
+    assert not [line for line in text.splitlines() if line.startswith("lower")]
+    others = [line for line in text.splitlines() if line.startswith("size")]
+    assert len(others) == 2
+    assert all("not of this one" in line for line in others)
