@@ -122,7 +122,7 @@ def bare_debian(tmp_path, monkeypatch):
     system_packages.chromium.cache_clear()
 
 
-ALL_LABELS = "Chromium, a C compiler, openssl, nginx, node and the TypeScript compiler, curl 7.82 or newer"
+ALL_LABELS = "Chromium, a C compiler, openssl, nginx, node and the TypeScript compiler, npm, curl 7.82 or newer"
 
 
 def fake_apt(directory, provides=""):
@@ -136,10 +136,10 @@ def fake_apt(directory, provides=""):
 
 
 def test_root_on_debian_gets_what_is_missing(bare_debian, capsys):
-    fake_apt(bare_debian, provides="cc curl chromium nginx openssl node tsc")
+    fake_apt(bare_debian, provides="cc curl chromium nginx openssl node npm tsc")
     assert system_packages.main(optional=False) == 0
     assert capsys.readouterr().out.splitlines() == [f"Installing for the tests: {ALL_LABELS}"]
-    packages = "chromium curl gcc libatomic1 libc6-dev nginx-light node-typescript nodejs openssl"
+    packages = "chromium curl gcc libatomic1 libc6-dev nginx-light node-typescript nodejs npm openssl"
     assert packages in (bare_debian / "calls").read_text()
 
 
@@ -169,7 +169,7 @@ def test_before_playwright_is_there_apt_installs_all_else(bare_debian, monkeypat
     assert system_packages.install_early() == 0
     browser = {"chromium", "libatomic1"} if systems == ["debian"] else set()
     installed = {*(bare_debian / "calls").read_text().splitlines()[-1].split()[4:]}
-    others = {"curl", "gcc", "libc6-dev", "nginx-light", "node-typescript", "nodejs", "openssl"}
+    others = {"curl", "gcc", "libc6-dev", "nginx-light", "node-typescript", "nodejs", "npm", "openssl"}
     assert installed == browser | others
 
 

@@ -134,7 +134,8 @@ def test_an_edited_component_is_another_cell(module, tmp_path):
         ("", "", r"instances.two.generator: unknown generator 'two_arms'"),
     ],
 )
-def test_mistakes_name_the_line_and_the_key(tmp_path, head, prefix, told):
+def test_mistakes_name_the_line_and_the_key(tmp_path, monkeypatch, head, prefix, told):
+    monkeypatch.setattr(imports, "_imported", {})  # what other tests have imported
     with pytest.raises(InvalidSpec, match=told):
         load(_write(tmp_path, head, prefix))
 

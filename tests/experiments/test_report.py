@@ -85,7 +85,7 @@ def test_the_numbers_are_on_the_page(page, study):
         "p (Holm)",
         study.digest,
         "numba",
-        "slope of log regret in log k",
+        "slope of log regret (optimal target) in log k",
         "They cover simulation noise only",
         "Every value of a sweep counts as an instance of its own.",
         "No bound on random (k=2), random (k=3): The bounds are of regret against what the oracle guarantees",

@@ -200,7 +200,7 @@ def test_warnings_in_plain_words(log):
         (lambda log: log.value("everything"), "give 'logged', a slate or a policy"),
         (lambda log: log.value([0, 9]), "arms are 0 to 5"),
         (lambda log: log.value([]), "at least one arm"),
-        (lambda log: log.value(3), "give a slate"),
+        (lambda log: log.value(3), "give a slate, a dict of slates or a policy"),
         (lambda log: log.value([0], delta=1.5), "between 0 and 1"),
         (lambda log: log.compare({}), "give a dict"),
         (lambda log: log.best(k=7), "give 1 to 6"),

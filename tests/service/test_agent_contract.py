@@ -1,6 +1,7 @@
 """One contract for the agent in this process and the remote agent: the same script, the same answers."""
 
 import numpy as np
+import pandas
 import pytest
 
 import superarm as sa
@@ -54,7 +55,7 @@ def test_asking_and_telling(agent):
 
 def test_frames_are_told_by_name(agent):
     decision = agent.ask()
-    table = pytest.importorskip("pandas").DataFrame([[0.1, 0.2], [0.3, 0.4]], decision.arms, ITEMS)
+    table = pandas.DataFrame([[0.1, 0.2], [0.3, 0.4]], decision.arms, ITEMS)
     agent.tell(decision, table.iloc[::-1, ::-1])
     assert np.allclose(agent.estimates()[0].reshape(4, 2)[decision.action], table, atol=1e-6)
     with pytest.raises(sa.InvalidArgument, match="columns named 'z', 'y'"):

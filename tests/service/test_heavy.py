@@ -174,7 +174,7 @@ WRONG = [
     (ProblemSpec, b'{"arms": ["a", 7]}', "$.arms[1]"),
     (ProblemSpec, b'{"arms": []}', "$.arms"),
     (ProblemSpec, b'{"arms": ["a"], "support": {"a": ["b", 7]}}', "$.support[...][1]"),
-    (ProblemSpec, b'{"arms": ["a"], "support": {"/": ["b"]}}', "`key` in `$.support`"),
+    (ProblemSpec, b'{"arms": ["a"], "support": {"": ["b"]}}', "`key` in `$.support`"),
     (ProblemSpec, b'{"arms": ["a"], "settings": {"policy": {"name": 1}}}', "$.settings.policy.name"),
     (ProblemSpec, b'{"arms": ["a"], "actions": {"name": "subsets", "parameters": {"k": 0}}}', "$.actions.parameters.k"),
     (ProblemSpec, b'{"arms": ["a"], "actions": {"name": "nothing"}}', "$.actions.name"),

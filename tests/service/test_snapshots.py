@@ -180,7 +180,7 @@ def test_an_event_whose_answer_was_lost_counts_before_any_later_one(tmp_path):
         await decide(coordinator, 1, 2)
         store.failing = True
         for _ in range(2):  # the second time the log cannot be read, so it is not known yet what reached it
-            with pytest.raises(RequestError, match="cannot be written"):
+            with pytest.raises(RequestError, match="cannot be read or written"):
                 await ask(coordinator, "t", "p", AskBody(id="lost"))
         await decide(coordinator, 3, 5)
         await ask(coordinator, "t", "p", AskBody(id="lost"))

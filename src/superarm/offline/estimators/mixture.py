@@ -1,5 +1,6 @@
 """What is evaluated: a slate, a policy or the logged slates, as a mixture of slates for each group of rounds."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,11 +48,9 @@ def mix_slates(log: "Log", target: Any) -> SlateMixture:
         return _mix_each_group(next_slates(log, target))
     if isinstance(target, dict):
         return _by_group(log, target)
-    try:
-        slate = log.numbers(target)
-    except TypeError:
-        raise InvalidArgument("target", f"{target!r}", "give a slate, a dict of slates or a policy") from None
-    return _mix_each_group([_not_empty(slate)[None, :]] * log.n_groups)
+    if not isinstance(target, Iterable):
+        raise InvalidArgument("target", f"{target!r}", "give a slate, a dict of slates or a policy")
+    return _mix_each_group([_not_empty(log.numbers(target))[None, :]] * log.n_groups)
 
 
 def logged_slates(log: "Log") -> SlateMixture:
