@@ -14,6 +14,7 @@
 # make docs-test         build the site and check its links, search and looks in Chromium
 # make generated-client  generate a client from the OpenAPI document and drive a service with it
 # make pristine           run make demo and make test in a minimal Debian 12 and a minimal Debian stable made for it (as root)
+# make weight            print code lines and files beside their budgets; fail above them
 # make manifests          check the manifests for Kubernetes and compose.yaml
 # make image              build a container image of the service with buildah (as root)
 # make image-test         run it with podman and drive a decision through it (as root)
@@ -36,7 +37,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durat
 # The longest files come first (compiled), and the examples in docstrings last (plain): both processes end together.
 IN_ORDER := --no-loadscope-reorder
 
-.PHONY: demo test system early-system optional-system checks lint types layers passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: demo test system early-system optional-system checks lint types layers weight passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
@@ -50,7 +51,7 @@ test:
 	@$(MAKE) --no-print-directory -j3 plain compiled-beside checks
 	@$(MAKE) --no-print-directory covered
 
-checks: lint types layers
+checks: lint types layers weight
 
 passes: $(READY)
 	@$(MAKE) --no-print-directory plain
@@ -112,6 +113,10 @@ $(ACTIONLINT): $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+# Code lines and files of each package beside its budget in tools/weight.toml.
+weight: $(READY)
+	$(BIN)/python -m tools.weight
 
 layers: $(READY)
 	$(BIN)/lint-imports --no-cache
