@@ -102,7 +102,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/zizmor --offline --quiet .github
 	@if actionlint -version > /dev/null 2>&1; then actionlint; \
-	elif node -e 'process.exit(parseInt(process.versions.node) < 20)' > /dev/null 2>&1 \
+	elif node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' > /dev/null 2>&1 \
 		&& $(MAKE) --no-print-directory $(ACTIONLINT) > /dev/null 2>&1; then $(ACTIONLINT) '.github/workflows/*.yml'; \
 	else echo 'neither actionlint nor npm with node 20 is there: workflows were checked by zizmor only'; fi
 
