@@ -1,0 +1,294 @@
+"""The speed table of the array engine: beside it, in the same run and by turns, the old engine and the C++ loop.
+
+Processor time; medians over turns, in brackets the middle half of the ratios within a turn. ``python -m
+benchmarks.engine [TEXT …]`` prints the rows whose label contains one of the texts. Cold rows are new processes with an
+empty cache directory, whose bytecode is there, as after an installation with pip.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import superarm as old
+from benchmarks import native, rounds, sparse
+from benchmarks.states import State, jumped, parameters, played
+from superarm.next import catalog
+from superarm.next.actions import Subsets
+from superarm.next.core import streams
+from superarm.next.core.ops import load
+from superarm.next.core.problem import Problem
+from superarm.next.environments import Bernoulli
+from superarm.next.indices import Index
+from superarm.next.oracles import Greedy
+from superarm.next.policies import IndexPolicy
+from superarm.next.rewards import Coverage, Logistic
+from superarm.next.simulation.engine import Run
+from superarm.next.simulation.instances import Instance
+from superarm.next.simulation.simulate import chunk_size, seeds, simulate
+
+Timer = Callable[[int], float]
+Table = dict[str, Callable[[str], None]]
+MIDDLE = (100, 50, 10)
+PAIRS = {
+    "BC-UCB": (catalog.bc_ucb(), old.bc_ucb()),
+    "KL-UCB": (catalog.kl_ucb(), old.kl_ucb()),
+    "CTS": (catalog.cts(), old.cts()),
+    "directional": (catalog.directional_kl_moss(), old.directional_kl_moss()),
+}
+
+IMPORTS = """
+import sys, time
+import numpy as np
+from superarm.next import catalog
+from superarm.next.actions import PartitionMatroid, Subsets
+from superarm.next.core.problem import Problem
+from superarm.next.core.tally import Feedback
+from superarm.next.rewards import Coverage
+laps = [0.0]
+def lap(): laps.append(time.process_time())
+"""
+DECISION = """
+problem, policy = Problem(4, 3, Coverage(), Subsets(2)), catalog.kl_ucb()
+tally = policy.new_tally(problem, 1)
+memory = policy.prepare(problem, tally)
+for t in range(1, 9):
+    batch = policy.choose(problem, problem.view(tally, t), memory)
+    policy.learn(problem, tally, memory, Feedback(t, batch, np.ones((1, 2, 3))))
+lap()
+assert "numba" not in sys.modules
+"""
+FIRST = """
+from superarm.next.simulation.instances import Instance, random_coverage
+from superarm.next.simulation.simulate import simulate
+instance = random_coverage(n_arms=40, n_items=20, k=5, high=0.15)
+groups = PartitionMatroid(np.repeat(np.arange(5), 8), np.ones(5, int))
+matroid = Instance(instance.problem.changed(actions=groups), instance.environment)
+for world, name in ((instance, FIRST), (instance, "cucb"), (matroid, FIRST)):
+    simulate(world, {name: getattr(catalog, name)()}, 100, 1, progress=False)
+    lap()
+"""
+OLD_FIRST = """
+import time
+import numpy as np
+import superarm as sa
+laps = [0.0]
+instance = sa.instances.random_coverage(n_arms=40, n_items=20, k=5, high=0.15)
+groups = sa.PartitionMatroid(np.repeat(np.arange(5), 8), np.ones(5, int))
+matroid = sa.Instance(instance.problem._replace(actions=groups), instance.environment)
+for world, name in ((instance, FIRST), (instance, "cucb"), (matroid, FIRST)):
+    sa.simulate(world, {name: getattr(sa, name)()}, 100, 1, progress=False)
+    laps.append(time.process_time())
+"""
+README = """
+from superarm.next.simulation.instances import random_coverage
+from superarm.next.simulation.simulate import simulate
+names = ("uniform", "cucb", "kl_ucb", "directional_kl_moss")
+print(simulate(random_coverage(30, 10, 3, high=0.3), {n: getattr(catalog, n)() for n in names}, 10_000, 10))
+lap()
+"""
+OLD_README = """
+import time
+import superarm as sa
+names, laps = ("uniform", "cucb", "kl_ucb", "directional_kl_moss"), [0.0]
+instance = sa.instances.random_coverage(30, 10, 3, high=0.3)
+print(sa.simulate(instance, {n: getattr(sa, n)() for n in names}, horizon=10_000, replications=10))
+laps.append(time.process_time())
+"""
+
+
+class LogLog(Index):
+    """An index that a user may write."""
+
+    c: float = 0.5
+
+    def level(self, pulls: Any, t: Any, share: float) -> Any:
+        return self.c * np.log(np.log(t + 2.0) + 1.0) / pulls
+
+    def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
+        return np.minimum(1.0, mean + np.sqrt(level))
+
+
+def laps(code: str) -> Any:
+    """Seconds of processor time between the laps of a program in a new process with an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        given = kept | {"NUMBA_CACHE_DIR": cache, "XDG_CACHE_HOME": cache}
+        command = [sys.executable, "-c", code + "print(*laps)"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=given)
+    return np.diff([float(word) for word in done.stdout.splitlines()[-1].split()])
+
+
+def report(label: str, unit: str, taken: dict[str, Any], target: str = "") -> None:
+    """Print a row: medians, and the ratio of every other time to that of the new engine."""
+    ours = np.asarray(taken["new"])
+    cells = [f"{label:44s} {np.median(ours):9.3g} {unit}"]
+    for name, times in taken.items():
+        if name != "new":
+            low, middle, high = np.percentile(ours / times, [25, 50, 75])
+            cells.append(f"{name} {np.median(times):8.3g}, new/{name} {middle:5.2f} [{low:.2f}-{high:.2f}]")
+    print("  ".join([*cells, f"target {target}" if target else ""]), flush=True)
+
+
+def cold(label: str, new: str, before: str | None, which: int, target: str, turns: int = 3) -> None:
+    """A row of new processes; the lap ``which`` of both programs."""
+    taken: dict[str, list[float]] = {"new": []} | ({"old": []} if before else {})
+    laps(new)  # makes the bytecode
+    for _ in range(turns):
+        for name, program in (("new", new), ("old", before)):
+            if program:
+                taken[name].append(laps(program)[which])
+    report(label, "s", {name: np.array(times) for name, times in taken.items()}, target)
+
+
+def runs(state: State, policy: Any, replications: int, support: Any = None) -> Iterator[Run]:
+    """The state as replications of the new engine, in chunks as ``simulate`` has them."""
+    given = state.problem
+    problem = Problem(given.n_arms, given.n_items, Coverage(), Subsets(given.k), support=support)
+    instance = Instance(problem, Bernoulli(state.environment.p))
+    size, keys = chunk_size(instance, replications, 1), streams.run_keys(seeds(2, replications))
+    for first in range(0, replications, size):
+        own = streams.RunKeys(*(np.ascontiguousarray(key[first : first + size]) for key in keys))
+        run = Run(problem, instance.environment, policy, own)
+        run.t, run.tally.pulls[:] = state.t, state.pulls
+        run.tally.total[:] = run.tally.square[:] = problem.support.to_entries(state.total)
+        run.tally.refresh()
+        yield run
+
+
+def timer(state: State, policy: Any, replications: int, support: Any = None) -> Timer:
+    """Seconds of processor time of the new engine for n rounds on from ``state``, per replication."""
+    begun = list(runs(state, policy, replications, support))
+
+    def time_rounds(n: int) -> float:
+        started = time.thread_time()
+        for run in begun:
+            run.advance(run.t + n)
+        return (time.thread_time() - started) / replications
+
+    return time_rounds
+
+
+def late(label: str, size: str, name: str, target: str) -> None:
+    """Rounds of 20 replications on from a late state; for BC-UCB beside the C++ loop."""
+    n_arms, n_items, k, t = rounds.SIZES[size]
+    problem, p = old.Problem(n_arms, n_items, old.Coverage(), old.Subsets(k)), parameters("iid", n_arms, n_items)
+    state = played(problem, p, t) if name == "BC-UCB" else jumped(problem, p, t, 2_000)
+    new, before = PAIRS[name]
+    timers = {"new": timer(state, new, 20), "old": rounds.superarm_timer(state, before.fit(problem))}
+    if name == "BC-UCB" and native.available():
+        timers["C++"] = rounds.native_timer(state)
+    report(label, "µs", rounds.compare(timers, seconds=0.02, samples=7, most=2_000), target)
+
+
+def early(label: str, name: str, horizon: int, size: tuple[int, ...], replications: int, target: str) -> None:
+    """The first rounds of whole simulations, in µs per round and replication."""
+    n_arms, n_items, k = size
+    p, (new, before), each = parameters("iid", n_arms, n_items), PAIRS[name], 1e6 / horizon / replications
+    here = Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
+    problem = old.Problem(n_arms, n_items, old.Coverage(), old.Subsets(k))
+    there, given = old.Instance(problem, old.environments.Bernoulli(p)), (horizon, replications)
+    asked: dict[str, Any] = {"threads": 1, "progress": False, "target": "oracle"}
+    taken: dict[str, list[float]] = {"new": [], "old": []}
+    for turn in range(4):  # the first one compiles
+        seconds = (
+            simulate(here, {name: new}, *given, **asked).seconds,
+            old.simulate(there, {name: before}, *given, **asked).seconds,
+        )
+        for engine, found in zip(taken, seconds, strict=True):
+            taken[engine] += [found[name] * each] if turn else []
+    report(label, "µs", {engine: np.array(times) for engine, times in taken.items()}, target)
+
+
+def sparse_rounds(label: str, kind: str, pulls: int, name: str) -> None:
+    """Rounds on 10⁵ arms and 10⁶ items, beside the old engine."""
+    p = sparse.support(kind)
+    begun, (new, before) = sparse.state(p, pulls), PAIRS[name]
+    player, ours = sparse.Player(begun, before.fit(begun.problem)), timer(begun, new, 1, p)
+    player.play(20), ours(20)  # makes all bounds
+    turns = np.array([(ours(200) / 0.2, player.play(200)) for _ in range(5)])
+    report(label, "ms", {"new": turns[:, 0], "old": turns[:, 1]}, "at most 3")
+
+
+def own_index(label: str) -> None:
+    """A user's index in NumPy."""
+    PAIRS[label] = IndexPolicy(LogLog()), old.cucb()
+    early(label, label, 2_000, (20, 10, 3), 50, "3 µs (old: CUCB)")
+
+
+def python_round(label: str) -> None:
+    """One replication whose rounds are not fused."""
+    PAIRS[label] = catalog.ucb_v(), old.ucb_v()
+    early(label, label, 4_000, (20, 10, 3), 1, "40 µs")
+
+
+def logistic(label: str) -> None:
+    """Greedy for ``Logistic`` at known parameters."""
+    n_arms, n_items, k, _ = rounds.SIZES["(1000,100,20)"]
+    p = parameters("iid", n_arms, n_items)
+    problem = Problem(n_arms, n_items, Logistic(), Subsets(k))
+    given, view = problem.entries(p), problem.view()
+    before = old.Problem(n_arms, n_items, old.Logistic(), old.Subsets(k))
+
+    def spent(work: Callable[[], Any]) -> float:
+        started = time.thread_time()
+        work()
+        return (time.thread_time() - started) * 1e3
+
+    turns = np.array(
+        [
+            (spent(lambda: Greedy().maximize(problem, given, view)), spent(lambda: old.solve(before, p, old.Greedy())))
+            for _ in range(8)
+        ]
+    )[1:]
+    report(label, "ms", {"new": turns[:, 0], "old": turns[:, 1]})
+
+
+def table() -> Table:
+    """The rows by their labels."""
+    bc, kl = (f"FIRST = {name!r}\n" for name in ("bc_ucb", "kl_ucb"))
+    rows: Table = {
+        "cold: first decision, 4 x 3, without numba": lambda n: cold(n, IMPORTS + DECISION, None, 0, "0.5 s"),
+        "cold: first simulate, BC-UCB": lambda n: cold(n, bc + IMPORTS + FIRST, bc + OLD_FIRST, 0, "4.5 s"),
+        "cold: first simulate, KL-UCB": lambda n: cold(n, kl + IMPORTS + FIRST, kl + OLD_FIRST, 0, "6.5 s"),
+        "cold: a further policy": lambda n: cold(n, kl + IMPORTS + FIRST, None, 1, "0.1 s"),
+        "cold: another action set": lambda n: cold(n, kl + IMPORTS + FIRST, None, 2, "0.1 s"),
+        "cold: README's comparison, no figure": lambda n: cold(n, IMPORTS + README, OLD_README, 0, "9 s"),
+        "user's index in NumPy (20,10,3) R=50": own_index,
+        "Python round (20,10,3) R=1": python_round,
+        "greedy, Logistic (1000,100,20)": logistic,
+    }
+    for size, target in zip(rounds.SIZES, (1.0, 0.91, 0.67), strict=True):
+        aim = f"new/C++ at most {target}"
+        rows[f"late {size} BC-UCB"] = lambda n, size=size, aim=aim: late(n, size, "BC-UCB", aim)  # type: ignore[misc]
+    for name in PAIRS:
+        aim, label = "at most 3", f"early (100,50,10) {name}"
+        rows[label] = lambda n, name=name, aim=aim: early(n, name, 600, MIDDLE, 20, aim)  # type: ignore[misc]
+        if name in ("KL-UCB", "CTS"):
+            label = f"late (100,50,10) {name}"
+            rows[label] = lambda n, name=name, aim=aim: late(n, "(100,50,10)", name, aim)  # type: ignore[misc]
+    for kind, pulls, name in (
+        ("uniform", 60, "BC-UCB"),
+        ("uniform", 600, "BC-UCB"),
+        ("zipf", 600, "BC-UCB"),
+        ("uniform", 60, "KL-UCB"),
+    ):
+        label = f"sparse {kind}, {pulls} pulls, {name}"
+        rows[label] = lambda n, kind=kind, pulls=pulls, name=name: sparse_rounds(n, kind, pulls, name)  # type: ignore[misc]
+    return rows
+
+
+def main() -> None:
+    load()
+    for label, row in table().items():
+        if len(sys.argv) == 1 or any(text in label for text in sys.argv[1:]):
+            row(label)
+
+
+if __name__ == "__main__":
+    main()
