@@ -22,6 +22,7 @@ from superarm.next.policies.directional import (
 )
 from superarm.next.policies.index import IndexPolicy
 from superarm.next.rewards import Coverage, Linear, Logistic
+from superarm.policies import directional_bounds
 from tests.next.side_by_side import Both
 
 WEIGHTS = np.array([0.7, 1.3, 0.45, 1.9])
@@ -73,6 +74,28 @@ def test_decides_as_the_old_engine_with_partial_feedback_pending_pulls_and_exclu
     for t in range(26, 50):
         ours, theirs = both.choose(t, rng.integers(0, 3, (2, 6)).astype(float), rng.random((2, 6)) < 0.8)
         assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("shape", ["dense", "sparse"])
+def test_decides_as_the_old_engine_after_the_weights_have_changed(shape, monkeypatch):
+    bound = directional_bounds.two_moment_bound  # the old one errs where the largest value is 1 up to rounding
+    repaired = lambda m, v, h, x: bound(m, v, 1.0 if h > 1.0 - 1e-9 else h, x)  # noqa: E731
+    monkeypatch.setattr(directional_bounds, "two_moment_bound", repaired)
+    rng = np.random.default_rng(11)
+    support = sparse.csr_array(rng.random((7, 4)) < 0.8) if shape == "sparse" else None
+    first, later = np.array([0.7, 0.0, 0.45, 1.9]), np.array([0.4, 1.3, 0.0, 0.9])
+    before, after = (
+        (
+            old.Problem(7, 4, old.Coverage(), old.Subsets(2), w, support),
+            Problem(7, 4, Coverage(), Subsets(2), w, support),
+        )
+        for w in (first, later)
+    )
+    both = Both(old.directional_kl_ucb(), directional_kl_ucb(), *before, 2)
+    p = rng.uniform(0.05, 0.35, (7, both.problem.support.widest))
+    both.play(25, independent(12, p))
+    (both.old_problem, both.problem), both.old = after, old.directional_kl_ucb().fit(after[0])
+    both.play(25, independent(13, p), first=26)
 
 
 class NoNeighbours(Actions):

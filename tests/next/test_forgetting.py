@@ -84,11 +84,17 @@ def test_the_sum_is_that_of_the_blocks_in_any_order_and_over_a_saved_state(seed)
     for name in ("pulls", "total", "square", "missed", "mean", "deviation"):
         for other in others:
             np.testing.assert_array_equal(getattr(memory.now, name), getattr(other, name), name)
-    for name in ("pulls", "intervals", "products", "mean", "spread", "peak"):
+    for name in ("values", "products", "mean", "spread", "peak"):
         for other in others:
             np.testing.assert_array_equal(getattr(memory.now.moments, name), getattr(other.moments, name), name)
     assert policy.choose(PROBLEM, view, again).tolist() == chosen.tolist()
     assert policy.age(memory, 1) == memory.newest
+    more = PROBLEM.changed(n_arms=8, support=None)
+    grown = policy.prepare(more, tally.grown(more.support))
+    policy.restore_state(grown, policy.save_state(memory))
+    for name in ("pulls", "mean", "deviation"):
+        np.testing.assert_array_equal(getattr(grown.now, name)[..., :6], getattr(memory.now, name))
+    np.testing.assert_array_equal(grown.now.moments.top[..., :6], memory.now.moments.top)
 
 
 def test_wrong_parameters_are_refused():

@@ -182,11 +182,7 @@ def test_default_and_guarantees_are_those_of_the_compiled_engine(kind, reward):
     for theirs, ours, _, _ in instances(kind, reward, 3):
         chosen, same = oracles.Default().resolve(ours), old.oracles.Default().fit(theirs)
         assert type(chosen).__name__ == type(same).__name__
-        promise, was = chosen.guarantee(ours), same.guarantee(theirs)
-        if isinstance(chosen, oracles.Greedy) and ours.actions.uniform and was.alpha not in (0.0, 1.0):
-            assert promise.alpha == 1.0 - (1.0 - 1.0 / ours.k) ** ours.k > was.alpha
-        else:
-            assert promise == tuple(was)
+        np.testing.assert_allclose(chosen.guarantee(ours), same.guarantee(theirs), rtol=1e-15)
 
 
 def test_a_knapsack_of_many_arms_and_paths_of_many_batches():

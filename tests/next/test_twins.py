@@ -62,18 +62,23 @@ def case(name, rng):
     systems, factors = np.einsum("nij,nkj->nik", root, root), np.tril(root) + np.eye(L)
     phi = np.round(rng.uniform(-1, 1, (K, L)) * 1024) / 1024
     triangles, own = rng.integers(-9, 9, (R, L * (L + 1) // 2)) * 2.0**-36, rng.integers(0, R, K)
+    levels = rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L))
     cases = {
         "assignment": ((*square, np.empty((R, M), np.int64)), 1),
         "heaviest_path": (
             (*graph, rng.choice([0.5, 0.3, 0.0], (R, L)), counts, eligible, np.full((R, min(5, L)), -1)),
             1,
         ),
-        "directional_step": ((*moments, rng.choice([0.0, 1e-3, 0.3, np.inf], (R, L)), limit, *direction), 2),
         "factorise": ((systems,), 1),
         "solve_systems": ((factors, rng.normal(size=(R, L))), 1),
         "invert_systems": ((factors, np.empty((R, L, L))), 1),
         "quadratic_forms": ((systems, rng.normal(size=(int(rng.choice([1, R])), L)), np.empty(R)), 1),
         "add_terms": ((phi, rng.normal(size=K), own, 2.0**36, sign, triangles), 1),
+        "directional_coverage": (
+            (*moments, levels, weights, c[0], mean, counts, eligible, pinned, out.copy()),
+            1,
+        ),
+        "directional_step": ((*moments, levels, limit, *direction), 2),
         "flip": ((keys, t, action, chances(rng, (int(rng.choice([1, R])), M, L)), np.empty((R, K, M))), 1),
         "flip_sparse": ((keys, t, action, start, chances(rng, entries[1]), np.empty((R, K, wide))), 1),
         "record": ((action, chances(rng, (R, K, M)), seen, sign, *sums), 6),

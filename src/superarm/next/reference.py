@@ -149,7 +149,10 @@ def add_terms(phi: Any, scale: Any, group: Any, grid: float, sign: float, total:
     for n in range(0, len(phi), step):
         part = phi[n : n + step]
         terms = np.floor((scale[n : n + step, None] * part[:, rows]) * part[:, columns] * grid + 0.5) / grid
-        np.add.at(total, group[n : n + step], sign * terms)
+        order = np.argsort(group[n : n + step], kind="stable")
+        own = group[n : n + step][order]
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        total[own[first]] += np.add.reduceat(sign * terms[order], first, axis=0)
 
 
 # --- indices: mean, dev (R, M, L), level (R, 1 or M, L) -> q (R, M, L) ---
@@ -396,3 +399,45 @@ def directional_step(
     rows = np.broadcast_to(u, (len(r), len(u)))
     bounds[r, j] = np.minimum(direction_bounds(c[r], rows, sample, level[r, j], order[r]), limit[r, j])
     arm[:], bound[:] = best_arms(bounds, counts), bounds.max(1)
+
+
+def directional_coverage(
+    mean: Any,
+    dev: Any,
+    top: Any,
+    covariance: Any,
+    spread: Any,
+    peak: Any,
+    level: Any,
+    u: Any,
+    weights: Any,
+    joining: Any,
+    counts: Any,
+    eligible: Any,
+    size: int,
+    out: Any,
+) -> None:
+    """All steps for Coverage on Subsets: fills ``out`` (R, K) from place ``size`` on; those before it are pinned.
+
+    ``joining`` (1 or R, M, L) are the means by which the weights of the next step fall; the rest as above.
+    """
+    sample, c, allowed = (
+        (mean, dev, top, covariance, spread, peak),
+        np.repeat(weights[None], len(out), 0),
+        eligible.copy(),
+    )
+    arm, bound, limit, rows = (
+        np.empty(len(out), int),
+        np.empty(len(out)),
+        np.full(level.shape, np.inf),
+        np.arange(len(out)),
+    )
+    for k in range(out.shape[1]):
+        if k >= size:
+            ratio = np.divide(c, u, out=np.zeros(c.shape), where=u > 0.0)
+            order = np.argsort(ratio, 1, kind="stable")
+            directional_step(*sample, level, limit, u, c, ratio, order, counts, allowed, arm, bound)
+            out[:, k] = arm
+        there = out[:, k] >= 0
+        c *= np.where(there[:, None], 1.0 - joining[rows if len(joining) > 1 else 0 * rows, :, out[:, k]], 1.0)
+        allowed[rows[there], out[there, k]] = False

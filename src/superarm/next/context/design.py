@@ -60,6 +60,12 @@ class Design(NamedTuple):
         """How many parameter vectors there are."""
         return {ENTRIES: support.size, ALL: 1}.get(self.sharing, support.n_arms)
 
+    def groups_of(self, support: AnySupport, arms: Ints) -> Ints:
+        """The parameter vectors of the entries of ``arms`` (…): (…, widest), -1 where there is no entry."""
+        there = places(support, arms)
+        same = {ENTRIES: there.entries, ALL: np.zeros_like(there.entries)}.get(self.sharing, arms[..., None])
+        return np.where(there.there, same, -1)
+
     def observations(self, k: int, n_items: int) -> int:
         """How many entries of a batch of ``k`` arms have the same parameter vector, at most."""
         return {ENTRIES: 1, ALL: k * n_items}.get(self.sharing, n_items)

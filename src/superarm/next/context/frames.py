@@ -106,6 +106,11 @@ def frame_number(contexts: int) -> int:
     return version
 
 
+def same_frames(n_user: int) -> Floats:
+    """The maps of ``Frames.user_maps`` that change nothing."""
+    return np.broadcast_to([0.0, 1.0], (LAST_FRAME + 1, n_user, 2)).copy()
+
+
 class Frames:
     """The frames of an agent so far, the last one present, and what it saw of standardised features.
 
@@ -146,8 +151,7 @@ class Frames:
 
         A coordinate becomes the first one, which is the intercept, times one number, plus its old value times another.
         """
-        factors = np.zeros((self.context.n_user, 2))
-        factors[:, 1] = 1.0
+        factors = same_frames(self.context.n_user)[0]
         old, first = self.frames[version], self.context.n_user - self.context.features.size
         for place, name in enumerate(self.context.features.ranges):
             if name in old.places and name in self.frame.places:
@@ -157,8 +161,7 @@ class Frames:
 
     def user_maps(self) -> Floats:
         """The maps from every frame to the present one, (LAST_FRAME + 1, n_user, 2)."""
-        maps = np.zeros((LAST_FRAME + 1, self.context.n_user, 2))
-        maps[:, :, 1] = 1.0
+        maps = same_frames(self.context.n_user)
         for version in self.frames:
             maps[version] = self.user_map(version)
         return maps

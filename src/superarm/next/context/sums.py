@@ -7,8 +7,7 @@ than :math:`2^{29}` (130,000 observations of the largest weight, 4096; 130 milli
 regression uses). Logistic models have weights of at most 1/4 that are multiples of :math:`2^{-12}`, and add
 :math:`\phi\,(X + shift)` in place of the response; their sums are exact up to 8 million observations of weight 1/4.
 
-So the sums do not depend on the order of observations, are merged by addition and undone by subtraction, and it does
-not matter how a matrix product adds them up.
+So the sums do not depend on the order of observations, are merged by addition and undone by subtraction.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,9 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Contexts
 from superarm.next.context.design import Design, design_of, places
-from superarm.next.context.models import ALL, ENTRIES, LogisticModel
+from superarm.next.context.frames import same_frames
+from superarm.next.context.models import ENTRIES, LogisticModel
+from superarm.next.core.ops import op
 from superarm.next.core.support import AnySupport, Dense
 from superarm.next.core.tally import Feedback, Tally
 
@@ -32,8 +33,13 @@ UNWEIGHTED = 4.0
 MAX_WEIGHT = 4096.0
 """The largest weight of an observation: variances below 1/4096 count as that."""
 
+Layout = tuple[Design, AnySupport]
+"""The layout of a problem's parameter vectors."""
+
 _OUTCOME_GRID = 4096.0
 _RESPONSE_GRID = 2.0**24
+_EXACT = 2.0**32
+"""Every weight times two features is a multiple of 1 / _EXACT, so that rounding to it changes nothing."""
 
 
 def round_weight(variance: Any) -> Any:
@@ -72,7 +78,7 @@ class RegressionSums:
         self.response = np.zeros((replications, groups, design.d))
         self.grid = grid
         """What precisions that are carried to another frame are rounded to; 0 without standardised features."""
-        self.present, self.maps = 0, np.zeros((0, 0, 2))
+        self.present, self.maps = 0, same_frames(design.n_user)
         self.by_frame: dict[int, tuple[Floats, Floats]] = {}
 
     def record(self, feedback: Feedback, sign: float = 1.0) -> None:
@@ -83,13 +89,16 @@ class RegressionSums:
         weight = given.weights if feedback.seen is None else np.where(feedback.seen, given.weights, 0.0)
         x = round_outcome(feedback.outcome)
         share = weight * x if given.shifts is None else np.where(weight > 0.0, x + given.shifts, 0.0)
-        late = bool(self.grid) and given.frame != self.present
+        phi, group, at = entry_features((self.design, self.support), feedback.action, given)
+        late, sums = bool(self.grid) and given.frame != self.present, []
         if not late:
-            sums = (self.precision, self.response)
-            add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
+            sums.append((self.precision, self.response))
         if self.grid:
-            sums = self.by_frame.setdefault(given.frame, (np.zeros_like(self.precision), np.zeros_like(self.response)))
-            add_observations(*sums, self.design, self.support, feedback.action, given, sign * weight, sign * share)
+            new = np.zeros_like(self.precision), np.zeros_like(self.response)
+            sums.append(self.by_frame.setdefault(given.frame, new))
+        for precision, response in sums:
+            _add_outer(precision, phi, group, sign * weight[at])
+            np.add.at(response.reshape(-1, self.design.d), group, (sign * share[at])[:, None] * phi)
         if late:
             self._carry()
 
@@ -102,49 +111,62 @@ class RegressionSums:
         self.precision, self.response = np.zeros_like(self.precision), np.zeros_like(self.response)
         rows, columns = np.tril_indices(self.design.d)
         for version, (precision, response) in sorted(self.by_frame.items()):
-            matrix = np.eye(self.design.d)
-            self.design.map_frame(matrix, self.maps[version])  # row n is what becomes of coordinate n
-            full = unpack(precision, self.design.d)
-            carried = (matrix.T @ full @ matrix)[..., rows, columns]
+            half = self._map(unpack(precision, self.design.d), version)  # of M A Mᵀ, without matrix products: same bits
+            carried = self._map(half.swapaxes(2, 3), version)[..., rows, columns]
             self.precision += np.floor(carried * self.grid + 0.5) / self.grid
-            self.response += np.floor(response @ matrix * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
+            self.response += np.floor(self._map(response, version) * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
+
+    def _map(self, vectors: Floats, version: int) -> Floats:
+        """Vectors (…, d) in the present frame."""
+        flat = vectors.reshape(-1, self.design.d).copy()
+        self.design.map_frame(flat, self.maps[version])
+        return flat.reshape(vectors.shape)
 
     def add(self, other: "RegressionSums", sign: float = 1.0) -> None:
         """Add the sums of another tally, or take them away; exact, in any order."""
-        self.precision += sign * other.precision
-        self.response += sign * other.response
         for version, sums in other.by_frame.items():
             own = self.by_frame.setdefault(version, (np.zeros_like(self.precision), np.zeros_like(self.response)))
             own[0][...] += sign * sums[0]
             own[1][...] += sign * sums[1]
+        if self.grid:
+            self._carry()
+        else:
+            self.precision += sign * other.precision
+            self.response += sign * other.response
 
     def like(self) -> "RegressionSums":
         """Empty sums of the same kind."""
-        return RegressionSums(self.design, self.support, len(self.precision), self.grid)
+        new = RegressionSums(self.design, self.support, len(self.precision), self.grid)
+        new.present, new.maps = self.present, self.maps
+        return new
 
     def grown(self, support: AnySupport, design: Design | None = None) -> "RegressionSums":
         """The same sums for more arms or items after those there are; with features of arms, ``design`` is needed."""
         design = self.design if design is None else design
         new = RegressionSums(design, support, len(self.precision), self.grid)
         new.present, new.maps = self.present, self.maps
-        new.precision, new.response = (grow_groups(a, self, new) for a in (self.precision, self.response))
-        for version, sums in self.by_frame.items():
-            precision, response = (grow_groups(a, self, new) for a in sums)
-            new.by_frame[version] = precision, response
+        before, after = (self.design, self.support), (design, support)
+        more = new.precision.shape[2] - self.precision.shape[2], design.d - self.design.d
+
+        def grow(sums: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return grow_groups(sums[0], before, after, more[0]), grow_groups(sums[1], before, after, more[1])
+
+        new.precision, new.response = grow((self.precision, self.response))
+        new.by_frame = {version: grow(sums) for version, sums in self.by_frame.items()}
         return new
 
 
-def grow_groups(values: Floats, before: RegressionSums, after: RegressionSums) -> Floats:
-    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem: what is new is 0, at the end."""
-    columns = {before.precision.shape[2]: after.precision.shape[2], before.design.d: after.design.d}
-    more = ((0, 0), (0, columns.get(values.shape[2], values.shape[2]) - values.shape[2]))
-    old, new = before.support, after.support
-    if before.design.sharing == ENTRIES and isinstance(old, Dense):
+def grow_groups(values: Floats, before: Layout, after: Layout, more: int = 0) -> Floats:
+    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem, with ``more`` numbers at the end: 0.
+
+    New items are new coordinates at the end, so that precisions and vectors of coordinates become longer.
+    """
+    (design, old), (larger, new), longer = before, after, (0, more)
+    if design.sharing == ENTRIES and isinstance(old, Dense):
         table = values.reshape(len(values), old.n_arms, old.n_items, -1)
-        grown = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), more[1]))
-        return grown.reshape(len(values), -1, grown.shape[3])
-    groups = after.design.n_groups(new) - values.shape[1]
-    return np.pad(values, ((0, 0), (0, groups), more[1]))
+        table = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), longer))
+        return table.reshape(len(values), -1, table.shape[3])
+    return np.pad(values, ((0, 0), (0, larger.n_groups(new) - values.shape[1]), longer))
 
 
 def unpack(triangles: Floats, d: int) -> Floats:
@@ -156,49 +178,29 @@ def unpack(triangles: Floats, d: int) -> Floats:
     return full
 
 
-def add_observations(
-    precision: Floats,
-    response: Floats | None,
-    design: Design,
-    support: AnySupport,
-    action: Ints,
-    given: Contexts,
-    weight: Floats,
-    share: Floats,
-) -> None:
-    r"""Add :math:`weight\,\phi\phi^\top` and :math:`share\,\phi` of the entries of ``action`` (R, K), in place.
+def entry_features(layout: Layout, action: Ints, given: Contexts) -> tuple[Floats, Ints, Any]:
+    """The features (n, d) of all entries of ``action`` (R, K), the numbers of their parameter vectors (n,), and places.
 
-    ``weight`` and ``share`` are (R, K, widest), signs included.
+    Parameter vectors are numbered replication after replication; places are those in arrays (R, K, widest).
     """
-    there = places(support, action)
-    replications = np.arange(len(action))[:, None]
-    pair = given.pairs[replications, action]
-    phi = design.with_items(design.own_features(given.x[:, None], action, pair)[:, :, None], there.items)
-    weight, share = np.where(there.there, weight, 0.0), np.where(there.there, share, 0.0)
-    if design.sharing == ALL:
-        group, cells = np.zeros((len(action), 1), np.int64), (len(action), 1, -1)
-    elif design.sharing == ENTRIES:
-        group = np.where(there.there, there.entries, -1).reshape(len(action), -1)
-        cells = (*group.shape, 1)
-    else:
-        group, cells = action, (*action.shape, -1)
-    phi, weight, share = phi.reshape(*cells, design.d), weight.reshape(cells), share.reshape(cells)
-    r, cell = np.nonzero(group >= 0)
-    g, rows, columns = group[r, cell], *np.tril_indices(design.d)
-    phi, weight, share = phi[r, cell], weight[r, cell], share[r, cell]
-    precision[r, g] += (np.swapaxes(phi * weight[..., None], 1, 2) @ phi)[:, rows, columns]
-    if response is not None:
-        response[r, g] += (phi * share[..., None]).sum(1)
+    design, support = layout
+    groups, items = design.groups_of(support, action), places(support, action).items
+    at = r, k, _ = np.nonzero(groups >= 0)
+    u = design.own_features(given.x[:, None], action, given.pairs[np.arange(len(action))[:, None], action])
+    phi = np.ascontiguousarray(design.with_items(u[r, k], items[at]))
+    return phi, r * design.n_groups(support) + groups[at], at
 
 
-def add_precision(
-    precision: Floats, design: Design, support: AnySupport, action: Ints, given: Contexts, sign: float
-) -> None:
+def _add_outer(precision: Floats, phi: Floats, group: Ints, weight: Floats) -> None:
+    add = op("add_terms", phi.size * phi.shape[1])
+    add(phi, weight, group, _EXACT, 1.0, precision.reshape(-1, precision.shape[2]))
+
+
+def add_precision(precision: Floats, layout: Layout, action: Ints, given: Contexts, sign: float) -> None:
     """Add the precision that decisions will have once all of their entries are seen; for pending decisions."""
     if given.weights is not None:
-        add_observations(
-            precision, None, design, support, action, given, sign * given.weights, np.zeros_like(given.weights)
-        )
+        phi, group, at = entry_features(layout, action, given)
+        _add_outer(precision, phi, group, sign * given.weights[at])
 
 
 def new_context_tally(problem: "Problem", replications: int, partial: bool = False) -> Tally:

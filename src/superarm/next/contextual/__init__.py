@@ -2,7 +2,8 @@
 
 base: what they have in common · segments: any policy on the tally of the user's segment · rules: how far policies on
 linear models explore · ridge: estimates and widths · linear, logistic: policies on regression models · kept:
-observations kept for refits · forgetting: windows and discounts · catalog: policies by the names of their papers
+observations kept for refits · forgetting: windows and discounts · history: what an agent keeps · catalog: policies by
+the names of their papers
 """
 
 from superarm.next.contextual.base import ContextPolicy
@@ -16,7 +17,8 @@ from superarm.next.contextual.catalog import (
     vac2_ucb,
 )
 from superarm.next.contextual.forgetting import ContextForgetting
-from superarm.next.contextual.kept import Refit, carry_kept
+from superarm.next.contextual.history import ContextHistory, DecisionContext, feature_names
+from superarm.next.contextual.kept import Refit, carry_kept, grow_kept
 from superarm.next.contextual.linear import LinearPolicy
 from superarm.next.contextual.logistic import GroupedPolicy, LogisticPolicy
 from superarm.next.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
@@ -24,7 +26,9 @@ from superarm.next.contextual.segments import SegmentPolicy
 
 __all__ = [
     "ContextForgetting",
+    "ContextHistory",
     "ContextPolicy",
+    "DecisionContext",
     "Ellipsoid",
     "GaussianPosterior",
     "GroupedPolicy",
@@ -38,7 +42,9 @@ __all__ = [
     "c3_ucb",
     "carry_kept",
     "comb_lin_ts",
+    "feature_names",
     "for_context",
+    "grow_kept",
     "logistic_kl_ucb",
     "logistic_ts",
     "vac2_ucb",

@@ -18,6 +18,7 @@ from superarm.next.oracles.base import Oracle
 from superarm.next.oracles.default import Default
 from superarm.next.oracles.heaviest import TopArms
 from superarm.next.policies.base import Policy
+from superarm.next.policies.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from superarm.next.core.problem import Problem
@@ -175,16 +176,21 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
         return policy  # type: ignore[no-any-return]
     model = problem.context.model
-    if hasattr(policy, "block") and not policy.reads_context:  # a policy that forgets, of problems without contexts
+    if isinstance(policy, Forgetting):
         inner: Any = for_context(policy.policy, problem)
         inner = replace(inner, refits=False) if isinstance(inner, LogisticPolicy) else inner
-        return ContextForgetting(inner, policy.block, policy.weights)
+        return _fit(ContextForgetting(inner, policy.block, policy.weights), problem)
     if isinstance(policy, ContextPolicy):
-        policy.validate(problem)
+        _fit(policy, problem)
         if isinstance(policy, LogisticPolicy) and is_one_hot(problem.context, design_of(problem)):
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
         return policy
     if isinstance(model, Segments):
-        return SegmentPolicy(policy, model.pooling)
+        return _fit(SegmentPolicy(policy, model.pooling), problem)
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
+
+
+def _fit(policy: Policy, problem: "Problem") -> Policy:
+    policy.validate(problem)
+    return policy

@@ -22,9 +22,8 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.next.context.design import Design, places
-from superarm.next.context.frames import LAST_FRAME, Frames
-from superarm.next.context.models import ALL, ENTRIES
-from superarm.next.context.sums import round_outcome, triangle, unpack
+from superarm.next.context.frames import Frames, same_frames
+from superarm.next.context.sums import Layout, grow_groups, round_outcome, triangle, unpack
 from superarm.next.core.numeric import log1p, sigmoid
 from superarm.next.core.ops import op
 from superarm.next.core.support import AnySupport
@@ -83,8 +82,7 @@ class Kept:
         self.precision, self.response, self.stale = sums
         self.rows = np.zeros((0, FEATURES + design.n_user + design.n_pair))
         self.limit, self.present = _NO_LIMIT, 0
-        self.maps = np.zeros((LAST_FRAME + 1, design.n_user, 2))
-        self.maps[:, :, 1] = 1.0
+        self.maps = same_frames(design.n_user)
         self.point, self.until = np.zeros((groups, design.d)), np.zeros(groups)
         self.information = np.zeros((2, groups))
 
@@ -137,10 +135,9 @@ class Kept:
             mapped = u[late]
             design.map_frame(mapped, self.maps[frame[late]])
             u[late] = mapped
-        of_arm, every = places(self.support, arm), np.arange(len(rows))
-        entry = of_arm.entries[every, place]
-        group = {ENTRIES: entry, ALL: np.zeros_like(arm)}.get(design.sharing, arm)
-        return design.with_items(u, of_arm.items[every, place]), group
+        every = np.arange(len(rows)), place
+        items = places(self.support, arm).items[every]
+        return design.with_items(u, items), design.groups_of(self.support, arm)[every]
 
     def _count(self, rows: Floats, sign: float) -> None:
         """Count rows in the information and the correction of their parameter vectors, or take them back."""
@@ -233,6 +230,19 @@ def carry_kept(held: dict[str, Any], frames: Frames) -> dict[str, Any]:
     bounds = np.array([held["bounds"][0], float(frames.frame.version)])
     nothing = {"point": 0.0 * held["point"], "marks": 0.0 * held["marks"]}
     return held | {"bounds": bounds, "maps": frames.user_maps()} | nothing
+
+
+def grow_kept(held: dict[str, Any], before: Layout, after: Layout) -> dict[str, Any]:
+    """What ``Kept.save`` returned, on a larger problem; rows name entries by arm and place, so they stay.
+
+    Where features begin to tell items apart, earlier observations have others: none of them is kept.
+    """
+    point = grow_groups(held["point"][None], before, after, after[0].d - before[0].d)[0]
+    marks = grow_groups(held["marks"][None], before, after)[0]
+    if bool(before[0].n_item) == bool(after[0].n_item):
+        return held | {"point": point, "marks": marks}
+    nothing = {"rows": held["rows"][:0], "bounds": held["bounds"] * (0.0, 1.0)}
+    return held | nothing | {"point": 0.0 * point, "marks": 0.0 * marks}
 
 
 def _round(term: Any) -> Any:

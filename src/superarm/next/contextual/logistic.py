@@ -9,7 +9,7 @@ import numpy as np
 from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Context
 from superarm.next.context.design import Design, arm_major, design_of, places
-from superarm.next.context.models import ALL, ENTRIES, LogisticModel
+from superarm.next.context.models import LogisticModel
 from superarm.next.context.sums import UNWEIGHTED, triangle
 from superarm.next.contextual.base import ContextPolicy
 from superarm.next.contextual.kept import Kept, Likelihood, Refit
@@ -220,7 +220,7 @@ class GroupedPolicy(ContextPolicy):
         everyone = np.arange(problem.n_arms)
         there = places(support, everyone)
         arm = np.broadcast_to(everyone[:, None], there.there.shape)[there.there]
-        group = {ENTRIES: there.entries[there.there], ALL: 0 * arm}.get(design.sharing, arm)
+        group = design.groups_of(support, everyone)[there.there]
         u = design.own_features(given.x[:, None], np.broadcast_to(everyone, view.counts.shape), given.pairs)
         at, real = u.argmax(-1)[:, arm], (u.max(-1) > 0.0)[:, arm]
         rows = np.arange(len(view))[:, None] if len(sums.precision) > 1 else 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.next.context.context import Contexts
-from superarm.next.context.design import Design, arm_major, by_pair, places
+from superarm.next.context.design import Design, arm_major, by_pair
 from superarm.next.context.models import ALL, ENTRIES
 from superarm.next.context.sums import RegressionSums, unpack
 from superarm.next.core import streams
@@ -43,15 +43,9 @@ class Ridge:
 
     def mark(self, design: Design, support: AnySupport, action: Ints) -> None:
         """Note that entries of ``action`` (R, K) were observed, or that observations were taken back."""
-        if design.sharing == ALL:
-            self.stale[(action >= 0).any(1)] = True
-            return
-        there = places(support, action)
-        group, real = there.entries, there.there
-        if design.sharing != ENTRIES:
-            group, real = action, action >= 0
-        replication = np.broadcast_to(np.arange(len(action)).reshape(-1, *[1] * (group.ndim - 1)), group.shape)
-        self.stale[replication[real], group[real]] = True
+        group = design.groups_of(support, action)
+        r, k, place = np.nonzero(group >= 0)
+        self.stale[r, group[r, k, place]] = True
 
     def refresh(self, sums: RegressionSums, ridge: float, more: Correction | None = None) -> None:
         """Estimate the parameter vectors of which something new was observed."""
@@ -130,13 +124,13 @@ def score_entries(design: Design, support: AnySupport, given: Contexts, theta: F
 def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: Floats, inverse: Floats) -> Scores:
     """As a function of the numbers ``v`` of an arm: the shared parameters are reduced once per context."""
     own = design.own
-    reduced = _reduce(design, given.x, np.concatenate([inverse, theta[..., None]], 2))
-    square = _reduce(design, given.x, reduced[:, :, :-1].swapaxes(1, 2))
+    reduced = _reduce(design, given.x, inverse)
+    square = _reduce(design, given.x, reduced.swapaxes(1, 2))
     v = design.arms.T[None]
     if design.n_pair:
         pairs = given.pairs.swapaxes(1, 2)
         v = np.concatenate([np.broadcast_to(v, (len(pairs), *v.shape[1:])), pairs], 1)
-    mean = (reduced[:, :, -1:] * v).sum(1)
+    mean = (_reduce(design, given.x, theta[..., None]) * v).sum(1)
     arm_square = np.zeros_like(mean)
     for h in range(v.shape[1]):
         arm_square += v[:, h] * (square[:, h, :, None] * v).sum(1)
@@ -145,7 +139,7 @@ def _score_shared(design: Design, support: AnySupport, given: Contexts, theta: F
     item_square = np.diagonal(inverse[:, own:, own:], axis1=1, axis2=2)
     width = support.by_arm(arm_square) + support.by_item(item_square)
     for k in range(v.shape[1]):
-        width = width + support.by_item(2.0 * reduced[:, k, own:-1]) * support.by_arm(v[:, k])
+        width = width + support.by_item(2.0 * reduced[:, k, own:]) * support.by_arm(v[:, k])
     return Scores(support.by_arm(mean) + support.by_item(theta[:, own:]), width)
 
 

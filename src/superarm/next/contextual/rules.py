@@ -89,8 +89,8 @@ class VarianceWeighted(Rule):
         return 2.0 * self.rho * (1.0 + math.sqrt(self.ridge) + 4.0 * math.sqrt(inner))
 
     def weight(self, low: Floats, high: Floats) -> Any:
-        high_only = np.where(low >= 0.5, low * (1.0 - low), 0.25)
-        return round_weight(np.where(high <= 0.5, high * (1.0 - high), high_only))
+        above = np.where(low >= 0.5, low * (1.0 - low), 0.25)
+        return round_weight(np.where(high <= 0.5, high * (1.0 - high), above))
 
 
 class GaussianPosterior(Rule):

@@ -14,7 +14,7 @@ from superarm.next.kernels.diffusion import (
     select_seeds,
     sets_by_node,
 )
-from superarm.next.kernels.directional import directional_step
+from superarm.next.kernels.directional import directional_coverage, directional_step
 from superarm.next.kernels.graphs import assignment, heaviest_path
 from superarm.next.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
 from superarm.next.kernels.indices import bernstein, beta, beta_sparse, kl
@@ -32,6 +32,7 @@ __all__ = [
     "beta_sparse",
     "coverage_value",
     "diffuse",
+    "directional_coverage",
     "directional_step",
     "factorise",
     "flip",

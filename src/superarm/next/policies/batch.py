@@ -57,8 +57,18 @@ def search_batches(problem: "Problem", worth: Floats, spread: Floats, view: View
     r"""A batch with large :math:`\sum_{j \in A} worth_j + \sqrt{\sum_{j \in A} spread_j}`; both are (R, n_arms).
 
     Every batch of ``table`` is looked at, as [CombesEtAl2015]_ define ESCB; without a table, ``_ascend`` approximates.
+    Where arms are excluded, the eligible part of a batch competes if no eligible arm could join it.
     """
-    return _ascend(problem, worth, spread, view) if table is None else _look(problem, worth, spread, view, table)
+    if table is None:
+        return _ascend(problem, worth, spread, view)
+    if view.eligible.all() and not view.pinned.shape[1]:
+        return _best(worth, spread, view.counts, table)
+    out = np.full((len(view), problem.k), -1)
+    for r in range(len(view)):
+        found = _playable(problem.actions, view.eligible[r], view.pinned[r], table)
+        if len(found):
+            out[r] = _best(worth[r : r + 1], spread[r : r + 1], view.counts[r : r + 1], found)[0]
+    return out
 
 
 def search_guarantee(problem: "Problem") -> Guarantee:
@@ -68,23 +78,11 @@ def search_guarantee(problem: "Problem") -> Guarantee:
     return Guarantee(1.0 - 1.0 / math.e if problem.actions.uniform else 1.0 / (problem.actions.exchange + 1.0))
 
 
-def _look(problem: "Problem", worth: Floats, spread: Floats, view: View, table: Ints) -> Ints:
-    """The listed batch with the largest value; equal values go to the one with the least-pulled arm, then the first.
-
-    Where arms are excluded, the eligible part of a batch competes if no eligible arm could join it.
-    """
-    if view.pinned.shape[1] or not view.eligible.all():
-        out = np.full((len(view), problem.k), -1)
-        for r in range(len(view)):
-            found = _playable(problem.actions, view.eligible[r], view.pinned[r], table)
-            if len(found):
-                out[r] = _best(worth[r : r + 1], spread[r : r + 1], view.counts[r : r + 1], found)[0]
-        return out
-    return _best(worth, spread, view.counts, table)
-
-
 def _best(worth: Floats, spread: Floats, counts: Floats, table: Ints) -> Ints:
-    """The best row of ``table`` for each replication; sums run from the first arm of a batch to the last."""
+    """The best row of ``table`` in each replication; equal values go to that with the least-pulled arm, then the first.
+
+    Sums run from the first arm of a batch to the last.
+    """
     total, square, fewest = (np.full((len(worth), len(table)), x) for x in (0.0, 0.0, np.inf))
     for arm in table.T:
         there = arm >= 0
@@ -219,7 +217,7 @@ class Bonus(Component):
         """The bonus of the batch with each arm, (R, n_arms); ``states`` and ``room`` are those of the batch without."""
         raise NotImplementedError
 
-    def extend(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats, arm: Ints) -> None:
+    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
         """Turn ``room`` into that of the batch with ``arm`` (R,); ``states`` is still that of the batch without it."""
         raise NotImplementedError
 
@@ -253,7 +251,7 @@ class Delta(Bonus):
         variance = np.maximum(0.0, np.cumsum(room, 1)[:, -1:] + more)
         return np.sqrt(2.0 * self.rho * log(float(view.t)) * variance)
 
-    def extend(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats, arm: Ints) -> None:
+    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
         fade, own = _changes(problem, view, mean, states)
         problem.support.join(room, fade, arm, lambda variance, scale: variance * scale)
         problem.support.join(room, own, arm, lambda variance, new: variance + new)
@@ -306,7 +304,7 @@ class LeastPlayed(Bonus):
         scale = 2.0 * smoothness.gamma_g * float(np.sqrt(np.sum(problem.weights**2)))
         return scale * np.sqrt(f / np.minimum(room, self._fewest(view)))
 
-    def extend(self, problem: "Problem", view: View, mean: Floats, states: Floats, room: Floats, arm: Ints) -> None:
+    def extend(self, problem: "Problem", view: View, mean: Any, states: Any, room: Any, arm: Ints) -> None:
         own = np.take_along_axis(self._fewest(view), arm[:, None], 1)
         room[...] = np.where(arm[:, None] >= 0, np.minimum(room, own), room)
 

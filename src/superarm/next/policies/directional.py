@@ -6,7 +6,8 @@ import numpy as np
 
 from superarm.arrays import Bools, Floats, Ints
 from superarm.errors import InvalidArgument
-from superarm.next.actions.base import best_arms, pick_arms
+from superarm.next.actions.base import best_arms, new_batches, pick_arms
+from superarm.next.actions.subsets import Subsets
 from superarm.next.core.component import Component, named
 from superarm.next.core.moments import Moments, keep_moments
 from superarm.next.core.ops import op
@@ -20,6 +21,7 @@ from superarm.next.oracles.greedy import Greedy
 from superarm.next.oracles.heaviest import Modular
 from superarm.next.policies.base import Policy, try_every_arm
 from superarm.next.policies.index import IndexPolicy
+from superarm.next.rewards import Coverage
 
 if TYPE_CHECKING:
     from superarm.next.core.problem import Problem
@@ -135,8 +137,10 @@ class DirectionalPolicy(Policy):
         return try_every_arm(problem, view, lambda: self._grow(problem, view))
 
     def _grow(self, problem: "Problem", view: View) -> Ints:
-        reward, tally = problem.reward, view.tally
-        states, step = reward.empty_states(problem, len(view)), _Steps(self, problem, view)
+        reward, tally, step = problem.reward, view.tally, _Steps(self, problem, view)
+        if type(reward) is Coverage and type(problem.actions) is Subsets and step.complete:
+            return step.cover(problem)
+        states = reward.empty_states(problem, len(view))
 
         def pick(allowed: Bools) -> Ints:
             c = reward.derivative(problem.weights[None], states, 0.0)
@@ -164,6 +168,23 @@ class _Steps:
         if self.limited.any():
             self.q = policy.by_entry.scores(problem, view)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every arm has an entry for every item, and every pull was seen whole."""
+        return self.q is None and isinstance(self.support, Dense)
+
+    def sample(self) -> tuple[Floats, ...]:
+        m = self.moments
+        return m.mean, m.deviation, m.top, np.ascontiguousarray(self.covariance), m.spread, m.peak
+
+    def cover(self, problem: "Problem") -> Ints:
+        """All steps at once, for Coverage on Subsets."""
+        view, u = self.view, self.moments.reference
+        out, size = new_batches(problem.actions, view), view.pinned.shape[1]
+        direction = (self.level, u, problem.weights, view.tally.mean, view.counts, view.eligible, size, out)
+        op("directional_coverage", 50 * self.level.size * problem.n_items)(*self.sample(), *direction)
+        return out
+
     def __call__(self, c: Floats, allowed: Bools) -> Ints:
         """The arm (R,) of the largest bound among the ``allowed`` ones, for the weights ``c`` (R, n_items)."""
         limit = np.full(self.level.shape, np.inf)
@@ -172,12 +193,11 @@ class _Steps:
         return (self._dense if isinstance(self.support, Dense) else self._sparse)(c, limit, allowed)
 
     def _dense(self, c: Floats, limit: Floats, allowed: Bools) -> Ints:
-        m, u, arm, bound = self.moments, self.moments.reference, np.empty(len(c), np.int64), np.empty(len(c))
+        u, arm, bound = self.moments.reference, np.empty(len(c), np.int64), np.empty(len(c))
         ratio = np.divide(c, u, out=np.zeros(c.shape), where=u > 0.0)
         order = np.argsort(ratio, 1, kind="stable")
-        sample = (m.mean, m.deviation, m.top, np.ascontiguousarray(self.covariance), m.spread, m.peak)
         direction = (self.level, limit, u, c, ratio, order, self.view.counts, allowed, arm, bound)
-        op("directional_step", 50 * m.mean.size)(*sample, *direction)
+        op("directional_step", 50 * self.level.size * len(u))(*self.sample(), *direction)
         return arm
 
     def _sparse(self, c: Floats, limit: Floats, allowed: Bools) -> Ints:
@@ -202,20 +222,29 @@ class _Steps:
         sample = (mean, deviation, top, m.spread[own, j], m.peak[own, j], self.covariance[own, j])
         return direction_bounds(rows, u, sample, self.level[r, j])
 
+    def _sums(self, c: Floats, entries: Floats) -> Floats:
+        """The sums of ``c`` (R, n_items) times ``entries`` over the items of each arm, (R, n_arms)."""
+        sums, entries = (
+            np.empty(self.level.shape),
+            np.ascontiguousarray(np.broadcast_to(entries, (len(c), self.support.size))),
+        )
+        op("sparse_sums", 8 * entries.size)(self.support.start, self.support.items, c, entries, sums)
+        return sums
+
     def _roofs(self, c: Floats) -> Any:
         r"""A number (R, n_arms) that no bound exceeds, in closed form: ``docs/theory/directional.md``, Lemma 3a.
 
         The deviation of a sum is at most :math:`aS_j + \sum_i|c_i - au_i|\sqrt{\hat V_{ij}}` for any a.
         """
-        m, s, x = self.moments, self.support, self.level
-        u = m.reference[None]
-        ratio = np.divide(c, u, out=np.zeros(c.shape), where=u > 0.0)
-        a = np.median(ratio, 1)[:, None]
-        b = s.sum_items(s.by_item(c))
+        m, x, u = self.moments, self.level, self.moments.reference[None]
+        ratio = np.divide(c, u, out=np.where(c > 0.0, np.inf, 0.0), where=u > 0.0)
+        a = np.median(np.where(ratio < np.inf, ratio, 0.0), 1)[:, None]
+        b = self._sums(c, np.ones_like(m.mean))
         share = 1.0 / np.where(b > 0.0, b, 1.0)
-        mean = share * s.sum_items(s.by_item(c) * m.mean)
-        deviation = share * (a * m.spread + s.sum_items(s.by_item(np.abs(c - a * u)) * m.deviation))
-        most = np.minimum(s.sum_items(s.by_item(c) * m.top), ratio.max(1)[:, None] * m.peak)
+        mean = share * self._sums(c, m.mean)
+        deviation = share * (a * m.spread + self._sums(np.abs(c - a * u), m.deviation))
+        with np.errstate(all="ignore"):
+            most = np.fmin(self._sums(c, m.top), ratio.max(1)[:, None] * m.peak)
         above = np.maximum(0.0, np.minimum(1.0, share * most) - mean)
         steep = deviation / np.sqrt(2.0 * np.maximum(x, 1e-60)) + (2.0 / 3.0) * above
         inverse = np.maximum(np.maximum(steep, 1.0 - mean), np.maximum(2.0 * above, 1e-9))

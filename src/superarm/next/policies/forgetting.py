@@ -7,6 +7,8 @@ import numpy as np
 from superarm.arrays import Floats, Ints, count, floats
 from superarm.errors import InvalidArgument
 from superarm.next.core.component import named
+from superarm.next.core.moments import Moments
+from superarm.next.core.streams import round_keys
 from superarm.next.core.tally import Feedback, Tally, View
 from superarm.next.policies.base import Policy
 from superarm.next.policies.wrappers import Wrapper
@@ -93,7 +95,7 @@ class Forgetting(Wrapper):
             halves = np.log2(self.weights)
         if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
-        if self.policy.reads_context or isinstance(self.policy, Forgetting):
+        if isinstance(self.policy, Forgetting):
             remedy = "take one that learns from the tally alone, as kl_ucb()"
             raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
@@ -106,7 +108,8 @@ class Forgetting(Wrapper):
         remembered = max(1, int(self.block * self.weights.sum()))
         counts = memory.now.pulls + (view.counts - view.tally.pulls)
         t = min(view.t, remembered)
-        recent = View(t, memory.now, view.keys, counts, view.eligible, view.pinned, view.context)
+        keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
+        recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
         if memory.memory is None:
             memory.memory = (self.policy.prepare(problem, memory.now),)
         return self.policy.choose(problem, recent, memory.memory[0])
@@ -131,15 +134,30 @@ class Forgetting(Wrapper):
         return memory.newest - (t - 1) // self.block
 
     def save_state(self, memory: RoundBlocks) -> dict[str, Any]:
-        """The number of the newest block, and the tallies of the last blocks, newest first."""
-        return {"newest": memory.newest, "blocks": memory.ages()}
+        """The number of the newest block, and the sums of the last blocks, stacked, newest first."""
+        blocks = memory.ages()
+        if any(block.partial for block in blocks):
+            for block in blocks:
+                block.allow_missing()
+        held = {name: np.stack([getattr(block, name) for block in blocks]) for name in Tally.SUMS}
+        if memory.now.moments is not None:
+            held |= {name: np.stack([getattr(block.moments, name) for block in blocks]) for name in Moments.SUMS}
+        return {"newest": memory.newest, **held}
 
     def restore_state(self, memory: RoundBlocks, held: dict[str, Any]) -> None:
-        memory.newest = held["newest"]
-        for age, tally in enumerate(held["blocks"]):
-            place = (max(memory.newest, 0) - age) % len(memory.blocks)
-            memory.blocks[place] = tally.like()
-            memory.blocks[place].add(tally)
+        """Put the blocks back; there may be new arms since."""
+        memory.newest = int(held["newest"])
+        for age in range(len(memory.blocks)):
+            block = memory.now.like()
+            if held["missed"].size:
+                block.allow_missing()
+            for name in Tally.SUMS:
+                part = held[name][age]
+                getattr(block, name)[..., : part.shape[-1]] = part
+            if block.moments is not None and "values" in held:
+                block.moments.fill(held["values"][age], held["products"][age])
+            block.refresh()
+            memory.blocks[(max(memory.newest, 0) - age) % len(memory.blocks)] = block
         memory.weigh()
 
 

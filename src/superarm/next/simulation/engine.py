@@ -6,6 +6,7 @@ import numpy as np
 
 from superarm.arrays import Floats, Ints
 from superarm.errors import InvalidArgument
+from superarm.next.contextual.catalog import for_context
 from superarm.next.core import streams
 from superarm.next.core.ops import kernels_allowed, op
 from superarm.next.core.tally import Feedback, View
@@ -30,6 +31,7 @@ class Run:
         keys: streams.RunKeys,
         fuse: bool = True,
     ) -> None:
+        policy = for_context(policy, problem)
         self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
         self.t, self.fuse, replications = 0, fuse, len(keys.policy)
         self.tally = policy.new_tally(problem, replications, environment.partial)
