@@ -135,7 +135,7 @@ def report(label: str, unit: str, taken: dict[str, Any], target: str = "") -> No
     print("  ".join([*cells, f"target {target}" if target else ""]), flush=True)
 
 
-def cold(label: str, new: str, before: str | None, which: int, target: str, turns: int = 3) -> None:
+def cold(label: str, new: str, before: str | None, which: int, target: str, turns: int = 2) -> None:
     """A row of new processes; the lap ``which`` of both programs."""
     taken: dict[str, list[float]] = {"new": []} | ({"old": []} if before else {})
     laps(new)  # makes the bytecode
@@ -183,7 +183,7 @@ def late(label: str, size: str, name: str, target: str) -> None:
     timers = {"new": timer(state, new, 20), "old": rounds.superarm_timer(state, before.fit(problem))}
     if name == "BC-UCB" and native.available():
         timers["C++"] = rounds.native_timer(state)
-    report(label, "µs", rounds.compare(timers, seconds=0.02, samples=7, most=2_000), target)
+    report(label, "µs", rounds.compare(timers, seconds=0.005, samples=5, most=500), target)
 
 
 def early(label: str, name: str, horizon: int, size: tuple[int, ...], replications: int, target: str) -> None:
@@ -195,7 +195,7 @@ def early(label: str, name: str, horizon: int, size: tuple[int, ...], replicatio
     there, given = old.Instance(problem, old.environments.Bernoulli(p)), (horizon, replications)
     asked: dict[str, Any] = {"threads": 1, "progress": False, "target": "oracle"}
     taken: dict[str, list[float]] = {"new": [], "old": []}
-    for turn in range(4):  # the first one compiles
+    for turn in range(3):  # the first one compiles
         seconds = (
             simulate(here, {name: new}, *given, **asked).seconds,
             old.simulate(there, {name: before}, *given, **asked).seconds,
@@ -218,7 +218,7 @@ def sparse_rounds(label: str, kind: str, pulls: int, name: str) -> None:
 def own_index(label: str) -> None:
     """A user's index in NumPy."""
     PAIRS[label] = IndexPolicy(LogLog()), old.cucb()
-    early(label, label, 2_000, (20, 10, 3), 50, "3 µs (old: CUCB)")
+    early(label, label, 1_000, (20, 10, 3), 50, "3 µs (old: CUCB)")
 
 
 def python_round(label: str) -> None:
@@ -254,8 +254,8 @@ def table() -> Table:
     bc, kl = (f"FIRST = {name!r}\n" for name in ("bc_ucb", "kl_ucb"))
     rows: Table = {
         "cold: first decision, 4 x 3, without numba": lambda n: cold(n, IMPORTS + DECISION, None, 0, "0.5 s"),
-        "cold: first simulate, BC-UCB": lambda n: cold(n, bc + IMPORTS + FIRST, bc + OLD_FIRST, 0, "4.5 s"),
-        "cold: first simulate, KL-UCB": lambda n: cold(n, kl + IMPORTS + FIRST, kl + OLD_FIRST, 0, "6.5 s"),
+        "cold: first run, BC-UCB": lambda n: cold(n, bc + IMPORTS + FIRST, bc + OLD_FIRST, 0, "4.5 s"),
+        "cold: first run, KL-UCB": lambda n: cold(n, kl + IMPORTS + FIRST, kl + OLD_FIRST, 0, "6.5 s"),
         "cold: a further policy": lambda n: cold(n, kl + IMPORTS + FIRST, None, 1, "0.1 s"),
         "cold: another action set": lambda n: cold(n, kl + IMPORTS + FIRST, None, 2, "0.1 s"),
         "cold: README's comparison, no figure": lambda n: cold(n, IMPORTS + README, OLD_README, 0, "9 s"),

@@ -98,6 +98,13 @@ class Reward(Component):
         gains = support.sum_items(self.gain(support.by_item(weights), support.by_item(states), q))
         return gains if len(gains) == len(states) else np.repeat(gains, len(states), 0)
 
+    def prepared(self, q: Floats) -> "tuple[Reward, Floats]":
+        """A reward and its parameters that are worth the same as this one at ``q``, for many steps; by default itself.
+
+        A reward that transforms ``q`` in ``join`` and ``gain`` can do so once.
+        """
+        return self, q
+
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """r(A; q) of the batches ``action`` (R, K), padded with -1: (R,)."""
         states = self.empty_states(problem, len(action))
@@ -295,8 +302,10 @@ class Logistic(Reward):
         return weight / (1.0 + state)
 
     def gain(self, weight: Any, state: Any, q: Any) -> Any:
-        drop = fall(q)
-        return weight * state * drop / ((1.0 + state * (1.0 - drop)) * (1.0 + state))
+        return _logistic_gain(weight, state, fall(q))
+
+    def prepared(self, q: Floats) -> tuple[Reward, Floats]:
+        return (_FallenLogistic(self.c), fall(q)) if type(self) is Logistic else (self, q)
 
     def derivative(self, weight: Any, state: Any, q: Any) -> Any:
         later = self.join(state, q)
@@ -323,6 +332,20 @@ class Logistic(Reward):
         ends = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
         found = minimize_scalar(lambda s: -gini(s), bounds=ends, method="bounded", options={"xatol": 1e-12})
         return float(-found.fun)
+
+
+class _FallenLogistic(Logistic):
+    """``Logistic`` with the parameters 1 - exp(-q) in place of q."""
+
+    def join(self, state: Any, q: Any) -> Any:
+        return state * (1.0 - q)
+
+    def gain(self, weight: Any, state: Any, q: Any) -> Any:
+        return _logistic_gain(weight, state, q)
+
+
+def _logistic_gain(weight: Any, state: Any, drop: Any) -> Any:
+    return weight * state * drop / ((1.0 + state * (1.0 - drop)) * (1.0 + state))
 
 
 class Conjunctive(Reward):
