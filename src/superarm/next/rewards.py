@@ -107,24 +107,34 @@ class Reward(Component):
 
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """r(A; q) of the batches ``action`` (R, K), padded with -1: (R,)."""
+        if not isinstance(problem.support, Dense):
+            return self._sparse_values(problem, q, action)
         states = self.empty_states(problem, len(action))
         value = _natural_sum(self.worth(problem.weights[None], states))
         for arm in action.T:
-            before = states.copy()
+            rows = problem.support.rows(q, arm[:, None])[:, 0]
+            value = value + np.where(arm >= 0, _natural_sum(self.gain(problem.weights[None], states, rows)), 0.0)
             problem.support.join(states, q, arm, self.join)
-            value = value + self._gain_of_arm(problem, before, q, arm)
         return value
 
-    def _gain_of_arm(self, problem: "Problem", states: Floats, q: Floats, arm: Ints) -> Floats:
-        rows = problem.support.rows(q, arm[:, None])[:, 0]
-        if isinstance(problem.support, Dense):
-            gains = self.gain(problem.weights[None], states, rows)
-        else:
-            entries = problem.support.row_entries[arm]
-            items = problem.support.items[np.maximum(entries, 0)]
-            held = states[np.arange(len(arm))[:, None], items]
-            gains = np.where(entries >= 0, self.gain(problem.weights[items], held, rows), 0.0)
-        return np.where(arm >= 0, _natural_sum(gains), 0.0)
+    def _sparse_values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
+        """The same, from the states of those items alone that the batch touches."""
+        support, nothing = problem.support, problem.__dict__.get("_nothing")
+        if nothing is None:
+            nothing = _natural_sum(self.worth(problem.weights[None], self.empty_states(problem, 1)))[0]
+            problem.__dict__["_nothing"] = nothing
+        value = np.full(len(action), nothing)
+        for r, batch in enumerate(action):
+            places = [np.arange(support.start[j], support.start[j + 1]) for j in batch[batch >= 0]]
+            items, local = np.unique(support.items[np.concatenate([*places, np.empty(0, int)])], return_inverse=True)
+            weights, first = problem.weights[items], 0
+            states = np.array(self.start(weights), float)
+            for entries in places:
+                here, own = local[first : first + len(entries)], q[r if len(q) > 1 else 0, entries]
+                value[r] += _natural_sum(self.gain(weights[here], states[here], own)[None])[0]
+                states[here] = self.join(states[here], own)
+                first += len(entries)
+        return value
 
     def gradient(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """The derivatives of r(action; q) in every entry, like ``q`` (one replication); 0 outside of ``action``."""
