@@ -210,8 +210,8 @@ def sparse_rounds(label: str, kind: str, pulls: int, name: str) -> None:
     p = sparse.support(kind)
     begun, (new, before) = sparse.state(p, pulls), PAIRS[name]
     player, ours = sparse.Player(begun, before.fit(begun.problem)), timer(begun, new, 1, p)
-    player.play(20), ours(20)  # makes all bounds
-    turns = np.array([(ours(200) / 0.2, player.play(200)) for _ in range(5)])
+    player.play(20), ours(5)  # makes all bounds
+    turns = np.array([(ours(40) / 0.04, player.play(40)) for _ in range(3)])
     report(label, "ms", {"new": turns[:, 0], "old": turns[:, 1]}, "at most 3")
 
 

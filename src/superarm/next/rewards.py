@@ -125,15 +125,23 @@ class Reward(Component):
             problem.__dict__["_nothing"] = nothing
         value = np.full(len(action), nothing)
         for r, batch in enumerate(action):
-            places = [np.arange(support.start[j], support.start[j + 1]) for j in batch[batch >= 0]]
-            items, local = np.unique(support.items[np.concatenate([*places, np.empty(0, int)])], return_inverse=True)
-            weights, first = problem.weights[items], 0
+            arms = batch[batch >= 0]
+            widths = support.widths[arms]
+            ends = np.cumsum(widths)
+            entries = np.arange(widths.sum()) + np.repeat(support.start[arms] - (ends - widths), widths)
+            items, local = np.unique(support.items[entries], return_inverse=True)
+            order = np.argsort(local, kind="stable")
+            rank = np.empty(len(order), int)  # how many arms before touch the item of an entry
+            rank[order] = np.arange(len(order)) - np.searchsorted(local[order], local[order])
+            weights, own, gains = problem.weights[items], q[r if len(q) > 1 else 0, entries], np.empty(len(order))
             states = np.array(self.start(weights), float)
-            for entries in places:
-                here, own = local[first : first + len(entries)], q[r if len(q) > 1 else 0, entries]
-                value[r] += _natural_sum(self.gain(weights[here], states[here], own)[None])[0]
-                states[here] = self.join(states[here], own)
-                first += len(entries)
+            for n in range(rank.max(initial=-1) + 1):
+                here = np.flatnonzero(rank == n)
+                at = local[here]
+                gains[here] = self.gain(weights[at], states[at], own[here])
+                states[at] = self.join(states[at], own[here])
+            sums = np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms))
+            value[r] = np.cumsum(np.concatenate([value[r : r + 1], sums]))[-1]
         return value
 
     def gradient(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
