@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -34,72 +35,6 @@ from superarm.next.simulation.simulate import chunk_size, seeds, simulate
 
 Timer = Callable[[int], float]
 Table = dict[str, Callable[[str], None]]
-MIDDLE = (100, 50, 10)
-PAIRS = {
-    "BC-UCB": (catalog.bc_ucb(), old.bc_ucb()),
-    "KL-UCB": (catalog.kl_ucb(), old.kl_ucb()),
-    "CTS": (catalog.cts(), old.cts()),
-    "directional": (catalog.directional_kl_moss(), old.directional_kl_moss()),
-}
-
-IMPORTS = """
-import sys, time
-import numpy as np
-from superarm.next import catalog
-from superarm.next.actions import PartitionMatroid, Subsets
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import Feedback
-from superarm.next.rewards import Coverage
-laps = [0.0]
-def lap(): laps.append(time.process_time())
-"""
-DECISION = """
-problem, policy = Problem(4, 3, Coverage(), Subsets(2)), catalog.kl_ucb()
-tally = policy.new_tally(problem, 1)
-memory = policy.prepare(problem, tally)
-for t in range(1, 9):
-    batch = policy.choose(problem, problem.view(tally, t), memory)
-    policy.learn(problem, tally, memory, Feedback(t, batch, np.ones((1, 2, 3))))
-lap()
-assert "numba" not in sys.modules
-"""
-FIRST = """
-from superarm.next.simulation.instances import Instance, random_coverage
-from superarm.next.simulation.simulate import simulate
-instance = random_coverage(n_arms=40, n_items=20, k=5, high=0.15)
-groups = PartitionMatroid(np.repeat(np.arange(5), 8), np.ones(5, int))
-matroid = Instance(instance.problem.changed(actions=groups), instance.environment)
-for world, name in ((instance, FIRST), (instance, "cucb"), (matroid, FIRST)):
-    simulate(world, {name: getattr(catalog, name)()}, 100, 1, progress=False)
-    lap()
-"""
-OLD_FIRST = """
-import time
-import numpy as np
-import superarm as sa
-laps = [0.0]
-instance = sa.instances.random_coverage(n_arms=40, n_items=20, k=5, high=0.15)
-groups = sa.PartitionMatroid(np.repeat(np.arange(5), 8), np.ones(5, int))
-matroid = sa.Instance(instance.problem._replace(actions=groups), instance.environment)
-for world, name in ((instance, FIRST), (instance, "cucb"), (matroid, FIRST)):
-    sa.simulate(world, {name: getattr(sa, name)()}, 100, 1, progress=False)
-    laps.append(time.process_time())
-"""
-README = """
-from superarm.next.simulation.instances import random_coverage
-from superarm.next.simulation.simulate import simulate
-names = ("uniform", "cucb", "kl_ucb", "directional_kl_moss")
-print(simulate(random_coverage(30, 10, 3, high=0.3), {n: getattr(catalog, n)() for n in names}, 10_000, 10))
-lap()
-"""
-OLD_README = """
-import time
-import superarm as sa
-names, laps = ("uniform", "cucb", "kl_ucb", "directional_kl_moss"), [0.0]
-instance = sa.instances.random_coverage(30, 10, 3, high=0.3)
-print(sa.simulate(instance, {n: getattr(sa, n)() for n in names}, horizon=10_000, replications=10))
-laps.append(time.process_time())
-"""
 
 
 class LogLog(Index):
@@ -112,6 +47,62 @@ class LogLog(Index):
 
     def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
         return np.minimum(1.0, mean + np.sqrt(level))
+
+
+PAIRS = {
+    "BC-UCB": (catalog.bc_ucb(), old.bc_ucb()),
+    "KL-UCB": (catalog.kl_ucb(), old.kl_ucb()),
+    "CTS": (catalog.cts(), old.cts()),
+    "directional": (catalog.directional_kl_moss(), old.directional_kl_moss()),
+    "own": (IndexPolicy(LogLog()), old.cucb()),
+    "UCB-V": (catalog.ucb_v(), old.ucb_v()),
+}
+
+NEW = """
+import sys, time
+import numpy as np
+from superarm.next import catalog
+from superarm.next.actions import PartitionMatroid, Subsets
+from superarm.next.core.problem import Problem
+from superarm.next.core.tally import Feedback
+from superarm.next.rewards import Coverage
+laps = [0.0]
+"""
+LAB = """
+from superarm.next.simulation.instances import Instance, random_coverage
+from superarm.next.simulation.simulate import simulate
+change = Problem.changed
+"""
+OLD = """
+import time
+import numpy as np
+import superarm as catalog
+from superarm import Instance, PartitionMatroid, Problem, simulate
+random_coverage, change, laps = catalog.instances.random_coverage, Problem._replace, [0.0]
+"""
+DECISION = """
+problem, policy = Problem(4, 3, Coverage(), Subsets(2)), catalog.kl_ucb()
+tally = policy.new_tally(problem, 1)
+memory = policy.prepare(problem, tally)
+for t in range(1, 9):
+    batch = policy.choose(problem, problem.view(tally, t), memory)
+    policy.learn(problem, tally, memory, Feedback(t, batch, np.ones((1, 2, 3))))
+laps.append(time.process_time())
+assert "numba" not in sys.modules
+"""
+FIRST = """
+instance = random_coverage(n_arms=40, n_items=20, k=5, high=0.15)
+groups = PartitionMatroid(np.repeat(np.arange(5), 8), np.ones(5, int))
+matroid = Instance(change(instance.problem, actions=groups), instance.environment)
+for world, name in ((instance, FIRST), (instance, "cucb"), (matroid, FIRST)):
+    simulate(world, {name: getattr(catalog, name)()}, 100, 1, progress=False)
+    laps.append(time.process_time())
+"""
+README = """
+names = ("uniform", "cucb", "kl_ucb", "directional_kl_moss")
+print(simulate(random_coverage(30, 10, 3, high=0.3), {n: getattr(catalog, n)() for n in names}, 10_000, 10))
+laps.append(time.process_time())
+"""
 
 
 def laps(code: str) -> Any:
@@ -192,16 +183,16 @@ def early(label: str, name: str, horizon: int, size: tuple[int, ...], replicatio
     p, (new, before), each = parameters("iid", n_arms, n_items), PAIRS[name], 1e6 / horizon / replications
     here = Instance(Problem(n_arms, n_items, Coverage(), Subsets(k)), Bernoulli(p))
     problem = old.Problem(n_arms, n_items, old.Coverage(), old.Subsets(k))
-    there, given = old.Instance(problem, old.environments.Bernoulli(p)), (horizon, replications)
-    asked: dict[str, Any] = {"threads": 1, "progress": False, "target": "oracle"}
+    there, run = (
+        old.Instance(problem, old.environments.Bernoulli(p)),
+        {"horizon": horizon, "replications": replications},
+    )
+    asked: dict[str, Any] = run | {"threads": 1, "progress": False, "target": "oracle"}
     taken: dict[str, list[float]] = {"new": [], "old": []}
     for turn in range(3):  # the first one compiles
-        seconds = (
-            simulate(here, {name: new}, *given, **asked).seconds,
-            old.simulate(there, {name: before}, *given, **asked).seconds,
-        )
-        for engine, found in zip(taken, seconds, strict=True):
-            taken[engine] += [found[name] * each] if turn else []
+        both = simulate(here, {name: new}, **asked), old.simulate(there, {name: before}, **asked)
+        for engine, results in zip(taken, both, strict=True):
+            taken[engine] += [results.seconds[name] * each] if turn else []
     report(label, "µs", {engine: np.array(times) for engine, times in taken.items()}, target)
 
 
@@ -215,18 +206,6 @@ def sparse_rounds(label: str, kind: str, pulls: int, name: str) -> None:
     report(label, "ms", {"new": turns[:, 0], "old": turns[:, 1]}, "at most 3")
 
 
-def own_index(label: str) -> None:
-    """A user's index in NumPy."""
-    PAIRS[label] = IndexPolicy(LogLog()), old.cucb()
-    early(label, label, 1_000, (20, 10, 3), 50, "3 µs (old: CUCB)")
-
-
-def python_round(label: str) -> None:
-    """One replication whose rounds are not fused."""
-    PAIRS[label] = catalog.ucb_v(), old.ucb_v()
-    early(label, label, 4_000, (20, 10, 3), 1, "40 µs")
-
-
 def logistic(label: str) -> None:
     """Greedy for ``Logistic`` at known parameters."""
     n_arms, n_items, k, _ = rounds.SIZES["(1000,100,20)"]
@@ -235,51 +214,42 @@ def logistic(label: str) -> None:
     given, view = problem.entries(p), problem.view()
     before = old.Problem(n_arms, n_items, old.Logistic(), old.Subsets(k))
 
-    def spent(work: Callable[[], Any]) -> float:
-        started = time.thread_time()
-        work()
-        return (time.thread_time() - started) * 1e3
-
-    turns = np.array(
-        [
-            (spent(lambda: Greedy().maximize(problem, given, view)), spent(lambda: old.solve(before, p, old.Greedy())))
-            for _ in range(8)
-        ]
-    )[1:]
-    report(label, "ms", {"new": turns[:, 0], "old": turns[:, 1]})
+    ours, theirs = lambda: Greedy().maximize(problem, given, view), lambda: old.solve(before, p, old.Greedy())
+    turns = 1e3 * np.array(
+        [[timeit(work, timer=time.thread_time, number=1) for work in (ours, theirs)] for _ in range(8)]
+    )
+    report(label, "ms", {"new": turns[1:, 0], "old": turns[1:, 1]})
 
 
 def table() -> Table:
     """The rows by their labels."""
-    bc, kl = (f"FIRST = {name!r}\n" for name in ("bc_ucb", "kl_ucb"))
+    (bc, bc_), (kl, kl_) = (
+        [f"FIRST = {n!r}\n" + head + FIRST for head in (NEW + LAB, OLD)] for n in ("bc_ucb", "kl_ucb")
+    )
     rows: Table = {
-        "cold: first decision, 4 x 3, without numba": lambda n: cold(n, IMPORTS + DECISION, None, 0, "0.5 s"),
-        "cold: first run, BC-UCB": lambda n: cold(n, bc + IMPORTS + FIRST, bc + OLD_FIRST, 0, "4.5 s"),
-        "cold: first run, KL-UCB": lambda n: cold(n, kl + IMPORTS + FIRST, kl + OLD_FIRST, 0, "6.5 s"),
-        "cold: a further policy": lambda n: cold(n, kl + IMPORTS + FIRST, None, 1, "0.1 s"),
-        "cold: another action set": lambda n: cold(n, kl + IMPORTS + FIRST, None, 2, "0.1 s"),
-        "cold: README's comparison, no figure": lambda n: cold(n, IMPORTS + README, OLD_README, 0, "9 s"),
-        "user's index in NumPy (20,10,3) R=50": own_index,
-        "Python round (20,10,3) R=1": python_round,
+        "cold: first decision, 4 x 3, without numba": lambda n: cold(n, NEW + DECISION, None, 0, "0.5 s"),
+        "cold: first ask of an Agent": lambda n: print(f"{n:44s} (no Agent yet)"),
+        "cold: first run, BC-UCB": lambda n: cold(n, bc, bc_, 0, "4.5 s"),
+        "cold: first run, KL-UCB": lambda n: cold(n, kl, kl_, 0, "6.5 s"),
+        "cold: a further policy": lambda n: cold(n, kl, None, 1, "0.1 s"),
+        "cold: another action set": lambda n: cold(n, kl, None, 2, "0.1 s"),
+        "cold: README's comparison, no figure": lambda n: cold(n, NEW + LAB + README, OLD + README, 0, "9 s"),
+        "user's index in NumPy (20,10,3) R=50": lambda n: early(n, "own", 1_000, (20, 10, 3), 50, "3 µs (old: CUCB)"),
+        "Python round (20,10,3) R=1": lambda n: early(n, "UCB-V", 4_000, (20, 10, 3), 1, "40 µs"),
         "greedy, Logistic (1000,100,20)": logistic,
     }
     for size, target in zip(rounds.SIZES, (1.0, 0.91, 0.67), strict=True):
         aim = f"new/C++ at most {target}"
         rows[f"late {size} BC-UCB"] = lambda n, size=size, aim=aim: late(n, size, "BC-UCB", aim)  # type: ignore[misc]
-    for name in PAIRS:
+    for name in ("BC-UCB", "KL-UCB", "CTS", "directional"):
         aim, label = "at most 3", f"early (100,50,10) {name}"
-        rows[label] = lambda n, name=name, aim=aim: early(n, name, 600, MIDDLE, 20, aim)  # type: ignore[misc]
+        rows[label] = lambda n, name=name, aim=aim: early(n, name, 600, (100, 50, 10), 20, aim)  # type: ignore[misc]
         if name in ("KL-UCB", "CTS"):
             label = f"late (100,50,10) {name}"
             rows[label] = lambda n, name=name, aim=aim: late(n, "(100,50,10)", name, aim)  # type: ignore[misc]
-    for kind, pulls, name in (
-        ("uniform", 60, "BC-UCB"),
-        ("uniform", 600, "BC-UCB"),
-        ("zipf", 600, "BC-UCB"),
-        ("uniform", 60, "KL-UCB"),
-    ):
-        label = f"sparse {kind}, {pulls} pulls, {name}"
-        rows[label] = lambda n, kind=kind, pulls=pulls, name=name: sparse_rounds(n, kind, pulls, name)  # type: ignore[misc]
+    cases: list[tuple[str, int, str]] = [("uniform", 60, "BC-UCB"), ("uniform", 600, "BC-UCB"), ("zipf", 600, "BC-UCB")]
+    for case in [*cases, ("uniform", 60, "KL-UCB")]:
+        rows["sparse {}, {} pulls, {}".format(*case)] = lambda n, case=case: sparse_rounds(n, *case)  # type: ignore[misc]
     return rows
 
 
