@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from timeit import timeit
 from typing import Any
 
@@ -33,17 +34,12 @@ from superarm.next.simulation.engine import Run
 from superarm.next.simulation.instances import Instance
 from superarm.next.simulation.simulate import chunk_size, seeds, simulate
 
-Timer = Callable[[int], float]
-Table = dict[str, Callable[[str], None]]
-
 
 class LogLog(Index):
     """An index that a user may write."""
 
-    c: float = 0.5
-
     def level(self, pulls: Any, t: Any, share: float) -> Any:
-        return self.c * np.log(np.log(t + 2.0) + 1.0) / pulls
+        return 0.5 * np.log(np.log(t + 2.0) + 1.0) / pulls
 
     def score(self, mean: Any, deviation: Any, level: Any, chance: Any) -> Any:
         return np.minimum(1.0, mean + np.sqrt(level))
@@ -110,8 +106,9 @@ def laps(code: str) -> Any:
     with tempfile.TemporaryDirectory() as cache:
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         given = kept | {"NUMBA_CACHE_DIR": cache, "XDG_CACHE_HOME": cache}
-        command = [sys.executable, "-c", code + "print(*laps)"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=given)
+        done = subprocess.run(
+            [sys.executable, "-c", code + "print(*laps)"], check=True, capture_output=True, text=True, env=given
+        )
     return np.diff([float(word) for word in done.stdout.splitlines()[-1].split()])
 
 
@@ -131,16 +128,15 @@ def cold(label: str, new: str, before: str | None, which: int, target: str, turn
     taken: dict[str, list[float]] = {"new": []} | ({"old": []} if before else {})
     laps(new)  # makes the bytecode
     for _ in range(turns):
-        for name, program in (("new", new), ("old", before)):
-            if program:
-                taken[name].append(laps(program)[which])
+        for name, program in zip(taken, (new, before), strict=False):
+            taken[name].append(laps(str(program))[which])
     report(label, "s", {name: np.array(times) for name, times in taken.items()}, target)
 
 
 def runs(state: State, policy: Any, replications: int, support: Any = None) -> Iterator[Run]:
     """The state as replications of the new engine, in chunks as ``simulate`` has them."""
-    given = state.problem
-    problem = Problem(given.n_arms, given.n_items, Coverage(), Subsets(given.k), support=support)
+    n_arms, n_items, k = state.problem.n_arms, state.problem.n_items, state.problem.k
+    problem = Problem(n_arms, n_items, Coverage(), Subsets(k), support=support)
     instance = Instance(problem, Bernoulli(state.environment.p))
     size, keys = chunk_size(instance, replications, 1), streams.run_keys(seeds(2, replications))
     for first in range(0, replications, size):
@@ -152,7 +148,7 @@ def runs(state: State, policy: Any, replications: int, support: Any = None) -> I
         yield run
 
 
-def timer(state: State, policy: Any, replications: int, support: Any = None) -> Timer:
+def timer(state: State, policy: Any, replications: int, support: Any = None) -> Callable[[int], float]:
     """Seconds of processor time of the new engine for n rounds on from ``state``, per replication."""
     begun = list(runs(state, policy, replications, support))
 
@@ -221,12 +217,12 @@ def logistic(label: str) -> None:
     report(label, "ms", {"new": turns[1:, 0], "old": turns[1:, 1]})
 
 
-def table() -> Table:
+def table() -> dict[str, Callable[[str], None]]:
     """The rows by their labels."""
     (bc, bc_), (kl, kl_) = (
         [f"FIRST = {n!r}\n" + head + FIRST for head in (NEW + LAB, OLD)] for n in ("bc_ucb", "kl_ucb")
     )
-    rows: Table = {
+    rows: dict[str, Callable[[str], None]] = {
         "cold: first decision, 4 x 3, without numba": lambda n: cold(n, NEW + DECISION, None, 0, "0.5 s"),
         "cold: first ask of an Agent": lambda n: print(f"{n:44s} (no Agent yet)"),
         "cold: first run, BC-UCB": lambda n: cold(n, bc, bc_, 0, "4.5 s"),
@@ -239,26 +235,20 @@ def table() -> Table:
         "greedy, Logistic (1000,100,20)": logistic,
     }
     for size, target in zip(rounds.SIZES, (1.0, 0.91, 0.67), strict=True):
-        aim = f"new/C++ at most {target}"
-        rows[f"late {size} BC-UCB"] = lambda n, size=size, aim=aim: late(n, size, "BC-UCB", aim)  # type: ignore[misc]
+        rows[f"late {size} BC-UCB"] = partial(late, size=size, name="BC-UCB", target=f"new/C++ at most {target}")
     for name in ("BC-UCB", "KL-UCB", "CTS", "directional"):
-        aim, label = "at most 3", f"early (100,50,10) {name}"
-        rows[label] = lambda n, name=name, aim=aim: early(n, name, 600, (100, 50, 10), 20, aim)  # type: ignore[misc]
-        if name in ("KL-UCB", "CTS"):
-            label = f"late (100,50,10) {name}"
-            rows[label] = lambda n, name=name, aim=aim: late(n, "(100,50,10)", name, aim)  # type: ignore[misc]
-    cases: list[tuple[str, int, str]] = [("uniform", 60, "BC-UCB"), ("uniform", 600, "BC-UCB"), ("zipf", 600, "BC-UCB")]
-    for case in [*cases, ("uniform", 60, "KL-UCB")]:
-        rows["sparse {}, {} pulls, {}".format(*case)] = lambda n, case=case: sparse_rounds(n, *case)  # type: ignore[misc]
+        given: dict[str, Any] = {"horizon": 600, "size": (100, 50, 10), "replications": 20, "target": "at most 3"}
+        rows[f"early (100,50,10) {name}"] = partial(early, name=name, **given)
+    for name in ("KL-UCB", "CTS"):
+        rows[f"late (100,50,10) {name}"] = partial(late, size="(100,50,10)", name=name, target="at most 3")
+    worlds = (("uniform", 60), ("uniform", 600), ("zipf", 600))
+    for kind, pulls, name in [(*world, "BC-UCB") for world in worlds] + [("uniform", 60, "KL-UCB")]:
+        rows[f"sparse {kind}, {pulls} pulls, {name}"] = partial(sparse_rounds, kind=kind, pulls=pulls, name=name)
     return rows
 
 
-def main() -> None:
+if __name__ == "__main__":
     load()
     for label, row in table().items():
         if len(sys.argv) == 1 or any(text in label for text in sys.argv[1:]):
             row(label)
-
-
-if __name__ == "__main__":
-    main()
