@@ -99,26 +99,51 @@ class Reward(Component):
         gains = support.sum_items(self.gain(support.by_item(weights), support.by_item(states), q))
         return gains if len(gains) == len(states) else np.repeat(gains, len(states), 0)
 
+    def prepared(self, q: Floats) -> "tuple[Reward, Floats]":
+        """A reward and its parameters that are worth the same as this one at ``q``, for many steps; by default itself.
+
+        A reward that transforms ``q`` in ``join`` and ``gain`` can do so once.
+        """
+        return self, q
+
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """r(A; q) of the batches ``action`` (R, K), padded with -1: (R,)."""
+        if not isinstance(problem.support, Dense):
+            return self._sparse_values(problem, q, action)
         states = self.empty_states(problem, len(action))
         value = _natural_sum(self.worth(problem.weights[None], states))
         for arm in action.T:
-            before = states.copy()
+            rows = problem.support.rows(q, arm[:, None])[:, 0]
+            value = value + np.where(arm >= 0, _natural_sum(self.gain(problem.weights[None], states, rows)), 0.0)
             problem.support.join(states, q, arm, self.join)
-            value = value + self._gain_of_arm(problem, before, q, arm)
         return value
 
-    def _gain_of_arm(self, problem: "Problem", states: Floats, q: Floats, arm: Ints) -> Floats:
-        rows = problem.support.rows(q, arm[:, None])[:, 0]
-        if isinstance(problem.support, Dense):
-            gains = self.gain(problem.weights[None], states, rows)
-        else:
-            entries = problem.support.row_entries[arm]
-            items = problem.support.items[np.maximum(entries, 0)]
-            held = states[np.arange(len(arm))[:, None], items]
-            gains = np.where(entries >= 0, self.gain(problem.weights[items], held, rows), 0.0)
-        return np.where(arm >= 0, _natural_sum(gains), 0.0)
+    def _sparse_values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
+        """The same, from the states of those items alone that the batch touches."""
+        support, nothing = problem.support, problem.__dict__.get("_nothing")
+        if nothing is None:
+            nothing = _natural_sum(self.worth(problem.weights[None], self.empty_states(problem, 1)))[0]
+            problem.__dict__["_nothing"] = nothing
+        value = np.full(len(action), nothing)
+        for r, batch in enumerate(action):
+            arms = batch[batch >= 0]
+            widths = support.widths[arms]
+            ends = np.cumsum(widths)
+            entries = np.arange(widths.sum()) + np.repeat(support.start[arms] - (ends - widths), widths)
+            items, local = np.unique(support.items[entries], return_inverse=True)
+            order = np.argsort(local, kind="stable")
+            rank = np.empty(len(order), int)  # how many arms before touch the item of an entry
+            rank[order] = np.arange(len(order)) - np.searchsorted(local[order], local[order])
+            weights, own, gains = problem.weights[items], q[r if len(q) > 1 else 0, entries], np.empty(len(order))
+            states = np.array(self.start(weights), float)
+            for n in range(rank.max(initial=-1) + 1):
+                here = np.flatnonzero(rank == n)
+                at = local[here]
+                gains[here] = self.gain(weights[at], states[at], own[here])
+                states[at] = self.join(states[at], own[here])
+            sums = np.bincount(np.repeat(np.arange(len(arms)), widths), gains, len(arms))
+            value[r] = np.cumsum(np.concatenate([value[r : r + 1], sums]))[-1]
+        return value
 
     def slopes(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         """The derivatives of r(A; q) in the entries of each arm of ``action`` (R, K), as rows (R, K, widest).
@@ -312,8 +337,10 @@ class Logistic(Reward):
         return weight / (1.0 + state)
 
     def gain(self, weight: Any, state: Any, q: Any) -> Any:
-        drop = fall(q)
-        return weight * state * drop / ((1.0 + state * (1.0 - drop)) * (1.0 + state))
+        return _logistic_gain(weight, state, fall(q))
+
+    def prepared(self, q: Floats) -> tuple[Reward, Floats]:
+        return (_FallenLogistic(self.c), fall(q)) if type(self) is Logistic else (self, q)
 
     def derivative(self, weight: Any, state: Any, q: Any) -> Any:
         later = self.join(state, q)
@@ -340,6 +367,20 @@ class Logistic(Reward):
         ends = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
         found = minimize_scalar(lambda s: -gini(s), bounds=ends, method="bounded", options={"xatol": 1e-12})
         return float(-found.fun)
+
+
+class _FallenLogistic(Logistic):
+    """``Logistic`` with the parameters 1 - exp(-q) in place of q."""
+
+    def join(self, state: Any, q: Any) -> Any:
+        return state * (1.0 - q)
+
+    def gain(self, weight: Any, state: Any, q: Any) -> Any:
+        return _logistic_gain(weight, state, q)
+
+
+def _logistic_gain(weight: Any, state: Any, drop: Any) -> Any:
+    return weight * state * drop / ((1.0 + state * (1.0 - drop)) * (1.0 + state))
 
 
 class Conjunctive(Reward):

@@ -66,3 +66,6 @@ class Subsets(Actions):
         out = new_batches(self, view)
         op("top_k", worth.size * self.k)(worth, view.counts, view.eligible, view.pinned.shape[1], out)
         return out
+
+    def sample(self, view: View, numbers: Floats) -> Ints:
+        return self.heaviest(-numbers, view)

@@ -187,11 +187,18 @@ def directional_coverage(
     R, L = level.shape
     M = mean.shape[1]
     work, coarse = np.empty((3, L), np.float32), np.empty((2, M, L), np.float32)
-    limit, allowed = np.full(L, math.inf), np.empty(L, np.bool_)
-    c, ratio, order = np.empty(M), np.empty(M), np.arange(M)
+    limit, allowed = np.empty(L), np.empty(L, np.bool_)
+    c, ratio, order = np.empty(M), np.empty(M), np.empty(M, np.int64)
+    for i in range(M):  # loops: array expressions take longer to compile
+        order[i] = i
+    for j in range(L):
+        limit[j] = math.inf
     for r in range(R):
         s = r if mean.shape[0] > 1 else 0
-        c[:], allowed[:] = weights, eligible[r]
+        for i in range(M):
+            c[i] = weights[i]
+        for j in range(L):
+            allowed[j] = eligible[r, j]
         round_to_single(mean[s], dev[s], coarse)
         for k in range(out.shape[1]):
             if k >= size:

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from superarm.next.kernels.numeric import INDEX, ROUND, STEP, apart, kernel, kl_line, log1p, mix, number
+from superarm.next.kernels.numeric import INDEX, ROUND, STEP, apart, inner, kernel, kl_line, log1p, mix, number
 
 _FLIP = np.uint64(1 << 32)
 
@@ -36,17 +36,22 @@ def kl(mean, level, q):
             kl_line(mean[r, i], level[r, i if per else 0], q[r, i])
 
 
+@inner
+def _centre(d):
+    r = 0.180625 - d * d
+    a = (2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853
+    a = ((a * r + 45921.953931549871457) * r + 13731.693765509461125) * r + 1971.5909503065514427
+    a = (a * r + 133.14166789178437745) * r + 3.387132872796366608
+    b = (5226.495278852545925 * r + 28729.085735721942674) * r + 39307.89580009271061
+    b = ((b * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083
+    return d * a / ((b * r + 42.313330701600911252) * r + 1.0)
+
+
 @apart
 def normal(u):
     d = u - 0.5
     if abs(d) <= 0.425:
-        r = 0.180625 - d * d
-        a = (2509.0809287301226727 * r + 33430.575583588128105) * r + 67265.770927008700853
-        a = ((a * r + 45921.953931549871457) * r + 13731.693765509461125) * r + 1971.5909503065514427
-        a = (a * r + 133.14166789178437745) * r + 3.387132872796366608
-        b = (5226.495278852545925 * r + 28729.085735721942674) * r + 39307.89580009271061
-        b = ((b * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083
-        return d * a / ((b * r + 42.313330701600911252) * r + 1.0)
+        return _centre(d)
     depth = math.sqrt(-log1p((u if d < 0.0 else 1.0 - u) - 1.0))
     z = _near_tail(depth - 1.6) if depth <= 5.0 else _far_tail(depth - 5.0)
     return -z if d < 0.0 else z
@@ -87,30 +92,53 @@ def gamma(s, shape):
                 return d * v
 
 
-@apart
-def _beta(own, mean, pulls):
-    a = mean * pulls
-    x = gamma(own, 1.0 + a)
-    y = gamma(own ^ _FLIP, 1.0 + (pulls - a))
-    return x / (x + y)
+@inner
+def gamma_at_once(s, shape):
+    """What ``gamma`` returns if its first try is near the middle and accepted at sight, five times in six; else -1."""
+    d = shape - 1.0 / 3.0
+    z_u, u = number(s + STEP) + 5.551115123125783e-17 - 0.5, 1.0 - number(s + (STEP + STEP))
+    z = _centre(z_u)
+    v = 1.0 + 1.0 / math.sqrt(9.0 * d) * z
+    good = (abs(z_u) <= 0.425) & (v > 0.0) & (u < 1.0 - 0.0331 * z * z * z * z)
+    return d * (v * v * v) if good else -1.0
+
+
+@inner
+def beta_line(own, mean, pulls, x, y, q):
+    """Beta draws of a line of entries (n,): a vectorised pass for most of them; ``x`` and ``y`` are scratch."""
+    for j in range(len(q)):
+        a = mean[j] * pulls[j]
+        x[j], y[j] = gamma_at_once(own[j], 1.0 + a), gamma_at_once(own[j] ^ _FLIP, 1.0 + (pulls[j] - a))
+    for j in range(len(q)):
+        if x[j] < 0.0:
+            x[j] = gamma(own[j], 1.0 + mean[j] * pulls[j])
+        if y[j] < 0.0:
+            y[j] = gamma(own[j] ^ _FLIP, 1.0 + (pulls[j] - mean[j] * pulls[j]))
+        q[j] = x[j] / (x[j] + y[j])
 
 
 @kernel
 def beta(keys, t, mean, pulls, q):
     R, M, L = mean.shape
+    s, own, x, y = np.empty(L, np.uint64), np.empty(L, np.uint64), np.empty(L), np.empty(L)
     for r in range(R):
         base = mix(keys[r] ^ np.uint64(t) * ROUND)
         for j in range(L):
-            s = mix(base + np.uint64(j) * INDEX)
-            for i in range(M):
-                q[r, i, j] = _beta(mix(s + np.uint64(i + 1) * STEP), mean[r, i, j], pulls[r, i, j])
+            s[j] = mix(base + np.uint64(j) * INDEX)
+        for i in range(M):
+            for j in range(L):
+                own[j] = mix(s[j] + np.uint64(i + 1) * STEP)
+            beta_line(own, mean[r, i], pulls[r, i], x, y, q[r, i])
 
 
 @kernel
 def beta_sparse(keys, t, start, mean, pulls, q):
+    E = mean.shape[1]
+    own, x, y = np.empty(E, np.uint64), np.empty(E), np.empty(E)
     for r in range(mean.shape[0]):
         base = mix(keys[r] ^ np.uint64(t) * ROUND)
         for j in range(len(start) - 1):
             s = mix(base + np.uint64(j) * INDEX)
             for e in range(start[j], start[j + 1]):
-                q[r, e] = _beta(mix(s + np.uint64(e - start[j] + 1) * STEP), mean[r, e], pulls[r, e])
+                own[e] = mix(s + np.uint64(e - start[j] + 1) * STEP)
+        beta_line(own, mean[r], pulls[r], x, y, q[r])

@@ -71,36 +71,45 @@ def sparse_screened(
     arm was last evaluated, ``steps`` the number of steps so far; ``x`` is scratch, as long as the widest arm.
     """
     before = steps[0]
+    slack = 1.0 if kind == 0 else 1.0 + 1e-12  # rounding keeps order in all but the iteration of the KL bound
     touched, n_touched = np.empty(1024, np.int64), 0
     for j in due:
         counted[j] = counts[j]
         held[j] = first[j] = -1.0
         if free[j]:
             score_arm(kind, start, mean, dev, later, counts, j, x, q)
-            held[j] = first[j] = arm_gain(start, items, weights, q, j) * (1.0 + 1e-12)
+            held[j] = first[j] = arm_gain(start, items, weights, q, j) * slack
         blocks[j // 64] = block_top(first, clock, -1, j // 64)
     for k in range(len(out)):
         steps[0] += 1
         best, most, used, n_used = -1, -1.0, np.empty(len(blocks), np.int64), 0
-        while n_used < len(blocks):
+        ties = False
+        while not ties:
             lead = leading_block(blocks)
             if blocks[lead] < 0.0 or blocks[lead] < most:
                 break
-            for j in range(64 * lead, min(64 * lead + 64, len(first))):
-                if clock[j] == steps[0] or first[j] < 0.0 or first[j] < most:
+            ties = blocks[lead] == most  # nothing is above: one sweep for arms that win by fewer pulls
+            for b in range(lead, len(blocks) if ties else lead + 1):
+                if blocks[b] < most:
                     continue
-                if clock[j] <= before:  # the first time in this call
-                    score_arm(kind, start, mean, dev, now, counts, j, x, q)
-                    if n_touched == len(touched):
-                        touched = np.concatenate((touched, np.empty_like(touched)))
-                    touched[n_touched] = j
-                    n_touched += 1
-                first[j], clock[j] = arm_gain(start, items, left, q, j), steps[0]
-                if precedes(first[j], j, most, best, counts):
-                    best, most = j, first[j]
-            used[n_used] = lead
-            n_used += 1
-            blocks[lead] = block_top(first, clock, steps[0], lead)
+                evaluated = False
+                for j in range(64 * b, min(64 * b + 64, len(first))):
+                    if first[j] < 0.0 or clock[j] == steps[0] or not precedes(first[j], j, most, best, counts):
+                        continue
+                    evaluated = True
+                    if clock[j] <= before:  # the first time in this call
+                        score_arm(kind, start, mean, dev, now, counts, j, x, q)
+                        if n_touched == len(touched):
+                            touched = np.concatenate((touched, np.empty_like(touched)))
+                        touched[n_touched] = j
+                        n_touched += 1
+                    first[j], clock[j] = arm_gain(start, items, left, q, j), steps[0]
+                    if precedes(first[j], j, most, best, counts):
+                        best, most = j, first[j]
+                if evaluated:
+                    used[n_used] = b
+                    n_used += 1
+                    blocks[b] = -1.0  # until the next step: the other arms of the block cannot win
         out[k] = best
         if best >= 0:
             first[best] = -1.0

@@ -71,7 +71,7 @@ def greedy_by_steps(
     problem: Problem, q: Floats, view: View, out: Ints | None = None, costs: Floats | None = None
 ) -> Ints:
     """Greedy for any reward on any action set, from the batches ``out`` on; by gain per cost if ``costs`` are given."""
-    reward, states = problem.reward, problem.reward.empty_states(problem, len(view))
+    states, (reward, q) = problem.reward.empty_states(problem, len(view)), problem.reward.prepared(q)
 
     def gains() -> Floats:
         found = reward.gains(problem, states, q)

@@ -25,8 +25,12 @@ from superarm.simulation.results import Results
 CHUNK_BYTES = 1 << 20
 """Replications advance together while their statistics fit so many bytes: the cache of a core."""
 
-FUSED_FROM = 20_000
-"""From so many rounds on it pays to compile the kernel that plays many rounds in one call."""
+FUSED_FROM = 30_000
+"""From so many rounds of chunks on it pays to compile the kernel that plays many rounds in one call: compiling takes 2
+seconds, once, and every round in Python 25 µs or more."""
+
+BUSY_FROM = 20_000
+"""From so many entries of a chunk on most of a round is spent in kernels, and threads do not wait for one another."""
 
 _STRIDE_SECONDS = 0.2
 """Seconds of computing between two updates of the progress bar; Ctrl-C takes effect at the same points."""
@@ -94,7 +98,8 @@ def simulate(
     rounds
         The checkpoints at which regret is recorded: increasing rounds up to ``horizon``; by default 200 on a log scale.
     threads
-        How many parts of the work to do at once; by default one per core. Results do not depend on it.
+        How many parts of the work to do at once. By default one per core where kernels do most of the work, and one
+        on small problems, where threads would wait for one another. Results do not depend on it.
     progress
         Whether to show a progress bar on a terminal.
 
@@ -115,8 +120,10 @@ def simulate(
         remedy = "give Instance(problem, environment), or one of superarm.instances"
         raise InvalidArgument("instance", f"{instance!r} is not an instance", remedy)
     horizon, replications = _whole(horizon, "horizon"), _whole(replications, "replications")
-    threads = os.cpu_count() or 1 if threads is None else count(threads, "threads", 1)
     at = _check(instance, policies, horizon, rounds)
+    fuse = horizon * -(-replications // chunk_size(instance, replications, 1)) >= FUSED_FROM
+    given = default_threads(instance, policies, replications, fuse) if threads is None else threads
+    threads = count(given, "threads", 1)
     keys, stop = streams.run_keys(seeds(seed, replications)), threading.Event()
     targets: dict[str, Target] = {}
     with progress_bar(len(policies) * replications * horizon, progress) as shown:
@@ -134,7 +141,7 @@ def simulate(
 
         def play(part: _Part) -> None:
             own = streams.RunKeys(*(np.ascontiguousarray(key[part.replications]) for key in keys))
-            run = Run(instance.problem, instance.environment, policies[part.name], own, horizon >= FUSED_FROM)
+            run = Run(instance.problem, instance.environment, policies[part.name], own, fuse)
             _play(run, part, at, stop, shown.advance)
 
         _on_threads(play, parts, threads, stop)
@@ -145,6 +152,13 @@ def chunk_size(instance: Instance, replications: int, threads: int) -> int:
     """How many replications advance together: as many as fit the cache, and a share for every thread."""
     entry_bytes = 8 * 5 * instance.problem.n_entries
     return max(1, min(-(-replications // threads), CHUNK_BYTES // entry_bytes))
+
+
+def default_threads(instance: Instance, policies: Mapping[str, Policy], replications: int, fuse: bool) -> int:
+    """One thread per core if kernels do most of the work; they leave Python to others."""
+    busy = chunk_size(instance, replications, 1) * instance.problem.n_entries >= BUSY_FROM
+    one_call = all(policy.fused(instance.problem, instance.environment) is not None for policy in policies.values())
+    return os.cpu_count() or 1 if busy or (fuse and one_call) else 1
 
 
 def _play(run: Run, part: _Part, at: Ints, stop: threading.Event, report: Callable[[int], None]) -> None:
