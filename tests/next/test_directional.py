@@ -22,7 +22,6 @@ from superarm.next.policies.directional import (
 )
 from superarm.next.policies.index import IndexPolicy
 from superarm.next.rewards import Coverage, Linear, Logistic
-from superarm.policies import directional_bounds
 from tests.next.side_by_side import Both
 
 WEIGHTS = np.array([0.7, 1.3, 0.45, 1.9])
@@ -77,10 +76,7 @@ def test_decides_as_the_old_engine_with_partial_feedback_pending_pulls_and_exclu
 
 
 @pytest.mark.parametrize("shape", ["dense", "sparse"])
-def test_decides_as_the_old_engine_after_the_weights_have_changed(shape, monkeypatch):
-    bound = directional_bounds.two_moment_bound  # the old one errs where the largest value is 1 up to rounding
-    repaired = lambda m, v, h, x: bound(m, v, 1.0 if h > 1.0 - 1e-9 else h, x)  # noqa: E731
-    monkeypatch.setattr(directional_bounds, "two_moment_bound", repaired)
+def test_decides_as_the_old_engine_after_the_weights_have_changed(shape):
     rng = np.random.default_rng(11)
     support = sparse.csr_array(rng.random((7, 4)) < 0.8) if shape == "sparse" else None
     first, later = np.array([0.7, 0.0, 0.45, 1.9]), np.array([0.4, 1.3, 0.0, 0.9])
