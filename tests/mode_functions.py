@@ -330,7 +330,8 @@ FUNCTIONS = dict(_named())
 
 def kernels() -> Iterator[tuple[str, str]]:
     """File and name of every function and method of the package that is compiled, found by its decorators."""
-    for file in Path(sa.__file__).parent.rglob("*.py"):
+    package = Path(sa.__file__).parent
+    for file in sorted(set(package.rglob("*.py")) - set((package / "next").rglob("*.py"))):  # next has twins instead
         for node in ast.parse(file.read_text()).body:
             if isinstance(node, ast.FunctionDef) and _decorators(node) & COMPILING:
                 yield str(file), node.name

@@ -8,6 +8,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -768,8 +770,8 @@ def test_a_small_agent_needs_neither_numba_nor_scipy():
 # --- data frames
 
 FRAMES = {
-    "pandas": lambda table, columns, index: pytest.importorskip("pandas").DataFrame(table, index, columns),
-    "polars": lambda table, columns, index: pytest.importorskip("polars").DataFrame(table, columns, orient="row"),
+    "pandas": lambda table, columns, index: pandas.DataFrame(table, index, columns),
+    "polars": lambda table, columns, index: polars.DataFrame(table, columns, orient="row"),
 }
 
 

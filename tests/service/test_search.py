@@ -76,14 +76,14 @@ def test_the_client_finds_decisions_by_what_became_of_them(served):
     began = datetime.now(UTC)
     states, arms, units, groups = {}, {}, {}, {}
     for n in range(30):
-        decision = agent.ask(id=f"found-{n}", unit=f"unit-{n % 4}", deferred=n % 3 == 0)
+        decision = agent.ask(id=f"found-{n:02}", unit=f"unit-{n % 4}", deferred=n % 3 == 0)
         arms[decision.id], units[decision.id], groups[decision.id] = decision.arms, f"unit-{n % 4}", decision.group
         states[decision.id] = "deferred" if n % 3 == 0 else "open"
         if n % 3 == 1:
             agent.tell(decision, [[1.0], [0.0]])
             states[decision.id] = "complete"
-    agent.cancel("found-0")
-    states["found-0"] = "unshown"
+    agent.cancel("found-00")
+    states["found-00"] = "unshown"
     every = list(agent.decisions(since=began - timedelta(seconds=1)))
     assert {row["id"] for row in every} == states.keys()
     assert [row["t"] for row in every] == sorted((row["t"] for row in every), reverse=True)

@@ -132,7 +132,7 @@ def follow(
     if not isinstance(policy, IndexPolicy | None):
         raise InvalidArgument("policy", f"{type(policy).__name__} is not an index policy", "give e.g. bc_ucb()")
     g = gaps(instance) if known is None else known
-    steps = _Steps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
+    steps = _ProofSteps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
     played = IndexPolicy(Bernstein()) if policy is None else policy
     run = Run(instance.problem, instance.environment, played, run_keys(seeds(seed, 1)), fuse=False)
     records = []
@@ -148,7 +148,7 @@ def follow(
     return Trace(*columns)
 
 
-class _Steps:
+class _ProofSteps:
     """The quantities of the proof, round by round."""
 
     def __init__(self, instance: Instance, s: Setting, g: Gaps, sequences: Sequences) -> None:
