@@ -98,7 +98,7 @@ def test_the_client_finds_decisions_by_what_became_of_them(served):
         i for i, one in groups.items() if one == "control"
     }
     assert list(agent.decisions(until=began - timedelta(seconds=1))) == []
-    (told,) = [row for row in every if row["id"] == "found-1"]
+    (told,) = [row for row in every if row["id"] == "found-01"]
     assert told["values"] == [[1.0], [0.0]]
     first = asyncio.run(service.async_problem("found").find_decisions(limit=10))
     assert [row["id"] for row in first["decisions"]] == [row["id"] for row in every[:10]]

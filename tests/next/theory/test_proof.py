@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from superarm.next.theory import best_sequences, follow, geometric
-from superarm.next.theory.proof import _Steps
+from superarm.next.theory.proof import _ProofSteps
 from tests.next import names as sa
 
 
@@ -82,7 +82,7 @@ def test_levels_beyond_the_first():
     # six arms need two levels; S^1 and S^2 and the first k with |S^k| >= K b_k, by the definition
     instance = sa.instances.lower_bound(10, 6, epsilon=0.3)
     known = sa.theory.gaps(instance)
-    steps = _Steps(instance, sa.theory.setting(instance, known), known, geometric(6))
+    steps = _ProofSteps(instance, sa.theory.setting(instance, known), known, geometric(6))
     g = (864 / math.e + 68 * 0.3) * 6 * 9  # l = 4 k0 + 1 = 9, Mbar = 1
     limits = np.array([0.2, 0.04]) * g * math.log(50) / 0.3**2
     for pulls, level in (
