@@ -2,8 +2,8 @@
 
 The functions and their arguments are those of ``reference``, which has the same bits in NumPy and says what they do.
 Loops over arms are innermost, so that they run in vector registers without fastmath; sums over items run in natural
-order. Screens and ``play`` have no twins: they decide as the
-plain operations do. The loops of ``diffusion`` run as plain Python where numba is missing.
+order. Screens and ``play`` have no twins: they decide as the plain operations do. The loops of ``diffusion`` run as
+plain Python where numba is missing.
 """
 
 from superarm.next.kernels.diffusion import (
