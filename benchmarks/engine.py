@@ -20,19 +20,19 @@ import numpy as np
 import superarm as old
 from benchmarks import native, rounds, sparse
 from benchmarks.states import State, jumped, parameters, played
-from superarm.next import catalog
-from superarm.next.actions import Subsets
-from superarm.next.core import streams
-from superarm.next.core.ops import load
-from superarm.next.core.problem import Problem
-from superarm.next.environments import Bernoulli
-from superarm.next.indices import Index
-from superarm.next.oracles import Greedy
-from superarm.next.policies import IndexPolicy
-from superarm.next.rewards import Coverage, Logistic
-from superarm.next.simulation.engine import Run
-from superarm.next.simulation.instances import Instance
-from superarm.next.simulation.simulate import chunk_size, seeds, simulate
+from superarm import catalog
+from superarm.actions import Subsets
+from superarm.core import streams
+from superarm.core.ops import load
+from superarm.core.problem import Problem
+from superarm.environments import Bernoulli
+from superarm.indices import Index
+from superarm.oracles import Greedy
+from superarm.policies import IndexPolicy
+from superarm.rewards import Coverage, Logistic
+from superarm.simulation.engine import Run
+from superarm.simulation.instances import Instance
+from superarm.simulation.simulate import chunk_size, seeds, simulate
 
 
 class LogLog(Index):
@@ -57,16 +57,16 @@ PAIRS = {
 NEW = """
 import sys, time
 import numpy as np
-from superarm.next import catalog
-from superarm.next.actions import PartitionMatroid, Subsets
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import Feedback
-from superarm.next.rewards import Coverage
+from superarm import catalog
+from superarm.actions import PartitionMatroid, Subsets
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback
+from superarm.rewards import Coverage
 laps = [0.0]
 """
 LAB = """
-from superarm.next.simulation.instances import Instance, random_coverage
-from superarm.next.simulation.simulate import simulate
+from superarm.simulation.instances import Instance, random_coverage
+from superarm.simulation.simulate import simulate
 change = Problem.changed
 """
 OLD = """

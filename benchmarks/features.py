@@ -14,7 +14,7 @@ import numpy as np
 
 import superarm as sa
 from superarm import data
-from superarm.statistics import mean_and_standard_error
+from superarm.core.statistics import mean_and_standard_error
 
 HORIZON, REPLICATIONS = 2000, 6
 T_QUANTILE = 2.571  # of Student's distribution with five degrees of freedom

@@ -20,7 +20,7 @@ from benchmarks import literal, native, sparse
 from benchmarks.states import parameters
 from superarm.candidates import Candidates
 from superarm.oracles import Default, maximize
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 SIZES = ((1_000, 200, 20), (10_000, 500, 20))
 K = 20

@@ -14,8 +14,8 @@ import numpy as np
 import superarm as sa
 from superarm.candidates import Candidates
 from superarm.policies.base import Round, choose, prepare
-from superarm.streams import new_stream
-from superarm.tally import empty
+from superarm.core.streams import new_stream
+from superarm.core.tally import empty
 
 N_ARMS, N_ITEMS, K, PULLS = 10_000, 100, 10, 60
 

@@ -9,7 +9,7 @@ import superarm as sa
 from benchmarks import literal
 from benchmarks.rounds import compare, native_timer, superarm_timer
 from benchmarks.states import jumped, parameters
-from superarm.tally import Tally
+from superarm.core.tally import Tally
 
 N_ITEMS, K = 100, 20
 

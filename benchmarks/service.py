@@ -83,8 +83,8 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
     from superarm.service.storage.base import LogLine
     from superarm.service.storage.snapshot import take_snapshot
     from superarm.service.storage.sqlite import Sqlite
-    from superarm.streams import new_stream
-    from superarm.tally import Feedback
+    from superarm.core.streams import new_stream
+    from superarm.core.tally import Feedback
 
     no_coins = new_stream(np.random.SeedSequence(0))  # outcomes are recorded as they are
     store, ledger, rng = Sqlite(path), Ledger(), np.random.default_rng(0)

@@ -7,8 +7,8 @@ import numpy as np
 import superarm as sa
 from superarm.policies import prepare
 from superarm.simulation.engine import RunState, advance, begin
-from superarm.streams import run_streams
-from superarm.tally import Tally
+from superarm.core.streams import run_streams
+from superarm.core.tally import Tally
 
 
 class State(NamedTuple):

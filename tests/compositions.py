@@ -23,7 +23,7 @@ from superarm.oracles.ranged import RangedGreedy
 from superarm.policies.fast import directional_sieve, sieve, sparse_sieve
 from superarm.policies.fast.sieving import decides_alike
 from superarm.rewards.traits import linear_gain
-from superarm.support import Dense
+from superarm.core.support import Dense
 
 FILE = Path(__file__).with_name("covering_set.tsv")
 N_ARMS, N_ITEMS = 6, 3

@@ -37,7 +37,7 @@ from superarm.rewards.traits import additive
 from superarm.service.domain.intervals import gains_each
 from superarm.service.domain.slate import joinable_arms
 from superarm.simulation.engine import rounds
-from superarm.streams import beta, new_stream, normal, quantile, round_key, seek, uniform
+from superarm.core.streams import beta, new_stream, normal, quantile, round_key, seek, uniform
 from superarm.theory.gaps import _search_gaps, gaps
 from superarm.theory.search import prepare_search
 from superarm.theory.upper.local import local_slopes

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.tally import estimates, merge
+from superarm.core.tally import estimates, merge
 
 RNG = np.random.default_rng(0)
 SOME = [sa.kl_ucb(), sa.cts(), sa.bc_ucb(), sa.epsilon_greedy()]

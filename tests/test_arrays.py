@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from superarm.arrays import arms, floats, probabilities
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import arms, floats, probabilities
+from superarm.core.errors import InvalidArgument
 
 
 def refusal(call, *args, **kwargs):

@@ -36,7 +36,7 @@ PROBE = """
     import numpy as np
     from superarm import _jit
     from superarm.rewards import Terms, value
-    from superarm.support import Dense
+    from superarm.core.support import Dense
 
     terms = Terms(np.array([1.0, 10.0]), Dense(2, 2))
     found = value(Mine(), terms, np.array([0.5, 0.1, 0.5, 0.2]), np.array([0, 1]))
@@ -213,7 +213,7 @@ def test_an_edit_after_the_import_leaves_no_stale_machine_code(sandbox):
         import numpy as np
         import mine
         from superarm.rewards import Terms, value
-        from superarm.support import Dense
+        from superarm.core.support import Dense
 
         source = Path(mine.__file__)
         source.write_text(source.read_text().replace("return weight - state", "return 5.0 * (weight - state)"))

@@ -17,7 +17,7 @@ MISTAKES = {
     "unsupported": ("np.einsum", "np.einsum is not available", "write a loop"),
     "unsupported_module": ("np.ma.sqrt", "np.ma.sqrt is not available", "write a loop"),
     "undecorated": ("plain_function(pulls)", "plain_function is a plain Python function", "@superarm.kernel"),
-    "wrong_shape": ("terms[0, 0]", "an array of 1 dimension is indexed with 2 indices", "superarm.support.span"),
+    "wrong_shape": ("terms[0, 0]", "an array of 1 dimension is indexed with 2 indices", "superarm.core.support.span"),
     "unknown_field": ("self.rho", "has no field or compiled method 'rho'", "add the field"),
     "mixed": ("", "values of different types meet here", "1.0 rather than 1"),
     "assigned": ("self.rho = pulls", "a field cannot be assigned", "arrays of the memory"),
@@ -25,7 +25,7 @@ MISTAKES = {
     "random_numbers": (
         "np.random.default_rng",
         "np.random.default_rng cannot be used here",
-        "superarm.streams.uniform",
+        "superarm.core.streams.uniform",
     ),
     "called_by_keyword": ("level(index=self", "keyword arguments", "by position"),
     "text": ('"much" * pulls', "text cannot be compiled", "a number"),

@@ -16,7 +16,7 @@ from superarm.environments import Bernoulli
 from superarm.indices import KL
 from superarm.oracles import Greedy
 from superarm.policies import IndexPolicy, Uniform
-from superarm.support import Dense
+from superarm.core.support import Dense
 
 SOON = 20.0
 """Seconds after which a test gives up waiting."""

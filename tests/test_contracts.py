@@ -18,7 +18,7 @@ from superarm import actions, context, environments, indices, intake, oracles, p
 from superarm._jit import component, components, interpreted
 from superarm.actions import Explicit, Subsets
 from superarm.actions.explicit import SumOfWeights
-from superarm.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy, kl_ucb
+from superarm.policies.catalog import bc_ucb, bcucb_t, cts, epsilon_greedy, kl_ucb
 from superarm.environments import Bernoulli
 from superarm.indices import Bernstein
 from superarm.oracles import Greedy, Guarantee
@@ -29,8 +29,8 @@ from superarm.policies.contextual import forgetting_contexts
 from superarm.policies.fast import directional_sieve, linear_sieve, shared_sieve, sieve, sparse_sieve
 from superarm.policies.set_search import SumAndBonus
 from superarm.rewards import Coverage, Linear, Smoothness
-from superarm.streams import uniform
-from superarm.support import Sparse
+from superarm.core.streams import uniform
+from superarm.core.support import Sparse
 from superarm.testing import ContractViolation, check
 
 P = np.array([[0.1, 0.5, 0.9], [0.3, 0.3, 0.3]])
@@ -165,12 +165,12 @@ EXAMPLES = {
     "superarm.rewards.linear:Linear": Linear(),
     "superarm.rewards.logistic:Logistic": rewards.Logistic(2.0),
     "superarm.rewards.spread:Spread": rewards.Spread(),
-    "superarm.support:Dense": support.Dense(2, 3),
-    "superarm.support:Sparse": Sparse(RARE),
+    "superarm.core.support:Dense": support.Dense(2, 3),
+    "superarm.core.support:Sparse": Sparse(RARE),
 }
 PLAIN_ONLY = {
     "superarm.intake",
-    "superarm.support",
+    "superarm.core.support",
     "superarm.policies.set_search",
     "superarm.policies.batch_bonus",
     "superarm.policies.covariance_regions",

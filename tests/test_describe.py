@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 import superarm as sa
-from superarm.describe import build, describe
-from superarm.errors import InvalidArgument
+from superarm.core.describe import build, describe
+from superarm.core.errors import InvalidArgument
 
 
 def through_json(thing):

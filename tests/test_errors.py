@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from superarm.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
+from superarm.core.errors import ConflictingFeedback, InvalidArgument, MissingExtra, SuperarmError, UnknownDecision
 
 
 @pytest.mark.parametrize(

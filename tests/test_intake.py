@@ -4,9 +4,9 @@ import numpy as np
 from scipy import stats
 
 from superarm.intake import Coin, Exact, take
-from superarm.streams import new_stream, seek
-from superarm.support import Dense
-from superarm.tally import Feedback, empty, record
+from superarm.core.streams import new_stream, seek
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback, empty, record
 
 N = 4000
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from superarm._jit import allocating, component, components, interpreted, kernel, lean, verb
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.indices import KL, Bernstein
 from superarm.rewards import Coverage, Terms, value
 from superarm.rewards.base import item_gain
-from superarm.support import Dense
+from superarm.core.support import Dense
 
 pytestmark = pytest.mark.compiled("it is about compiled code")
 

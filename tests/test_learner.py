@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import superarm as sa
 from superarm.learner import Learner
 from superarm.learner.state import learner_to_plain
-from superarm.streams import Stream, new_stream, seek
-from superarm.tally import Feedback
+from superarm.core.streams import Stream, new_stream, seek
+from superarm.core.tally import Feedback
 
 PROBLEM = sa.Problem(n_arms=5, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
 ROUNDING = new_stream(np.random.SeedSequence(3))
@@ -181,7 +181,7 @@ def test_a_policy_that_does_not_fit_leaves_the_learner_as_it_was():
 
 def test_streams_of_other_rounds_draw_the_same_numbers():
     from superarm.learner.rounds import stream_as_of
-    from superarm.streams import uniform
+    from superarm.core.streams import uniform
 
     other = stream_as_of(ROUNDING, 5, 90)
     seek(ROUNDING, 5, 3)

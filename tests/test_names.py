@@ -36,9 +36,9 @@ def test_no_class_name_is_defined_twice():
 @pytest.mark.parametrize(
     ("module", "old", "home", "new"),
     [
-        ("superarm.noise", "Noise", "superarm.streams", "Stream"),
-        ("superarm.noise", "noise", "superarm.streams", "new_stream"),
-        ("superarm.noise", "seek", "superarm.streams", "seek"),
+        ("superarm.noise", "Noise", "superarm.core.streams", "Stream"),
+        ("superarm.noise", "noise", "superarm.core.streams", "new_stream"),
+        ("superarm.noise", "seek", "superarm.core.streams", "seek"),
         ("superarm.actions", "Ranks", "superarm.candidates", "Candidates"),
         ("superarm.rewards", "fresh", "superarm.rewards", "initial_states"),
         ("superarm.environments", "earn", "superarm.environments", "expected_reward"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from superarm.streams import Stream, beta, gamma, integer, mix, new_stream, normal, quantile, run_streams, seek, uniform
+from superarm.core.streams import Stream, beta, gamma, integer, mix, new_stream, normal, quantile, run_streams, seek, uniform
 
 STEP = 0x9E3779B97F4A7C15
 N = 20_000

@@ -17,7 +17,7 @@ from numba.core.codegen import CPUCodegen
 from superarm import _numba_libraries as libraries
 from superarm import _numba_private, _numba_shared
 from superarm._jit import for_kernels, inlined, kernel, lean, separate, shared
-from superarm.support import Dense, item
+from superarm.core.support import Dense, item
 
 compiled = pytest.mark.compiled("it is about compiled code")
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import superarm as sa
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 
 GOOD = {"n_arms": 3, "n_items": 2, "reward": sa.Coverage(), "actions": sa.Subsets(2)}
 P = [[0.5, 0.0], [0.5, 0.5], [0.0, 1.0]]

@@ -15,7 +15,7 @@ from superarm._renamed import OLD_MODULES
 from superarm.candidates import Candidates
 from superarm.environments import Bernoulli, FreeSamples, respond
 from superarm.policies import Round
-from superarm.streams import RunStreams, new_stream
+from superarm.core.streams import RunStreams, new_stream
 
 SIGNATURES = json.loads((Path(__file__).parent / "fixtures/public_signatures_0_1_0.json").read_text())
 """The public callables and attributes at 946dbf8, ``package:name.attribute``, with their parameters."""

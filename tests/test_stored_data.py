@@ -21,10 +21,10 @@ import superarm as sa
 from superarm import describe as descriptions
 from superarm._jit import component
 from superarm.cli import main
-from superarm.describe import build, describe
+from superarm.core.describe import build, describe
 from superarm.experiments import Study
 from superarm.indices import kl
-from superarm.streams import run_streams
+from superarm.core.streams import run_streams
 from tests.stored_runs import continue_agent, instances, numbers, simulate
 
 STORED = Path(__file__).parent / "fixtures" / "v0"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from superarm.errors import InvalidArgument
-from superarm.support import Dense, Sparse, item, length, rows, size, span
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Dense, Sparse, item, length, rows, size, span
 
 masks = arrays(bool, st.tuples(st.integers(1, 6), st.integers(1, 6)))
 

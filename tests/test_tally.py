@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.intake import Exact
 from superarm.past_data import from_data, from_prior
-from superarm.streams import new_stream
-from superarm.support import Dense
-from superarm.tally import Feedback, allow_missing, empty, estimates, merge, record
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback, allow_missing, empty, estimates, merge, record
 
 HERE = Dense(3, 2)
 UNUSED = new_stream(np.random.SeedSequence(0))

@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # the tests read this file without Sphinx
 
 ROOMS = {
     "superarm.agent": "Agents",
-    "superarm.catalog": "Policies by name",
+    "superarm.policies.catalog": "Policies by name",
     "superarm.simulation": "Simulation",
-    "superarm.problem": "Problems",
+    "superarm.core.problem": "Problems",
     "superarm.rewards": "Rewards",
     "superarm.actions": "Action sets",
     "superarm.context": "Context",
@@ -32,13 +32,13 @@ ROOMS = {
     "superarm.data": "Data",
     "superarm.testing": "Checks of components",
     "superarm.service": "Service and client",
-    "superarm.errors": "Errors",
+    "superarm.core.errors": "Errors",
     "superarm": "Own components, tallies, connections",
 }
 """Modules with their titles, in the order of the page."""
 
 
-POLICIES = ("superarm.catalog", "superarm.policies.contextual")
+POLICIES = ("superarm.policies.catalog", "superarm.policies.contextual")
 """The modules of the policies that have a name of their own."""
 
 
@@ -47,7 +47,7 @@ def public_names(module: Any) -> list[str]:
 
     Policies by name are those that ``superarm`` has, and ``superarm`` itself lists what no other page has.
     """
-    if module.__name__ == "superarm.catalog":
+    if module.__name__ == "superarm.policies.catalog":
         return [name for home in POLICIES for name in superarm._HOMES[home].split()]
     if module is superarm:
         others = [importlib.import_module(place) for place in ROOMS if place != "superarm"]

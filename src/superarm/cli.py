@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from superarm.errors import MissingExtra, SuperarmError
+from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.experiments.commands import bounds, compare, report, run
 from superarm.offline.commands import estimators, evaluate
 from superarm.service.commands import COMMANDS
-from superarm.warm import warm
 
 USER_ERROR = 2
 """The exit code for errors that the user can correct; click uses it for wrong options, too."""
@@ -71,5 +70,5 @@ def main() -> None:
     """Combinatorial semi-bandits with nonlinear rewards."""
 
 
-for command in (run, warm, report, compare, bounds, evaluate, estimators, *COMMANDS):
+for command in (run, report, compare, bounds, evaluate, estimators, *COMMANDS):
     main.add_command(command)

@@ -1,44 +1,39 @@
 """Contract checks for components, superarm's own and yours.
 
-``check(component)`` finds the family of a component by its methods and runs that family's checks; a violation raises
-``ContractViolation`` with a counterexample. Random trials have a fixed seed, so results are reproducible.
+``check(component)`` runs the checks of the component's family; a violation raises ``ContractViolation`` with a
+counterexample, in a sentence. Random trials have a fixed seed, so results are reproducible.
 """
 
+import copy
 import itertools
 import pickle
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from superarm._contract import ContractViolation, check_declaration, require, require_batch, require_number
-from superarm.actions import Actions, Subsets, admits, capacity, cover, sample
-from superarm.arrays import Ints
-from superarm.candidates import Candidates
-from superarm.describe import build, describe
-from superarm.environments import AnswerBuffer, Environment, draw
-from superarm.indices import Index, unclipped
-from superarm.oracles import Oracle, maximize
-from superarm.parameters import has_method
-from superarm.policies import Policy, learn
-from superarm.problem import Problem
+from superarm.actions import Actions, Subsets
+from superarm.core import streams
+from superarm.core.arrays import Floats
+from superarm.core.component import Component
+from superarm.core.errors import SuperarmError
+from superarm.core.problem import Problem
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback, View
+from superarm.environments import Answer, Environment
+from superarm.indices import Chance, Index
+from superarm.oracles import Oracle
+from superarm.policies import Policy
 from superarm.rewards import Coverage, Reward
-from superarm.rewards.base import derivative, item_gain, join, start, worth
-from superarm.rewards.traits import linear_gain, monotone
-from superarm.simulation.engine import rounds
-from superarm.streams import Stream, new_stream, run_streams, seek, uniform
-from superarm.support import Support, length
-from superarm.tally import Feedback
+from superarm.simulation.engine import Run
 
 __all__ = [
     "ContractViolation",
     "check",
     "check_actions",
-    "check_declaration",
     "check_environment",
     "check_index",
     "check_oracle",
-    "check_plain",
     "check_policy",
     "check_reward",
 ]
@@ -47,56 +42,100 @@ _TRIALS = 300
 """How many random inputs a check of an index or a reward tries."""
 
 
-def check(component: Any) -> None:
-    """Run every check that applies to ``component``: of its declaration, and those of its family.
+class ContractViolation(SuperarmError, AssertionError):
+    """A component breaks the contract of its family; the message contains a counterexample."""
 
-    >>> import superarm as sa
-    >>> check(sa.Coverage())
+
+def require(holds: Any, promise: str, **example: Any) -> None:
+    """Raise ``ContractViolation`` with the ``example`` unless ``promise`` ``holds``."""
+    if not holds:
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
+        raise ContractViolation(f"{promise}; violated with {shown}" if shown else promise)
+
+
+def _shown(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)
+
+
+def require_array(component: Any, method: str, value: Any, shape: tuple[int, ...], kind: str = "f") -> None:
+    """Refuse a result that is not a finite array of this shape; a method that forgets ``return`` is named."""
+    name = f"{type(component).__name__}.{method}"
+    require(value is not None, f"{name} returned None; end it with: return …")
+    array = np.asarray(value)
+    words = {"f": "numbers", "i": "whole numbers", "b": "True and False"}[kind]
+    kinds = {"f": "fiu", "i": "iu", "b": "b"}[kind]
+    require(array.dtype.kind in kinds, f"{name} returns {words}; it returned an array of {array.dtype}")
+    exact = kind == "i" or array.ndim != len(shape)
+    fits = array.shape == shape or (not exact and all(a in (1, n) for a, n in zip(array.shape, shape, strict=True)))
+    require(fits, f"{name} returns an array of shape {shape}; it returned {array.shape}")
+    require(kind != "f" or not np.isnan(array).any(), f"{name} returns numbers; it returned NaN")
+
+
+def check(component: Any) -> None:
+    """Run every check that applies to ``component``.
+
+    >>> check(Coverage())
     """
-    families: dict[str, tuple[type, Callable[[Any], None]]] = {
-        "score": (Index, check_index),
-        "join": (Reward, check_reward),
-        "admits": (Actions, check_actions),
-        "maximize": (Oracle, check_oracle),
-        "choose": (Policy, check_policy),
-        "draw": (Environment, check_environment),
+    families: dict[type, Callable[[Any], None]] = {
+        Index: check_index,
+        Reward: check_reward,
+        Actions: check_actions,
+        Oracle: check_oracle,
+        Policy: check_policy,
+        Environment: check_environment,
     }
-    found = [both for method, both in families.items() if has_method(component, method)]
-    require(found, f"a component has the methods of a family, one of {', '.join(families)}", component=component)
-    check_declaration(component, *(family for family, _ in found))
-    check_plain(component)
-    for _, run in found:
+    found = [run for family, run in families.items() if isinstance(component, family)]
+    names = ", ".join(family.__name__ for family in families)
+    require(found, f"a component is a subclass of one of {names}; write e.g. class {_name(component)}(sa.Index)")
+    check_value(component)
+    for run in found:
         run(component)
 
 
-def check_plain(component: Any) -> None:
-    """Check that a component can be pickled, and described as plain data and built again."""
-    repeated = pickle.loads(pickle.dumps(component))
-    require(repr(repeated) == repr(component), "pickling keeps a component", component=component)
-    require(repr(build(describe(component))) == repr(component), "describing keeps a component", component=component)
+def _name(component: Any) -> str:
+    return component.__name__ if isinstance(component, type) else type(component).__name__
+
+
+def check_value(component: Component) -> None:
+    """Check that a component compares by value, and survives copying and pickling."""
+    require(component == copy.copy(component), "a component equals its copy", component=component)
+    if "<locals>" not in type(component).__qualname__ and type(component).__module__ != "__main__":
+        require(pickle.loads(pickle.dumps(component)) == component, "pickling keeps a component", component=component)
+    require(hash(component) == hash(copy.copy(component)), "equal components have equal hashes", component=component)
 
 
 def check_index(index: Index) -> None:
     """Check that scores lie in [0, 1] and, unless sampled, are at least the mean and grow with level and t."""
-    rng = np.random.default_rng(0)
-    for _ in range(_TRIALS):
-        mean = float(rng.choice([0.0, 1.0, rng.random()]))
-        deviation = float(np.sqrt(mean * (1.0 - mean)) * rng.random())
-        t = int(rng.choice([1, 2, 3, int(rng.integers(1, 10**6))]))  # the first rounds often have a case of their own
-        pulls, share = float(rng.integers(1, 10_000)), float(rng.random())
+    rng, n, support = np.random.default_rng(0), _TRIALS, Dense(1, _TRIALS)
+    mean = np.where(rng.random(n) < 0.5, rng.random(n), rng.integers(0, 2, n))[None, None]
+    deviation = np.sqrt(mean * (1.0 - mean)) * rng.random(n)
+    pulls, share = rng.integers(1, 10_000, n).astype(float)[None, None], 0.3
+    for t in (1, 2, 3, 1000, 10**6):
         x, later = index.level(pulls, t, share), index.level(pulls, 2 * t, share)
-        require_number(index, "level", x)
-        require_number(index, "level", later)
-        require(0.0 <= x <= later, "levels are not negative and grow with t", pulls=pulls, t=t)
-        q, other = (index.score(mean, deviation, x, new_stream(np.random.SeedSequence(n))) for n in (1, 2))
-        require_number(index, "score", q)
-        clipped = q <= 1.0 or unclipped(index)
-        require(0.0 <= q and clipped, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
-        if q == other and later > x:
-            more = index.score(mean, deviation, later, new_stream(np.random.SeedSequence(1)))
-            sampled = more != index.score(mean, deviation, later, new_stream(np.random.SeedSequence(2)))
-            require(sampled or q >= mean, "scores are at least the mean", mean=mean, level=x, score=q)
-            require(sampled or more >= q, "scores grow with the level", mean=mean, levels=(x, later))
+        for level in (x, later):
+            require_array(index, "level", level, mean.shape)
+        require((x >= 0.0).all() and (later >= x).all(), "levels are not negative and grow with t", t=t)
+        q, other, more = (
+            index.score(mean, deviation, np.broadcast_to(level, mean.shape).copy(), _chance(seed, support))
+            for level, seed in ((x, 1), (x, 2), (later, 1))
+        )
+        require_array(index, "score", q, mean.shape)
+        bad = (q < 0.0) | ((q > 1.0) & (not index.unclipped))
+        _require_everywhere(~bad, "scores lie in [0, 1]", mean=mean, deviation=deviation, level=x, score=q)
+        if np.array_equal(q, other):
+            _require_everywhere(q >= mean - 1e-12, "scores are at least the mean", mean=mean, level=x, score=q)
+            _require_everywhere(more >= q - 1e-12, "scores grow with the level", mean=mean, level=x, later=later)
+
+
+def _chance(seed: int, support: Dense) -> Chance:
+    return Chance(np.array([seed], np.uint64), 5, support)
+
+
+def _require_everywhere(holds: Any, promise: str, **arrays: Any) -> None:
+    if not np.all(holds):
+        at = int(np.argmin(np.asarray(holds).reshape(-1)))
+        shape = np.shape(holds)
+        require(False, promise, **{name: np.broadcast_to(a, shape).reshape(-1)[at] for name, a in arrays.items()})
 
 
 def check_reward(reward: Reward, k: int = 5, tolerance: float = 1e-9) -> None:
@@ -105,78 +144,78 @@ def check_reward(reward: Reward, k: int = 5, tolerance: float = 1e-9) -> None:
     Differences up to ``tolerance`` times the weight are taken for rounding.
     """
     rng = np.random.default_rng(0)
-    smoothness = reward.smoothness(k)
-    require_number(reward, "start", start(reward, 1.0))
-    require_number(reward, "join", join(reward, start(reward, 1.0), 0.5))
-    for _ in range(_TRIALS):
-        qs, weight = rng.random(k), float(rng.uniform(0.1, 3.0))
-        state, shuffled = start(reward, weight), start(reward, weight)
-        for q, other in zip(qs[:-1], rng.permutation(qs[:-1]), strict=True):
-            state, shuffled = join(reward, state, float(q)), join(reward, shuffled, float(other))
-        require(np.isclose(state, shuffled, rtol=1e-9), "the order of joining does not matter", q=qs.tolist())
-        q = float(qs[-1])
-        difference = worth(reward, weight, join(reward, state, q)) - worth(reward, weight, state)
-        gain = item_gain(reward, weight, state, q)
-        require(abs(gain - difference) <= tolerance * weight, "item_gain is a difference of worth", state=state, q=q)
-        increasing = gain >= 0.0 or not monotone(reward)
-        require(increasing, "an arm never lowers the worth", state=state, q=q)
-        early = item_gain(reward, weight, start(reward, weight), q)
-        if reward.submodular:
-            require(gain <= early + tolerance * weight, "gains shrink as the batch grows", q=qs.tolist())
-        if reward.modular:
-            require(np.isclose(gain, early), "an arm adds the same to every batch", q=qs.tolist())
-        _check_derivatives(reward, weight, qs, smoothness)
-        if linear_gain(reward):
-            linear = abs(gain - q * derivative(reward, weight, state, 0.0)) <= tolerance * weight
-            require(linear, "gains are linear in the parameters of the arm", q=qs.tolist())
+    weight, q = rng.uniform(0.1, 3.0, _TRIALS), rng.random((k, _TRIALS))
+    empty = reward.start(weight)
+    require_array(reward, "start", empty, weight.shape)
+    state, shuffled = empty, empty
+    for own, other in zip(q[:-1], rng.permutation(q[:-1]), strict=True):
+        state, shuffled = reward.join(state, own), reward.join(shuffled, other)
+    require_array(reward, "join", state, weight.shape)
+    require(np.allclose(state, shuffled, rtol=1e-9), "the order in which arms join does not matter", q=q[:, 0])
+    gain = reward.gain(weight, state, q[-1])
+    require_array(reward, "gain", gain, weight.shape)
+    rise = reward.worth(weight, reward.join(state, q[-1])) - reward.worth(weight, state)
+    near = np.abs(gain - rise) <= tolerance * weight
+    _require_everywhere(near, "gain is a difference of worth", state=state, q=q[-1], gain=gain)
+    _require_everywhere((gain >= 0.0) | (not reward.monotone), "an arm never lowers the worth", state=state, q=q[-1])
+    early = reward.gain(weight, empty, q[-1])
+    if reward.submodular:
+        _require_everywhere(gain <= early + tolerance * weight, "gains shrink as the batch grows", q=q[-1])
+    if reward.modular:
+        _require_everywhere(np.isclose(gain, early), "an arm adds the same to every batch", q=q[-1])
+    if reward.linear_gain:
+        linear = q[-1] * reward.gain(weight, state, np.ones(_TRIALS))
+        _require_everywhere(np.abs(gain - linear) <= tolerance * weight, "gains are linear in the parameters", q=q[-1])
+    _check_derivatives(reward, weight, q)
 
 
-def _check_derivatives(reward: Reward, weight: float, qs: Any, smoothness: Any) -> None:
-    slopes = []
-    for n, q in enumerate(qs):
-        state = start(reward, weight)
-        for other in np.delete(qs, n):
-            state = join(reward, state, float(other))
-        slopes.append(derivative(reward, weight, state, float(q)) / weight)
-        rise = item_gain(reward, weight, state, float(q) + 5e-7) - item_gain(reward, weight, state, float(q) - 5e-7)
-        smooth = abs(rise / 1e-6 - slopes[-1] * weight) <= 1e-3 * weight * (1.0 + slopes[-1])
-        require(smooth or _has_kink(reward, weight, state, float(q)), "derivative is that of worth", state=state, q=q)
-    gini = float(np.sqrt(np.sum(qs * (1.0 - qs) * np.square(slopes))))
-    require(max(slopes) <= smoothness.gamma_inf + 1e-9, "gamma_inf bounds the derivatives", q=qs.tolist())
-    require(gini <= smoothness.gamma_g + 1e-9, "gamma_g bounds the Gini-weighted gradient", q=qs.tolist(), gini=gini)
-
-
-def _has_kink(reward: Reward, weight: float, state: float, q: float) -> bool:
-    """Whether the derivative jumps near ``q``, where a finite difference does not approximate it."""
-    below, above = (derivative(reward, weight, state, x) for x in (q - 1e-6, q + 1e-6))
-    return abs(below - above) > 1e-3 * weight
+def _check_derivatives(reward: Reward, weight: Floats, q: Floats) -> None:
+    smoothness, slopes = reward.smoothness(len(q)), []
+    for n, own in enumerate(q):
+        state = reward.start(weight)
+        for other in np.delete(q, n, axis=0):
+            state = reward.join(state, other)
+        slope = reward.derivative(weight, state, own)
+        rise = reward.gain(weight, state, own + 5e-7) - reward.gain(weight, state, own - 5e-7)
+        below, above = (reward.derivative(weight, state, own + step) for step in (-1e-6, 1e-6))
+        smooth = np.abs(rise / 1e-6 - slope) <= 1e-3 * weight * (1.0 + np.abs(slope))
+        kink = np.abs(below - above) > 1e-3 * weight  # a finite difference does not approximate the derivative there
+        _require_everywhere(smooth | kink, "derivative is that of worth", state=state, q=own)
+        slopes.append(slope / weight)
+    if smoothness is not None:
+        gini = np.sqrt((q * (1.0 - q) * np.square(slopes)).sum(0))
+        steepest = np.max(slopes, axis=0)
+        _require_everywhere(steepest <= smoothness.gamma_inf + 1e-6, "gamma_inf bounds the derivatives", slope=steepest)
+        bounded = gini <= smoothness.gamma_g + 1e-6
+        _require_everywhere(bounded, "gamma_g bounds the Gini-weighted gradient", gini=gini)
 
 
 def check_actions(actions: Actions, n_arms: int = 6) -> None:
-    """Check that ``admits`` is true exactly if a batch contains all arms, and that listed batches may be played."""
+    """Check that an arm may join exactly if a batch contains it and all arms so far, and that batches may be played."""
     actions.validate(n_arms)
     batches = [frozenset(batch) for batch in actions.batches(n_arms)]
+    require(batches, "there is at least one batch")
     require(len(batches) <= actions.n_batches(n_arms), "n_batches is a bound", batches=len(batches))
-    largest = capacity(actions, n_arms)
+    largest = actions.capacity(n_arms)
     require(largest == max(map(len, batches)), "capacity is the size of the largest batch", capacity=largest)
-    chosen = np.zeros(max(largest, n_arms), np.int64)
+    eligible = np.ones((2, n_arms), bool)
     for batch in batches:
-        require(actions.includes(np.array(sorted(batch))), "a listed batch may be played", batch=sorted(batch))
+        require(actions.includes(np.array(sorted(batch)), n_arms), "a listed batch may be played", batch=sorted(batch))
         for size in range(len(batch)):
             for part in itertools.combinations(sorted(batch), size):
-                chosen[:size] = part
+                state = actions.start(eligible)
+                for arm in part:
+                    state = actions.join(state, np.array([arm, arm]))
+                free = actions.joinable(state, eligible)
+                require_array(actions, "joinable", free, eligible.shape, "b")
                 for arm in set(range(n_arms)) - set(part):
                     possible = any({*part, arm} <= other for other in batches)
-                    admitted = admits(actions, chosen, size, arm)
-                    require(
-                        admitted == possible,
-                        "admits is true exactly if some batch contains all arms",
-                        chosen=part,
-                        arm=arm,
-                    )
-    candidates = Candidates(np.zeros(n_arms), np.ones(n_arms, bool))
-    for played in (cover(actions, candidates), sample(actions, candidates, new_stream(np.random.SeedSequence(0)))):
-        require(actions.includes(played), "cover and sample may be played", batch=played.tolist())
+                    promise = "an arm may join exactly if some batch contains it and all arms so far"
+                    require((free[:, arm] == possible).all(), promise, chosen=part, arm=arm)
+    problem = Problem(n_arms, 1, Coverage(), actions)
+    view = problem.view()
+    played = actions.heaviest(np.random.default_rng(0).random((1, n_arms)), view)[0]
+    require(actions.includes(played[played >= 0], n_arms), "the heaviest batch may be played", batch=played)
 
 
 def _small_problem(rng: np.random.Generator) -> Problem:
@@ -188,99 +227,93 @@ def check_oracle(oracle: Oracle, problem: Callable[[np.random.Generator], Proble
     rng = np.random.default_rng(0)
     for trial in range(60):
         task = problem(rng)
-        ready = oracle.fit(task)
-        promise = ready.guarantee(task)
+        oracle.validate(task)
+        promise = oracle.guarantee(task)
         p = rng.random((task.n_arms, task.n_items)) * rng.choice([0.1, 1.0])
-        eligible = np.ones(task.n_arms, bool)
+        view = task.view(keys=np.array([trial], np.uint64))
+        view.counts = rng.integers(0, 3, (1, task.n_arms)).astype(float)
         if trial % 2 and isinstance(task.actions, Subsets):
-            eligible[rng.integers(task.n_arms)] = False
-        candidates = Candidates(rng.integers(0, 3, task.n_arms).astype(float), eligible)
-        q = task.entries(p)
-        action, repeated = (
-            maximize(ready, task, q, candidates, new_stream(np.random.SeedSequence(trial))) for _ in range(2)
-        )
-        require_batch(oracle, "maximize", action)
-        require(np.array_equal(action, repeated), "the same stream gives the same batch", p=p.tolist())
-        require(eligible[action].all(), "only eligible arms are picked", action=action.tolist())
+            view.eligible[0, rng.integers(task.n_arms)] = False
+        first, second = (oracle.maximize(task, task.entries(p), view) for _ in range(2))
+        require_array(oracle, "maximize", first, (1, task.k), "i")
+        require(np.array_equal(first, second), "the same key gives the same batch", p=p)
+        action = first[0][first[0] >= 0]
+        require(view.eligible[0, action].all(), "only eligible arms are picked", action=action)
         value = task.value(p, action)
+        eligible = view.eligible[0]
         best = max(task.value(p, b) for b in task.actions.batches(task.n_arms) if eligible[list(b)].all())
         kept = promise.beta < 1.0 or value >= promise.alpha * best * (1.0 - 1e-12)
-        require(kept, f"value is at least {promise.alpha:.3f} of the best", p=p.tolist(), value=value, best=best)
+        require(kept, f"value is at least {promise.alpha:.3f} of the best", p=p, value=value, best=best)
+
+
+class _AnyAnswer(Environment):
+    """Random outcomes of which one entry in ten is not seen."""
+
+    partial = True
+
+    def draw(self, problem: Problem, action: Any, t: int, keys: Any) -> Answer:
+        numbers = streams.uniform(keys, t, np.maximum(action, 0), 2 * problem.support.widest)
+        half = problem.support.widest
+        return Answer(numbers[:, :, :half], numbers[:, :, half:] < 0.9)
+
+    def means(self, problem: Problem, t: int) -> Floats:
+        return np.full(problem.support.shape(1), 0.5)
 
 
 def check_policy(policy: Policy, problem: Problem | None = None, rounds: int = 40) -> None:
     """Check that batches may be played, that a seed reproduces them, and that undoing feedback is exact."""
     task = problem or Problem(5, 3, Coverage(), Subsets(2))
-    ready = policy.fit(task)
-    first, second = (_play(ready, task, rounds) for _ in range(2))
-    for action, repeated in zip(first, second, strict=True):
-        require(task.actions.includes(action), "batches may be played", action=action.tolist())
-        require(np.array_equal(action, repeated), "the same seed gives the same batches", action=action.tolist())
-
-
-class _AnyAnswer(NamedTuple):
-    """An environment with random outcomes of which one entry in ten is not seen."""
-
-    @property
-    def partial(self) -> bool:
-        return True
-
-    def max_answer_entries(self, support: Support, n_arms: int, k: int) -> int:
-        return max(length(support, np.array([j])) for j in range(n_arms)) * k
-
-    def answer(self, support: Support, action: Ints, t: int, stream: Stream, sheet: AnswerBuffer) -> int:
-        seek(stream, t, 0)
-        for o in range(length(support, action)):
-            sheet.outcome[o], sheet.seen[o] = uniform(stream), uniform(stream) < 0.9
-        return -1
+    policy.validate(task)
+    first, second = (_play(policy, task, rounds) for _ in range(2))
+    for batches, repeated in zip(first, second, strict=True):
+        require(np.array_equal(batches, repeated), "the same seed gives the same batches", action=batches)
 
 
 def _play(policy: Policy, problem: Problem, n_rounds: int) -> list[Any]:
-    rng = np.random.default_rng(0)
-    environment: Any = _AnyAnswer()
-    actions = []
-    for t, run, action, _ in rounds(problem, environment, policy, np.random.SeedSequence(0), n_rounds):
-        require_batch(policy, "choose", action)
-        size = length(problem.support, action)
-        feedback = Feedback(t, action, rng.random(size), np.ones(size, bool))
-        before = [values.copy() for values in run.tally]
+    run = Run(problem, _AnyAnswer(), policy, streams.run_keys(np.random.SeedSequence(0).spawn(2)))
+    rng, played = np.random.default_rng(0), []
+    for t in range(1, n_rounds + 1):
+        view = View(t, run.tally, run.keys.policy, run.tally.pulls, run.eligible, run.pinned)
+        batches = policy.choose(problem, view, run.memory)
+        require_array(policy, "choose", batches, (2, problem.k), "i")
+        for batch in batches:
+            arms = batch[batch >= 0]
+            may = problem.actions.includes(arms, problem.n_arms) and len(set(arms.tolist())) == len(arms)
+            require(may, "batches may be played", action=arms)
+        before = [getattr(run.tally, name).copy() for name in ("pulls", "total", "square")]
+        feedback = Feedback(t, batches, rng.random((*batches.shape, problem.support.widest)))
         for sign in (1.0, -1.0):
-            learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, sign)
-        same = all(np.array_equal(x, y) for x, y in zip(before, run.tally, strict=True))
-        require(same, "undoing feedback restores the tally", action=action.tolist())
-        actions.append(action)
-    return actions
+            policy.learn(problem, run.tally, run.memory, feedback, sign)
+        after = [getattr(run.tally, name) for name in ("pulls", "total", "square")]
+        same = all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
+        require(same, "undoing feedback restores the tally", action=batches)
+        run.play_round()
+        played.append(run.last.copy())
+    return played
 
 
 def check_environment(environment: Environment, problem: Problem | None = None, rounds: int = 4000) -> None:
-    """Check that outcomes lie in [0, 1], depend on seed, round and arm alone, and average to the means.
+    """Check that outcomes lie in [0, 1], depend on key, round and arm alone, and average to the means.
 
     An average may be off by six standard errors: a correct environment fails with probability below 1e-7 per entry.
-    Without a ``problem``, one of the shape of the environment's means is used, with ``Coverage``.
+    Without a ``problem``, one of the shape of the environment's ``p`` is used, with ``Coverage``.
     """
-    means = environment.means(1)
-    n_arms, n_items = np.shape(means) if problem is None else (0, 0)
-    task = problem or Problem(n_arms, n_items, Coverage(), Subsets(1))
-    p = task.entries(means)
-    all_arms, (answers, _, _) = np.arange(task.n_arms), run_streams(np.random.SeedSequence(0))
-    size = length(task.support, all_arms)
-    outcome, seen = np.empty(size), np.ones(size, bool)
-    total, square, count = np.zeros(size), np.zeros(size), np.zeros(size)
-    for t in range(1, rounds + 1):
-        seen[:] = True
-        draw(environment, task.support, all_arms, t, answers, outcome, seen)
-        require(((outcome >= 0.0) & (outcome <= 1.0)).all(), "outcomes lie in [0, 1]", outcome=outcome.tolist())
-        total += np.where(seen, outcome, 0.0)
-        square += np.where(seen, outcome**2, 0.0)
-        count += seen
-    alone, part = np.empty(size), all_arms[-1:]
-    last = length(task.support, part)
-    for t in range(1, 31):  # several rounds: in a single one, a binary entry agrees by chance half of the time
-        draw(environment, task.support, all_arms, t, answers, outcome, np.ones(size, bool))
-        draw(environment, task.support, part, t, answers, alone, np.ones(size, bool))
-        require(
-            np.array_equal(alone[:last], outcome[-last:]), "the outcome of an arm does not depend on the others", t=t
-        )
-    mean = total / np.maximum(count, 1.0)
-    error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / np.maximum(count, 1.0))
-    require((np.abs(mean - p) <= 6.0 * error + 1e-9).all(), "outcomes average to the means", mean=mean.tolist())
+    shape = np.shape(getattr(environment, "p", ()))
+    require(problem is not None or len(shape) == 2, "without p (n_arms, n_items), give a problem to check_environment")
+    task = problem or Problem(int(shape[0]), int(shape[1]), Coverage(), Subsets(1))
+    environment.validate(task)
+    keys, arms = np.arange(rounds).astype(np.uint64), np.arange(task.n_arms)
+    answer = environment.draw(task, np.tile(arms, (rounds, 1)), 1, keys)
+    require(isinstance(answer, Answer), "draw returns an Answer(outcome, seen, observed)")
+    require_array(environment, "draw", answer.outcome, (rounds, task.n_arms, task.support.widest))
+    right = (answer.outcome >= 0.0) & (answer.outcome <= 1.0)
+    _require_everywhere(right, "outcomes lie in [0, 1]", outcome=answer.outcome)
+    alone = environment.draw(task, np.full((rounds, 1), task.n_arms - 1), 1, keys).outcome[:, 0]
+    together = answer.outcome[:, -1]
+    _require_everywhere(alone == together, "the outcome of an arm does not depend on the others", outcome=alone)
+    seen = np.ones(answer.outcome.shape, bool) if answer.seen is None else answer.seen
+    count = np.maximum(seen.sum(0), 1)
+    mean = np.where(seen, answer.outcome, 0.0).sum(0) / count
+    p = task.support.rows(environment.means(task, 1), arms[None])[0]
+    error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / count)
+    _require_everywhere(np.abs(mean - p) <= 6.0 * error + 1e-9, "outcomes average to the means", mean=mean, p=p)

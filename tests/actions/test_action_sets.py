@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from superarm.actions import admits, ceiling, cover, heaviest, joins, sample
 from superarm.actions.traits import tractable
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 from superarm.testing import check_plain
 from tests.action_sets import ALL, playable, random_ranks, random_set
 

@@ -13,7 +13,7 @@ from scipy import sparse
 import superarm as sa
 from superarm.context import FeatureMoments, Frame, encoding, frame_number
 from superarm.context.encoding import encode
-from superarm.describe import build, describe
+from superarm.core.describe import build, describe
 
 SHOP = sa.Features(
     numeric={"age": (0, 100), "basket": None},

@@ -9,7 +9,7 @@ import pytest
 import superarm as sa
 from superarm.context.sums import MAX_WEIGHT, round_weight
 from superarm.learner import Learner
-from superarm.tally import merge
+from superarm.core.tally import merge
 
 N_ARMS, N_ITEMS = 5, 3
 RNG = np.random.default_rng(11)

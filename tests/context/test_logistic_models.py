@@ -8,8 +8,8 @@ import pytest
 import superarm as sa
 from superarm.learner import Learner
 from superarm.policies.contextual import GroupedPolicy
-from superarm.streams import run_streams
-from superarm.tally import Feedback
+from superarm.core.streams import run_streams
+from superarm.core.tally import Feedback
 
 N_ARMS, K = 6, 2
 P = np.array([0.1, 0.4, 0.25, 0.6, 0.05, 0.5])

@@ -8,8 +8,8 @@ import pytest
 import superarm as sa
 from superarm.context.models import MAX_SEGMENTS
 from superarm.learner import Learner
-from superarm.streams import run_streams, seek
-from superarm.tally import Feedback
+from superarm.core.streams import run_streams, seek
+from superarm.core.tally import Feedback
 
 FEATURES = sa.Features(categorical={"country": ["NO", "SE", "other"], "device": ["phone", "desk"]})
 POLICIES = {

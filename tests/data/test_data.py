@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from superarm import data
-from superarm.errors import InvalidArgument, SuperarmError
+from superarm.core.errors import InvalidArgument, SuperarmError
 
 RATINGS = """userId,movieId,rating,timestamp
 1,1,4.0,964982703

@@ -7,7 +7,7 @@ import pytest
 
 import superarm as sa
 from superarm import data
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.experiments.spec.shipped import find_experiment
 
 YEAST = """@relation MultiLabelData

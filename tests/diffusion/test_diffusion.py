@@ -23,8 +23,8 @@ from superarm.diffusion import (
     select,
 )
 from superarm.environments import IndependentCascade, respond
-from superarm.streams import new_stream
-from superarm.support import Sparse
+from superarm.core.streams import new_stream
+from superarm.core.support import Sparse
 
 EDGES = [(0, 1, 0.5), (0, 2, 0.3), (1, 3, 0.9), (2, 3, 0.4), (3, 4, 0.6), (4, 0, 0.7), (5, 4, 1.0), (2, 5, 0.2)]
 N = 6

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.streams import new_stream
-from superarm.support import Dense
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense
 
 
 def test_cohorts_draw_one_person_of_each_group_for_all_arms():

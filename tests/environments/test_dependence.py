@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copula, draw
-from superarm.streams import new_stream
-from superarm.support import Dense
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense
 
 pytestmark = pytest.mark.compiled("too many rounds for plain Python")
 

@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm.environments import Blocks
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 ROUNDS = 3000
 CHANCE = np.array([[0.3, 0.6, 0.3, 0.5], [0.5, 0.5, 0.5, 0.5], [0.2, 0.2, 0.2, 0.2]])

@@ -13,8 +13,8 @@ from scipy import sparse
 import superarm as sa
 from superarm.environments import Bernoulli, Cascade, ConjunctiveCascade, DependentClick, PositionBased, draw, respond
 from superarm.simulation.regret import target
-from superarm.streams import new_stream
-from superarm.support import Dense, Sparse
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense, Sparse
 
 P = np.array([[0.2, 0.5, 0.9], [0.5, 0.1, 0.3], [0.7, 0.4, 0.0], [0.3, 0.8, 1.0]])
 RNG = np.random.default_rng(0)

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse, stats
 
 from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copula, Replay, draw
-from superarm.streams import new_stream
-from superarm.support import Dense, Sparse, length
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense, Sparse, length
 
 pytestmark = pytest.mark.compiled("too many rounds for plain Python")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.experiments import applications
 
 MAKERS = [

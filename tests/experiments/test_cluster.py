@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from distributed import Client
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.experiments import Cluster, run
 from superarm.experiments.execution.cluster import _check_versions
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.experiments import Processes, Threads, run
 from superarm.experiments.execution import executors
 from superarm.experiments.execution.progress import TaskProgress

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 from superarm.experiments import Experiment, from_toml, load
 
 GOOD = """

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import superarm as sa
 from superarm.cli import main
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 from superarm.experiments import Study, load
 from superarm.experiments.execution.cells import digest_sources, list_cells
 from superarm.experiments.spec import imports
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import superarm as sa
 from superarm.intake import Exact
-from superarm.tally import record
+from superarm.core.tally import record
 
 
 @sa.component

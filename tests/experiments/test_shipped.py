@@ -1,6 +1,6 @@
 import pytest
 
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
 from superarm.simulation.regret import KINDS
 

@@ -1,6 +1,6 @@
 import pytest
 
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 from superarm.experiments.spec.sweeps import Case, expand
 
 

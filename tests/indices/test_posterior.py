@@ -6,7 +6,7 @@ from scipy import stats
 
 from superarm.indices import AnglePosterior, BetaPosterior, GaussianSample, score, score_entries
 from superarm.indices.beta_draws import _try
-from superarm.streams import gamma, later_state, move_inside, new_stream, quantile, seek, uniform
+from superarm.core.streams import gamma, later_state, move_inside, new_stream, quantile, seek, uniform
 
 N = 4000
 

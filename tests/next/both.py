@@ -4,11 +4,11 @@ import numpy as np
 
 import superarm as old
 from superarm.candidates import Candidates
-from superarm.next import actions as sets
-from superarm.next import rewards
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import View
-from superarm.streams import new_stream
+from superarm import actions as sets
+from superarm import rewards
+from superarm.core.problem import Problem
+from superarm.core.tally import View
+from superarm.core.streams import new_stream
 
 
 def modern(actions):

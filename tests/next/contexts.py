@@ -4,13 +4,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import superarm as old
-from superarm.next.actions import Subsets
-from superarm.next.context import Context, Features, models
-from superarm.next.core.problem import Problem
-from superarm.next.core.streams import run_keys
-from superarm.next.environments import context_table
-from superarm.next.rewards import Coverage
-from superarm.next.simulation.engine import Run
+from superarm.actions import Subsets
+from superarm.context import Context, Features, models
+from superarm.core.problem import Problem
+from superarm.core.streams import run_keys
+from superarm.environments import context_table
+from superarm.rewards import Coverage
+from superarm.simulation.engine import Run
 from superarm.simulation.contextual import advance_run, begin_run
 from superarm.simulation.contextual import context_table as old_context_table
 

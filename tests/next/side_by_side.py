@@ -3,15 +3,15 @@
 import numpy as np
 
 from superarm.candidates import Candidates
-from superarm.next.core.tally import Feedback, View
+from superarm.core.tally import Feedback, View
 from superarm.policies import Round
 from superarm.policies import choose as old_choose
 from superarm.policies import learn as old_learn
 from superarm.policies import prepare as old_prepare
 from superarm.policies.traits import empty_tally
-from superarm.streams import new_stream
-from superarm.tally import Feedback as OldFeedback
-from superarm.tally import allow_missing
+from superarm.core.streams import new_stream
+from superarm.core.tally import Feedback as OldFeedback
+from superarm.core.tally import allow_missing
 
 
 class Both:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from superarm import actions as old_actions
-from superarm.errors import InvalidArgument
-from superarm.next.actions import (
+from superarm.core.errors import InvalidArgument
+from superarm.actions import (
     Actions,
     Explicit,
     Knapsack,
@@ -20,9 +20,9 @@ from superarm.next.actions import (
     SpanningTrees,
     Subsets,
 )
-from superarm.next.actions.base import add_arms, joinable_after, take_rows, total_worth
-from superarm.next.core.problem import Problem
-from superarm.next.rewards import Linear
+from superarm.actions.base import add_arms, joinable_after, take_rows, total_worth
+from superarm.core.problem import Problem
+from superarm.rewards import Linear
 from tests.action_sets import ALL, KINDS, playable, random_set
 from tests.next.both import arms, candidates, modern, random_view
 

@@ -15,23 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.next.actions import Explicit, Laminar, Pinned, Subsets
-from superarm.next.agent import Agent, Learner
-from superarm.next.context import Context, Features, models
-from superarm.next.contextual import c2_ucb, logistic_kl_ucb, vac2_ucb
-from superarm.next.core.problem import Problem
-from superarm.next.core.streams import run_keys
-from superarm.next.core.tally import Feedback
-from superarm.next.environments import Bernoulli, Beta, Cascade, context_table
-from superarm.next.indices import KL, Bernstein, BetaPosterior, KLMoss, Mean
-from superarm.next.policies import IndexPolicy
-from superarm.next.policies.batch import escb
-from superarm.next.policies.directional import directional_kl_moss
-from superarm.next.policies.forgetting import discounted, sliding_window
-from superarm.next.policies.wrappers import EpsilonGreedy, epsilon_greedy
-from superarm.next.rewards import Coverage, Linear
-from superarm.next.simulation.engine import Run
+from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.actions import Explicit, Laminar, Pinned, Subsets
+from superarm.agent import Agent, Learner
+from superarm.context import Context, Features, models
+from superarm.contextual import c2_ucb, logistic_kl_ucb, vac2_ucb
+from superarm.core.problem import Problem
+from superarm.core.streams import run_keys
+from superarm.core.tally import Feedback
+from superarm.environments import Bernoulli, Beta, Cascade, context_table
+from superarm.indices import KL, Bernstein, BetaPosterior, KLMoss, Mean
+from superarm.policies import IndexPolicy
+from superarm.policies.batch import escb
+from superarm.policies.directional import directional_kl_moss
+from superarm.policies.forgetting import discounted, sliding_window
+from superarm.policies.wrappers import EpsilonGreedy, epsilon_greedy
+from superarm.rewards import Coverage, Linear
+from superarm.simulation.engine import Run
 
 RNG = np.random.default_rng(0)
 KL_UCB, CTS, BC_UCB = IndexPolicy(KL()), IndexPolicy(BetaPosterior(), rounding="coin"), IndexPolicy(Bernstein())
@@ -163,7 +163,7 @@ def feedback_of(t, rng):
 
 
 def state_of(learner):
-    from superarm.next.agent.state import learner_to_plain
+    from superarm.agent.state import learner_to_plain
 
     return json.dumps([learner_to_plain(learner), learner.pending.tolist()], sort_keys=True)
 
@@ -285,7 +285,7 @@ def in_context(name, features=FEATURES):
 
 @pytest.mark.parametrize("name", CONTEXTS)
 def test_an_agent_with_contexts_decides_as_a_simulation(name):
-    from superarm.next.contextual import for_context
+    from superarm.contextual import for_context
 
     problem, policy = in_context(name)
     environment = context_table(problem, USERS, np.random.default_rng(3).uniform(0.1, 0.6, (9, 5, 2)), replay=True)
@@ -755,10 +755,10 @@ def test_threads_take_turns():
 def test_a_small_agent_needs_neither_numba_nor_scipy():
     code = """if True:
         import sys
-        from superarm.next.agent import Agent
-        from superarm.next.actions import Subsets
-        from superarm.next.core.problem import Problem
-        from superarm.next.rewards import Coverage
+        from superarm.agent import Agent
+        from superarm.actions import Subsets
+        from superarm.core.problem import Problem
+        from superarm.rewards import Coverage
         agent = Agent(Problem(4, 3, Coverage(), Subsets(2)))
         for _ in range(5):
             agent.tell(agent.ask(), [[1, 0, 0], [0, 1, 0]])

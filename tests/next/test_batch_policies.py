@@ -7,15 +7,15 @@ import pytest
 from scipy import sparse
 
 import superarm as old
-from superarm.errors import InvalidArgument
-from superarm.next.actions import Subsets
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import Feedback
-from superarm.next.oracles import Greedy
-from superarm.next.policies import batch
-from superarm.next.policies.batch import escb, escb_delta, least_played
-from superarm.next.policies.covariance import escb_c, ols_ucb_c
-from superarm.next.rewards import Coverage, Linear, Logistic
+from superarm.core.errors import InvalidArgument
+from superarm.actions import Subsets
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback
+from superarm.oracles import Greedy
+from superarm.policies import batch
+from superarm.policies.batch import escb, escb_delta, least_played
+from superarm.policies.covariance import escb_c, ols_ucb_c
+from superarm.rewards import Coverage, Linear, Logistic
 from tests.next.side_by_side import Both
 from tests.next.test_directional import NoNeighbours, independent
 

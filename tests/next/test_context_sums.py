@@ -10,20 +10,20 @@ from scipy.optimize import minimize
 
 import superarm as old
 from superarm.learner import growth
-from superarm.next import contextual as new
-from superarm.next.actions import Subsets
-from superarm.next.context import Context, Contexts, EncodedContext, Features, Frames, models
-from superarm.next.context.design import design_of
-from superarm.next.context.sums import add_precision, unpack
-from superarm.next.core.ops import engine
-from superarm.next.core.problem import Problem
-from superarm.next.core.streams import run_keys
-from superarm.next.core.tally import Feedback
-from superarm.next.environments import context_table
-from superarm.next.indices import KL
-from superarm.next.policies import IndexPolicy
-from superarm.next.rewards import Coverage
-from superarm.next.simulation.engine import Run
+from superarm import contextual as new
+from superarm.actions import Subsets
+from superarm.context import Context, Contexts, EncodedContext, Features, Frames, models
+from superarm.context.design import design_of
+from superarm.context.sums import add_precision, unpack
+from superarm.core.ops import engine
+from superarm.core.problem import Problem
+from superarm.core.streams import run_keys
+from superarm.core.tally import Feedback
+from superarm.environments import context_table
+from superarm.indices import KL
+from superarm.policies import IndexPolicy
+from superarm.rewards import Coverage
+from superarm.simulation.engine import Run
 from superarm.policies import KeptRows
 from tests.next.contexts import ARMS, N_ARMS, N_ITEMS, SUPPORT, USERS, K, grid
 

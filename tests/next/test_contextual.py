@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import superarm as old
-from superarm.next import contextual as new
-from superarm.next import indices
-from superarm.next.core.tally import Feedback
-from superarm.next.policies import IndexPolicy
-from superarm.next.policies.directional import directional_kl_moss
-from superarm.next.policies.forgetting import Forgetting
-from superarm.next.simulation import contextual_instances
-from superarm.next.simulation.simulate import simulate
+from superarm import contextual as new
+from superarm import indices
+from superarm.core.tally import Feedback
+from superarm.policies import IndexPolicy
+from superarm.policies.directional import directional_kl_moss
+from superarm.policies.forgetting import Forgetting
+from superarm.simulation import contextual_instances
+from superarm.simulation.simulate import simulate
 from superarm.simulation import contextual_instances as old_instances
 from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, grid, problems
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from superarm.next import environments, indices, rewards
-from superarm.next.actions import Actions, Subsets
-from superarm.next.core.streams import uniform
-from superarm.next.environments import Answer, Environment
-from superarm.next.indices import Index
-from superarm.next.oracles import Default, Greedy, Oracle
-from superarm.next.policies import IndexPolicy, Policy, policy
-from superarm.next.rewards import Reward
-from superarm.next.testing import ContractViolation, check
+from superarm import environments, indices, rewards
+from superarm.actions import Actions, Subsets
+from superarm.core.streams import uniform
+from superarm.environments import Answer, Environment
+from superarm.indices import Index
+from superarm.oracles import Default, Greedy, Oracle
+from superarm.policies import IndexPolicy, Policy, policy
+from superarm.rewards import Reward
+from superarm.testing import ContractViolation, check
 
 P = np.linspace(0.05, 0.95, 12).reshape(4, 3)
 GOOD = [

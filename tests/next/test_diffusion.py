@@ -8,12 +8,12 @@ from scipy.sparse import random_array
 
 import superarm as old
 from superarm.environments import respond
-from superarm.next.actions import Subsets
-from superarm.next.core import ops
-from superarm.next.core.problem import Problem
-from superarm.next.diffusion import IMM, IndependentCascade, Spread
-from superarm.next.oracles import solve
-from superarm.streams import Stream
+from superarm.actions import Subsets
+from superarm.core import ops
+from superarm.core.problem import Problem
+from superarm.diffusion import IMM, IndependentCascade, Spread
+from superarm.oracles import solve
+from superarm.core.streams import Stream
 
 
 def graph(n=7, density=0.3, seed=0, high=0.6):

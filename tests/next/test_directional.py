@@ -7,21 +7,21 @@ import pytest
 from scipy import sparse
 
 import superarm as old
-from superarm.next.actions import Subsets
-from superarm.next.actions.base import Actions
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import Feedback
-from superarm.next.directions import two_moment_bound
-from superarm.next.indices import AnglePosterior, KLMoss
-from superarm.next.policies.directional import (
+from superarm.actions import Subsets
+from superarm.actions.base import Actions
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback
+from superarm.policies.directions import two_moment_bound
+from superarm.indices import AnglePosterior, KLMoss
+from superarm.policies.directional import (
     Covariance,
     DirectionalPolicy,
     Triangle,
     directional_kl_moss,
     directional_kl_ucb,
 )
-from superarm.next.policies.index import IndexPolicy
-from superarm.next.rewards import Coverage, Linear, Logistic
+from superarm.policies.index import IndexPolicy
+from superarm.rewards import Coverage, Linear, Logistic
 from tests.next.side_by_side import Both
 
 WEIGHTS = np.array([0.7, 1.3, 0.45, 1.9])
@@ -175,7 +175,7 @@ def naive_bound(rows, c, u, x, spread):
 @pytest.mark.parametrize("law", ["together", "blocks", "shares"])
 def test_arms_have_the_largest_naive_bound_with_unequal_weights_and_dependent_items(spread, law, engine):
     # An arm whose items all were 1 at once has the largest value that is possible, up to rounding.
-    from superarm.next.core import ops
+    from superarm.core import ops
 
     rng = np.random.default_rng(8)
     p = rng.uniform(0.1, 0.5, (6, 4))

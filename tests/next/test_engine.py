@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from superarm.next import screen
-from superarm.next.actions import Subsets
-from superarm.next.core import ops, streams
-from superarm.next.core.problem import Problem
-from superarm.next.environments import Bernoulli
-from superarm.next.indices import KL, UCBV, Bernstein, BetaPosterior, GaussianSample, Hoeffding, KLMoss
-from superarm.next.policies import IndexPolicy
-from superarm.next.rewards import Coverage, Linear
-from superarm.next.simulation.engine import Run
+from superarm import screen
+from superarm.actions import Subsets
+from superarm.core import ops, streams
+from superarm.core.problem import Problem
+from superarm.environments import Bernoulli
+from superarm.indices import KL, UCBV, Bernstein, BetaPosterior, GaussianSample, Hoeffding, KLMoss
+from superarm.policies import IndexPolicy
+from superarm.rewards import Coverage, Linear
+from superarm.simulation.engine import Run
 
 INDICES = [Bernstein(), Bernstein(0.1), KL(), KLMoss(), Hoeffding(), UCBV(), BetaPosterior(), GaussianSample()]
 

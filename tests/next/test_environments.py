@@ -8,11 +8,11 @@ from scipy.sparse import csr_array
 
 import superarm as old
 from superarm.environments import respond
-from superarm.next import environments as new
-from superarm.next.actions import Subsets
-from superarm.next.core.problem import Problem
-from superarm.next.rewards import Coverage
-from superarm.streams import Stream
+from superarm import environments as new
+from superarm.actions import Subsets
+from superarm.core.problem import Problem
+from superarm.rewards import Coverage
+from superarm.core.streams import Stream
 
 rng = np.random.default_rng(3)
 P, OTHER = rng.uniform(0.05, 0.95, (6, 4)), rng.uniform(size=(6, 4))

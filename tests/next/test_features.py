@@ -11,9 +11,9 @@ import superarm as old
 from superarm.context import encoding as old_encoding
 from superarm.context.design import longest_features
 from superarm.context.design import make_design as old_design
-from superarm.next import context as new
-from superarm.next.context import encoding
-from superarm.next.context.design import make_design
+from superarm import context as new
+from superarm.context import encoding
+from superarm.context.design import make_design
 
 SHOP = {
     "numeric": {"age": (0, 100), "income": None},

@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import superarm as old
-from superarm.errors import InvalidArgument
-from superarm.next.actions import Subsets
-from superarm.next.core import streams
-from superarm.next.core.problem import Problem
-from superarm.next.core.tally import Feedback, Tally
-from superarm.next.indices import KL, Bernstein
-from superarm.next.oracles import Greedy, Oracle
-from superarm.next.policies.directional import Covariance, directional_kl_moss
-from superarm.next.policies.forgetting import Forgetting, discounted, sliding_window
-from superarm.next.policies.index import IndexPolicy
-from superarm.next.policies.wrappers import EpsilonGreedy, OneGaussian, epsilon_greedy, uniform
-from superarm.next.rewards import Coverage
+from superarm.core.errors import InvalidArgument
+from superarm.actions import Subsets
+from superarm.core import streams
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback, Tally
+from superarm.indices import KL, Bernstein
+from superarm.oracles import Greedy, Oracle
+from superarm.policies.directional import Covariance, directional_kl_moss
+from superarm.policies.forgetting import Forgetting, discounted, sliding_window
+from superarm.policies.index import IndexPolicy
+from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, epsilon_greedy, uniform
+from superarm.rewards import Coverage
 from tests.next.side_by_side import Both
 from tests.next.test_directional import WEIGHTS, NoNeighbours, independent
 

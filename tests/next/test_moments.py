@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import superarm.moments as old
-import superarm.support as old_support
-from superarm.errors import InvalidArgument
-from superarm.next.core.moments import Moments
-from superarm.next.core.support import Dense, Sparse
-from superarm.next.core.tally import Feedback, Tally
+import superarm.core.moments as old
+import superarm.core.support as old_support
+from superarm.core.errors import InvalidArgument
+from superarm.core.moments import Moments
+from superarm.core.support import Dense, Sparse
+from superarm.core.tally import Feedback, Tally
 
 PARTS = (*Moments.SUMS, "mean", "deviation", "top", "spread", "peak", "covariance")
 

@@ -5,14 +5,14 @@ import pytest
 from scipy.sparse import csr_array
 
 import superarm as old
-from superarm.errors import InvalidArgument
-from superarm.next import actions as sets
-from superarm.next import oracles, rewards
-from superarm.next.actions.base import take_rows
-from superarm.next.core.problem import Problem
-from superarm.next.core.streams import uniform
-from superarm.next.oracles import greedy
-from superarm.next.oracles.budgets import find_grid
+from superarm.core.errors import InvalidArgument
+from superarm import actions as sets
+from superarm import oracles, rewards
+from superarm.actions.base import take_rows
+from superarm.core.problem import Problem
+from superarm.core.streams import uniform
+from superarm.oracles import greedy
+from superarm.oracles.budgets import find_grid
 from superarm.oracles import maximize
 from tests.action_sets import ALL, KINDS, playable, random_set
 from tests.next.both import arms, candidates, entries, pair, random_view, stream

@@ -9,17 +9,17 @@ import pytest
 from scipy.sparse import csr_array
 
 import superarm as old
-from superarm.errors import InvalidArgument
-from superarm.next.actions import PartitionMatroid, Subsets
-from superarm.next.agent import Agent
-from superarm.next.contextual import ContextForgetting, c2_ucb
-from superarm.next.core.component import Component
-from superarm.next.core.describe import _FIELDS, _GONE, _RENAMED, _class, _import_components, build, describe
-from superarm.next.core.problem import Problem
-from superarm.next.indices import BetaPosterior, Index
-from superarm.next.policies import IndexPolicy, policy
-from superarm.next.policies.directional import directional_kl_moss
-from superarm.next.rewards import Coverage
+from superarm.core.errors import InvalidArgument
+from superarm.actions import PartitionMatroid, Subsets
+from superarm.agent import Agent
+from superarm.contextual import ContextForgetting, c2_ucb
+from superarm.core.component import Component
+from superarm.core.describe import _FIELDS, _GONE, _RENAMED, _class, _import_components, build, describe
+from superarm.core.problem import Problem
+from superarm.indices import BetaPosterior, Index
+from superarm.policies import IndexPolicy, policy
+from superarm.policies.directional import directional_kl_moss
+from superarm.rewards import Coverage
 from tests.stored_runs import feedback, play
 
 STORED = Path(__file__).parent.parent / "fixtures" / "v0"
@@ -78,7 +78,7 @@ def test_components_come_back(component):
 
 def test_names_are_unambiguous_and_unknown_ones_are_refused():
     _import_components()
-    own = [cls.__qualname__ for name, cls in Component.classes.items() if name.startswith("superarm.next.")]
+    own = [cls.__qualname__ for name, cls in Component.classes.items() if name.startswith("superarm.")]
     public = sorted(name for name in own if not name.startswith("_"))
     assert len(set(public)) == len(public)
     assert {*_FIELDS, *_RENAMED.values()} <= set(own)

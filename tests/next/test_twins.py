@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from superarm.next import kernels, reference
+from superarm import kernels, reference
 
 HARD = np.array([0.0, 1.0, 0.5, 2.0**-24, 1.0 - 2.0**-24, 1e-300, 5e-324, 1.0 - 2.0**-53])
 

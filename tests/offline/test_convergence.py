@@ -5,7 +5,7 @@ import pytest
 
 import superarm as sa
 from superarm.offline import certify_convergence
-from superarm.tally import Tally
+from superarm.core.tally import Tally
 
 PROBLEM = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
 P = np.array([0.8, 0.1, 0.2, 0.7, 0.1, 0.1, 0.3, 0.2])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.offline import explored_inclusion
 from superarm.offline.estimators.methods import METHODS
 from superarm.offline.estimators.mixture import mix_slates

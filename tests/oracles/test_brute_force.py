@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.oracles import Default, certify, exact, maximize
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 from tests.action_sets import ALL, playable, random_ranks, random_set
 
 ORACLES = [

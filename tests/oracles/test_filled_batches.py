@@ -16,7 +16,7 @@ from superarm.oracles import Default, maximize
 from superarm.past_data import from_prior
 from superarm.policies import Ascent, EveryBatch, Round, choose, prepare
 from superarm.policies.set_search import search
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 from tests.action_sets import ALL, playable, random_ranks, random_set
 
 REWARDS = {

@@ -8,7 +8,7 @@ import pytest
 import superarm as sa
 from superarm.oracles import Default, maximize
 from superarm.oracles.base import GREEDY, greedy_alpha
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 MANY = np.arange(60)
 GRID = [(a, b) for a in range(10) for b in range(10)]

@@ -12,7 +12,7 @@ from scipy import sparse
 import superarm as sa
 from superarm.environments import IndependentCascade
 from superarm.oracles import Default
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 N, K = 8, 2
 

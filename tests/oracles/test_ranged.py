@@ -10,7 +10,7 @@ from superarm.candidates import Candidates
 from superarm.oracles import Default, maximize, ranged
 from superarm.oracles.gains import batch_states, gains
 from superarm.oracles.lazy import PartialBatch, find_best_arm, new_limits
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 from tests.action_sets import ALL, random_ranks, random_set
 
 KINDS = ("alike", "topics", "tied", "clipped", "tiny", "zeros")

@@ -11,7 +11,7 @@ from superarm.candidates import Candidates
 from superarm.policies import Delta, LeastPlayed, choose, prepare
 from superarm.policies.base import Round
 from superarm.rewards import initial_states, join_arm
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 T, PULLS = 70, np.array([3.0, 9.0, 5.0, 20.0, 6.0])
 

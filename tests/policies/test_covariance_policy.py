@@ -10,8 +10,8 @@ from scipy import optimize
 import superarm as sa
 from superarm.policies import CovarianceBox, CovarianceEllipsoid, prepare, traits
 from superarm.policies.covariance_regions import covariance_slack
-from superarm.streams import new_stream
-from superarm.tally import Feedback
+from superarm.core.streams import new_stream
+from superarm.core.tally import Feedback
 
 T = 60
 WEIGHTS = np.array([1.0, 0.5, 0.0, 2.0])

@@ -15,8 +15,8 @@ from superarm.policies.directional_bounds import bound_arm, point, raise_roof
 from superarm.policies.directions import new_direction
 from superarm.policies.traits import empty_tally
 from superarm.simulation import seeds
-from superarm.streams import new_stream
-from superarm.tally import Feedback
+from superarm.core.streams import new_stream
+from superarm.core.tally import Feedback
 
 STREAM = new_stream(np.random.SeedSequence(0))
 WEIGHTS = np.array([1.0, 2.0, 0.0, 0.5])

@@ -15,7 +15,7 @@ from superarm.policies.fast.directional_sieve import DirectionalSieve, _level_ar
 from superarm.policies.fast.roofs import raise_roofs
 from superarm.policies.traits import plain
 from superarm.simulation.engine import advance, begin
-from superarm.streams import new_stream
+from superarm.core.streams import new_stream
 
 STREAM = new_stream(np.random.SeedSequence(0))
 UNIT = st.floats(0.0, 1.0)

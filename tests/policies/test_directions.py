@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from superarm.moments import Sample
+from superarm.core.moments import Sample
 from superarm.policies.directions import (
     _least_peak,
     _least_spread,
@@ -13,7 +13,7 @@ from superarm.policies.directions import (
     new_direction,
     turn,
 )
-from superarm.support import Dense
+from superarm.core.support import Dense
 
 N_ITEMS = 6
 GRID = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=N_ITEMS, max_size=N_ITEMS)

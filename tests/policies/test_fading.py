@@ -7,8 +7,8 @@ import superarm as sa
 from superarm.intake import Coin, Exact
 from superarm.policies import Forgetting, learn, prepare
 from superarm.simulation import seeds
-from superarm.streams import run_streams
-from superarm.tally import Feedback, allow_missing, empty
+from superarm.core.streams import run_streams
+from superarm.core.tally import Feedback, allow_missing, empty
 
 PROBLEM = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))
 WORLD = sa.environments.Switching(np.array([[[0.1, 0.2], [0.9, 0.8], [0.3, 0.1], [0.2, 0.2]]] * 2), [1, 30])

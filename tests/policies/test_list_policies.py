@@ -6,7 +6,7 @@ import pytest
 import superarm as sa
 from superarm.environments import Bernoulli, Cascade, FreeSamples, draw, respond
 from superarm.simulation import advance, begin, seeds
-from superarm.streams import normal, run_streams, seek
+from superarm.core.streams import normal, run_streams, seek
 
 L, K, ROUNDS = 6, 3, 150
 P = np.array([[0.5], [0.3], [0.2], [0.35], [0.1], [0.45]])

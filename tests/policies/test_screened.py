@@ -8,8 +8,8 @@ import superarm as sa
 from superarm.candidates import Candidates
 from superarm.policies import IndexPolicy, Round, choose, learn, prepare, screened
 from superarm.simulation import advance, begin, seeds
-from superarm.streams import Stream, new_stream, uniform
-from superarm.tally import Feedback, allow_missing, empty
+from superarm.core.streams import Stream, new_stream, uniform
+from superarm.core.tally import Feedback, allow_missing, empty
 
 
 @sa.component

@@ -14,8 +14,8 @@ from superarm.policies import Ascent, EveryBatch, choose, prepare
 from superarm.policies.base import Round
 from superarm.policies.set_search import optimistic_value, search
 from superarm.simulation.engine import advance, begin
-from superarm.streams import new_stream
-from superarm.tally import Tally
+from superarm.core.streams import new_stream
+from superarm.core.tally import Tally
 from tests.action_sets import ALL, KINDS, playable, random_set
 
 

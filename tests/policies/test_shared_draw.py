@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 import superarm as sa
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.indices import AnglePosterior, BetaPosterior
 from superarm.intake import Exact
 from superarm.policies import Round, SharedDraw
-from superarm.streams import new_stream, seek
-from superarm.tally import Feedback, empty, record
+from superarm.core.streams import new_stream, seek
+from superarm.core.tally import Feedback, empty, record
 
 PROBLEM = sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2))
 

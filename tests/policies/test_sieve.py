@@ -18,8 +18,8 @@ from superarm.policies.fast.sparse_sieve import SparseSieve
 from superarm.policies.fast.tournament import fill_in_order, new_tournament, update_key
 from superarm.simulation import begin
 from superarm.simulation.engine import advance
-from superarm.streams import new_stream
-from superarm.tally import Tally, empty
+from superarm.core.streams import new_stream
+from superarm.core.tally import Tally, empty
 
 compiled = pytest.mark.compiled("trajectories of large problems take too long as plain Python")
 

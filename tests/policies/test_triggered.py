@@ -9,7 +9,7 @@ from scipy import sparse
 import superarm as sa
 from superarm.environments import IndependentCascade, respond
 from superarm.simulation import advance, begin, seeds
-from superarm.streams import run_streams
+from superarm.core.streams import run_streams
 
 N, K, ROUNDS = 7, 2, 40
 TABLE = np.where(np.random.default_rng(3).random((N, N)) < 0.3, np.random.default_rng(4).random((N, N)), 0.0)

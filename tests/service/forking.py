@@ -17,7 +17,7 @@ from typing import TextIO
 IMPORTED = [
     "superarm.cli",
     "superarm.agent",
-    "superarm.catalog",
+    "superarm.policies.catalog",
     "superarm.data",
     "superarm.service.server",
     "superarm.service.demo",

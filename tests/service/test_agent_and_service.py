@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.describe import describe
+from superarm.core.describe import describe
 from superarm.policies.contextual import for_context
 from superarm.service.application import application
 from superarm.service.domain import event_lines, history, piecewise
@@ -31,9 +31,9 @@ from superarm.service.http import decoding
 from superarm.service.runtime import applying, feedback, heavy
 from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
-from superarm.streams import Stream
-from superarm.support import length
-from superarm.tally import estimates
+from superarm.core.streams import Stream
+from superarm.core.support import length
+from superarm.core.tally import estimates
 
 from .memory_store import MemoryStore
 

@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import make_key

@@ -6,7 +6,7 @@ import sqlite3
 import psycopg
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits

@@ -9,7 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm import catalog
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.policies import cascade_catalog, covariance_catalog
 from superarm.service.application import application
 from superarm.service.domain import components

@@ -21,7 +21,7 @@ from superarm.learner.state import policy_state_to_plain
 from superarm.service.domain.context_spec import ContextSpec
 from superarm.service.domain.ledger import Ledger
 from superarm.service.storage import snapshot
-from superarm.tally import Tally
+from superarm.core.tally import Tally
 
 from .test_agent_and_service import ACTIONS, ARMS, HEAVY, ITEMS, PHASES, POLICIES, REWARDS, SUPPORT, Pair, drive_both
 

@@ -19,8 +19,8 @@ from superarm.service.domain.events import Asked, Framed, Refitted, Told
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.snapshot import encode_counters
 from superarm.service.storage.verify import verify
-from superarm.streams import new_stream
-from superarm.tally import Feedback
+from superarm.core.streams import new_stream
+from superarm.core.tally import Feedback
 
 from .database import fresh
 from .inprocess import serving

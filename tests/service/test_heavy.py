@@ -27,7 +27,7 @@ from superarm.service.runtime.ask import digest_request
 from superarm.service.runtime.batcher import QueuedAsk
 from superarm.service.runtime.gates import Gates
 from superarm.service.storage.snapshot import encode_counters
-from superarm.tally import estimates
+from superarm.core.tally import estimates
 
 from .inprocess import serving
 from .memory_store import MemoryStore

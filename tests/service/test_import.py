@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.service.application import application
 from superarm.service.storage.past_outcomes import read_pulls
 

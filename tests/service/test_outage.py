@@ -10,7 +10,7 @@ from functools import partial
 import httpx
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked

@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked

@@ -16,8 +16,8 @@ from superarm.service.domain.spec import PolicySpec, ProblemSpec, RewardSpec, Se
 from superarm.service.errors import RequestError
 from superarm.service.runtime.planning import plan_decision
 from superarm.service.schemas import AskBody, SlotBody
-from superarm.streams import Stream
-from superarm.tally import Feedback
+from superarm.core.streams import Stream
+from superarm.core.tally import Feedback
 
 NAMES = list("abcdef")
 

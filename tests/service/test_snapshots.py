@@ -8,7 +8,7 @@ import httpx
 import msgspec
 import pytest
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Armed, Asked, Created, Told

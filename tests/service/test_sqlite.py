@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked, Expired
 from superarm.service.domain.ledger import Ledger, LogEntry

@@ -11,7 +11,7 @@ from superarm.environments.context_table import ContextTable
 from superarm.policies.contextual import for_context
 from superarm.simulation import context_table, seeds
 from superarm.simulation.contextual import advance_run, begin_run
-from superarm.streams import run_streams
+from superarm.core.streams import run_streams
 
 N_ARMS, N_ITEMS, K = 5, 2, 2
 RNG = np.random.default_rng(3)

@@ -8,7 +8,7 @@ import pytest
 import superarm as sa
 from superarm.environments import draw
 from superarm.simulation import replicate, seeds
-from superarm.streams import run_streams
+from superarm.core.streams import run_streams
 
 T = 80
 INSTANCE = sa.instances.random_coverage(n_arms=9, n_items=4, k=3, high=0.5)

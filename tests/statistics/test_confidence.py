@@ -19,9 +19,9 @@ import pytest
 from superarm.environments import Bernoulli, Beta, CommonShock, Comonotone, Copula, draw
 from superarm.indices import KL, Bernstein, Hoeffding
 from superarm.intake import Exact
-from superarm.streams import new_stream
-from superarm.support import Dense
-from superarm.tally import Feedback, empty, estimates, record
+from superarm.core.streams import new_stream
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback, empty, estimates, record
 
 pytestmark = pytest.mark.compiled("too many arms for plain Python")
 

@@ -1,237 +1,253 @@
-"""The family of action sets: which batches may be played.
+"""The base of action sets: which arms may still join the batches under construction, for all replications at once.
 
-An action set decides, for a batch under construction, whether an arm may join it: whether some batch that may be played
-contains all of them. So adding arms until none may join gives a batch, and an arm that may not join now may not join
-later either. In kernels a batch is an array ``chosen`` of which the first ``size`` elements are in use.
+An action set keeps a *state* of each batch under construction, a row per replication. ``joinable`` says for every arm
+whether some batch that may be played contains it and the arms chosen so far. So adding arms until none may join gives a
+batch, and an arm that may not join now may not join later either. Batches are ``(R, K)``, padded with -1.
 """
 
+import math
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from superarm._jit import kernel, verb
-from superarm.actions.weights import order_by_weight
-from superarm.arrays import Floats, Ints
-from superarm.candidates import Candidates
-from superarm.streams import Stream, uniform
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.component import Component
+from superarm.core.tally import View
 
 
-class Actions(Protocol):
-    """An action set: which batches may be played."""
+class Actions(Component):
+    """An action set. Subclass it and define ``capacity``, ``start``, ``joinable`` and ``join`` on arrays.
+
+    >>> class NoNeighbours(Actions):
+    ...     k: int
+    ...     def capacity(self, n_arms): return self.k
+    ...     def start(self, eligible): return eligible.copy()
+    ...     def joinable(self, free, eligible): return free
+    ...     def join(self, free, arm): return free & (np.abs(np.arange(free.shape[1]) - arm[:, None]) > 1)
+    >>> NoNeighbours(2)
+    NoNeighbours(k=2)
+
+    (``join`` here gets -1 for a replication whose batch is complete; what it returns for that one does not matter.)
+    """
+
+    matroid: ClassVar[Any] = False
+    """Whether batches are the independent sets of a matroid, so that greedy is exact for modular rewards."""
+    uniform: ClassVar[Any] = False
+    """Whether any k arms may be played."""
+    budgeted: ClassVar[Any] = False
+    """Whether batches are limited by a budget: the set has ``costs`` (n_arms,) and ``money``."""
+    whole: ClassVar[Any] = False
+    """Whether a batch can be played whole only; if not, its eligible arms can be played without the others."""
+    pins: ClassVar[Any] = ()
+    """Arms that every batch contains; views have them as ``pinned``."""
 
     @property
-    def matroid(self) -> bool:
-        """Whether batches are the independent sets of a matroid, so that greedy is exact for modular rewards."""
-        ...
+    def tractable(self) -> bool:
+        """Whether ``heaviest`` finds the heaviest batch exactly."""
+        return self.matroid
+
+    @property
+    def exchange(self) -> float:
+        """The p of a p-system: within any set of arms, no maximal batch is more than p times as large as another one.
+
+        Greedy has alpha = 1/p for modular and 1/(p + 1) for monotone submodular rewards, [FisherNemhauserWolsey1978]_.
+        p is 1 for a matroid, and infinite where nothing is known.
+        """
+        return 1.0 if self.matroid else math.inf
 
     def capacity(self, n_arms: int) -> int:
         """The size of the largest batch."""
-        ...
+        raise NotImplementedError
 
-    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        """Whether ``arm``, not in the batch yet, may join the first ``size`` arms of ``chosen``."""
-        ...
+    def start(self, eligible: Bools) -> Any:
+        """The state of empty batches, of which only ``eligible`` (R, n_arms) arms may become part."""
+        raise NotImplementedError
 
-    def includes(self, action: Ints) -> bool:
-        """Whether ``action`` may be played."""
-        ...
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        """Which arms may join, (R, n_arms); what it says of arms that are in the batch already does not matter."""
+        raise NotImplementedError
 
-    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        """Every batch that no other batch contains; for a monotone reward, one of them is the best."""
-        ...
-
-    def n_batches(self, n_arms: int) -> float:
-        """How many batches ``batches`` yields, or an upper bound of it; may be infinite."""
-        ...
+    def join(self, state: Any, arm: Ints) -> Any:
+        """The state after ``arm`` (R,) has joined; it may change ``state`` in place. -1 is no arm."""
+        raise NotImplementedError
 
     def validate(self, n_arms: int) -> None:
         """Raise ``InvalidArgument`` if the set does not fit ``n_arms`` arms, or if some arm is in no batch."""
-        ...
+
+    def includes(self, action: Ints, n_arms: int) -> bool:
+        """Whether ``action`` may be played: by default if its arms may join one after the other."""
+        eligible = np.ones((1, n_arms), bool)
+        state, free = self.start(eligible), eligible.copy()
+        for arm in action.tolist():
+            if not (free & self.joinable(state, eligible))[0, arm]:
+                return False
+            free[0, arm] = False
+            state = self.join(state, np.array([arm]))
+        complete = not (self.whole and (free & self.joinable(state, eligible)).any())
+        return complete and 0 < len(action) <= self.capacity(n_arms)
+
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        """Every batch that no other batch contains, arms increasing; by default found by search, in order."""
+        found: list[tuple[int, ...]] = []
+        level = np.empty((1, 0), np.int64)
+        while len(level):
+            free = joinable_after(self, level, np.ones((len(level), n_arms), bool))
+            done = ~free.any(1)
+            found += map(tuple, level[done].tolist())
+            last = level[:, -1:] if level.shape[1] else np.full((1, 1), -1)
+            rows, new = np.nonzero(free & (np.arange(n_arms) > last))
+            level = np.concatenate([level[rows], new[:, None]], axis=1)
+        return iter(sorted(found))
+
+    def n_batches(self, n_arms: int) -> float:
+        """How many batches ``batches`` yields, or an upper bound of it; infinite if it is not known."""
+        return math.inf
+
+    def heaviest(self, worth: Floats, view: View) -> Ints:
+        """A batch of large total ``worth`` (R, n_arms) >= 0, ties by fewest pulls; the heaviest if ``tractable``.
+
+        By default arms are added, the heaviest first, until none may join: exact on a matroid, [Edmonds1971]_.
+        """
+        return add_arms(self, view, lambda: worth, lambda arm: None)
+
+    def ceiling(self, worth: Floats, view: View) -> Floats:
+        """An upper bound (R,) of the total worth of any batch of eligible arms that contains the pinned ones.
+
+        By default the total of the heaviest batch if that is exact, otherwise of the K largest.
+        """
+        if self.tractable:
+            return total_worth(worth, self.heaviest(worth, view))
+        held = view.pinned.shape[1]
+        rest = np.where(view.eligible, worth, 0.0)
+        np.put_along_axis(rest, view.pinned, 0.0, 1)
+        largest = np.sort(rest, axis=1)[:, ::-1][:, : self.capacity(worth.shape[1]) - held]
+        return total_worth(worth, view.pinned) + largest.sum(1)
+
+    def sample(self, view: View, numbers: Floats) -> Ints:
+        """A random batch from ``numbers`` (R, n_arms), uniform in [0, 1): arms in random order, until none may join."""
+        return add_arms(self, view, lambda: -numbers, lambda arm: None)
+
+    def complete(self, view: View, out: Ints) -> Ints:
+        """The batches ``out`` with arms added, those with fewest pulls first, until none may join."""
+        if not view.pinned.size and (out >= 0).all():
+            return out
+        return add_arms(self, view, lambda: np.zeros(view.counts.shape), lambda arm: None, out)
 
 
-class ActionHooks(Protocol):
-    """Methods that an action set may define beyond :class:`Actions`; ``traits`` and the verbs below have the defaults.
+def new_batches(actions: Actions, view: View) -> Ints:
+    """Empty batches (R, K), all -1, with the pinned arms first."""
+    out = np.full((len(view), actions.capacity(view.counts.shape[1])), -1)
+    out[:, : view.pinned.shape[1]] = view.pinned
+    return out
 
-    They are for sets that have better algorithms than adding arms one by one.
+
+def best_arms(gains: Floats, counts: Floats) -> Ints:
+    """(R,): the arm of the largest gain, ties by fewest pulls, then the lowest number; -1 where all are -inf."""
+    most = gains.max(1)
+    arm = np.where(gains == most[:, None], counts, np.inf).argmin(1)
+    return np.where(most == -np.inf, -1, arm)
+
+
+def add_arms(actions: Actions, view: View, gains: Any, joined: Any, out: Ints | None = None) -> Ints:
+    """Add the arm of the largest ``gains()`` (R, n_arms) that may join, until none may: greedy, for any action set.
+
+    ``joined(arm)`` is told each arm (R,) that joins. Arms that ``out`` holds already, and pinned ones, come first.
+    Where the pinned arms may not be played, the batch is empty.
     """
 
-    tractable: bool
-    """Whether ``heaviest`` is exact; by default, whether the set is a matroid."""
+    def pick(allowed: Bools) -> Ints:
+        return best_arms(np.where(allowed, gains(), -np.inf), view.counts)
 
-    exchange: float
-    """The p of a p-system: 1 for a matroid, infinite by default."""
-
-    budgeted: bool
-    """Whether batches are limited by a budget, with ``cost`` and ``budget``; False by default."""
-
-    uniform: bool
-    """Whether any k arms may be played, or any k that include the pinned ones; False by default."""
-
-    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
-        """``admits`` if only eligible arms may complete the batch; ``admits`` itself by default."""
-        ...
-
-    def pins(self, candidates: Candidates, chosen: Ints) -> int:
-        """Write the pinned arms into ``chosen`` and return how many there are; -1 if they cannot be played."""
-        ...
-
-    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        """The part of ``batch`` that may be played: its eligible arms, or nothing if batches must be whole."""
-        ...
-
-    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        """A batch of large total weight, for ``weights`` (n_arms,) >= 0; of the largest if the set is ``tractable``."""
-        ...
-
-    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
-        """An upper bound of the total weight of any batch of eligible arms."""
-        ...
-
-    def cost(self, arm: int) -> float:
-        """The cost of ``arm``, if the set is ``budgeted``."""
-        ...
-
-    def budget(self) -> float:
-        """What the arms of a batch may cost together, if the set is ``budgeted``."""
-        ...
-
-    def cover(self, candidates: Candidates) -> Ints:
-        """A batch with as many arms as possible that were never pulled."""
-        ...
-
-    def sample(self, candidates: Candidates, stream: Stream) -> Ints:
-        """A random batch."""
-        ...
+    return pick_arms(actions, view, pick, joined, out)
 
 
-@kernel
-def fill(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> int:
-    """Add arms to ``chosen``, those with the fewest pulls first, until none may join; return the new size."""
-    taken = ~candidates.eligible
-    for n in range(size):
-        taken[chosen[n]] = True
-    while 0 <= size < len(chosen):
-        best = -1
-        for j in range(len(taken)):
-            if taken[j] or (best >= 0 and candidates.counts[j] >= candidates.counts[best]):
-                continue
-            if joins(actions, candidates, chosen, size, j):
-                best = j
-            else:
-                taken[j] = True
-        if best < 0:
+def pick_arms(actions: Actions, view: View, pick: Any, joined: Any, out: Ints | None = None) -> Ints:
+    """As ``add_arms``, where ``pick(allowed)`` (R,) chooses among the arms that may join, (R, n_arms); -1 is none."""
+    out = new_batches(actions, view) if out is None else out.copy()
+    state, free, rows = actions.start(view.eligible), view.eligible.copy(), np.arange(len(view))
+    impossible = np.zeros(len(view), bool)
+    for place in range(out.shape[1]):
+        waiting = out[:, place] < 0
+        if place < view.pinned.shape[1]:
+            impossible |= waiting | ~(free & actions.joinable(state, view.eligible))[rows, out[:, place]]
+        elif waiting.any():
+            allowed = free & actions.joinable(state, view.eligible)
+            out[:, place] = np.where(waiting, pick(allowed), out[:, place])
+        arm = out[:, place]
+        if (arm < 0).all():
             break
-        chosen[size] = best
-        taken[best] = True
-        size += 1
-    return size
+        there = arm >= 0
+        free[rows[there], arm[there]] = False
+        joined(arm)
+        state = actions.join(state, arm)
+    out[impossible] = -1
+    return out
 
 
-@kernel
-def contains(chosen: Ints, size: int, arm: int) -> bool:
-    """Whether ``arm`` is among the first ``size`` of ``chosen``."""
-    for n in range(size):
-        if chosen[n] == arm:
-            return True
-    return False
+def pins_are_eligible(view: View) -> bool:
+    """Whether all pinned arms are eligible, as they are if nothing is pinned."""
+    return not view.pinned.size or bool(np.take_along_axis(view.eligible, view.pinned, 1).all())
 
 
-@kernel
-def greedy_heaviest(actions: Any, weights: Floats, candidates: Candidates) -> Ints:
-    """Add arms, the heaviest first, until none may join: the heaviest batch of a matroid, [Edmonds1971]_."""
-    chosen = np.empty(capacity(actions, len(weights)), np.int64)
-    size = pins(actions, candidates, chosen)
-    for j in order_by_weight(weights, candidates):
-        if size < 0 or size == len(chosen):
-            break
-        if candidates.eligible[j] and not contains(chosen, size, j) and joins(actions, candidates, chosen, size, j):
-            chosen[size] = j
-            size += 1
-    return chosen[: max(size, 0)]
+def joinable_after(actions: Actions, action: Ints, eligible: Bools) -> Bools:
+    """Which other arms may join the batches ``action`` (R, n), padded with -1: (R, n_arms)."""
+    state, rows, sizes = actions.start(eligible), np.arange(len(action)), (action >= 0).sum(1)
+    free = np.zeros(eligible.shape, bool)
+    for size in range(action.shape[1] + 1):
+        ending = sizes == size
+        if ending.any() and size < actions.capacity(eligible.shape[1]):
+            free[ending] = (eligible & actions.joinable(state, eligible))[ending]
+        if size < action.shape[1]:
+            state = actions.join(state, action[:, size])
+    for arm in action.T:
+        free[rows[arm >= 0], arm[arm >= 0]] = False
+    return free
 
 
-@kernel
-def _admits(actions: Any, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
-    return admits(actions, chosen, size, arm)
+def total_worth(worth: Floats, action: Ints) -> Floats:
+    """The total worth (R,) of the arms of ``action`` (R, K); ``worth`` is (R, n_arms)."""
+    padded = np.concatenate([worth, np.zeros((len(worth), 1))], axis=1)
+    values = np.take_along_axis(padded, np.where(action < 0, worth.shape[1], action), 1)
+    return np.cumsum(values, 1)[:, -1] if values.shape[1] else np.zeros(len(worth))
 
 
-@kernel
-def _no_pins(actions: Any, candidates: Candidates, chosen: Ints) -> int:
-    return 0
+def pack(action: Ints) -> Ints:
+    """The batches with padding at the end; arms keep their order."""
+    return np.take_along_axis(action, np.argsort(action < 0, axis=1, kind="stable"), 1)
 
 
-@kernel
-def _sum_of_largest(actions: Any, weights: Floats, candidates: Candidates) -> float:
-    """The sum of the ``capacity`` largest weights: a bound for every action set, exact for ``Subsets``."""
-    total, left = 0.0, capacity(actions, len(weights))
-    for j in order_by_weight(weights, candidates):
-        if left > 0 and candidates.eligible[j]:
-            total += weights[j]
-            left -= 1
-    return total
+def put_pins_first(action: Ints, pinned: Ints) -> Ints:
+    """The batches ``action``, which contain the pinned arms or are empty, with the pinned arms first."""
+    if not pinned.shape[1]:
+        return action
+    rest = np.where((action[:, :, None] == pinned[:, None, :]).any(2), -1, action)
+    first = np.where((action >= 0).any(1, keepdims=True), pinned, -1)
+    return pack(np.concatenate([first, rest], axis=1))[:, : action.shape[1]]
 
 
-@kernel
-def _cover(actions: Any, candidates: Candidates) -> Ints:
-    fresh = np.zeros(len(candidates.counts))
-    for j in range(len(fresh)):
-        fresh[j] = 1.0 if candidates.counts[j] == 0.0 else 0.0
-    return heaviest(actions, fresh, candidates)
+def take_rows(view: View, rows: Any) -> View:
+    """The view of the replications ``rows``, of which one may occur several times; the tally stays as it is."""
+    return replace(
+        view, keys=view.keys[rows], counts=view.counts[rows], eligible=view.eligible[rows], pinned=view.pinned[rows]
+    )
 
 
-@kernel
-def _sample(actions: Any, candidates: Candidates, stream: Stream) -> Ints:
-    keys = np.empty(len(candidates.counts))
-    for j in range(len(keys)):
-        keys[j] = uniform(stream)
-    shuffled = Candidates(keys, candidates.eligible)
-    chosen = np.empty(capacity(actions, len(keys)), np.int64)
-    size = fill(actions, shuffled, chosen, pins(actions, shuffled, chosen))
-    return chosen[: max(size, 0)]
+MAX_COUNT = 10**15
+"""Larger counts are reported as infinite: no computer enumerates that many batches."""
 
 
-@kernel
-def _eligible_part(actions: Any, batch: Ints, candidates: Candidates) -> Ints:
-    return batch[candidates.eligible[batch]]
+def limit_count(n: int) -> float:
+    """``n`` as a number of batches; infinite above ``MAX_COUNT``."""
+    return float(n) if n <= MAX_COUNT else math.inf
 
 
-@kernel
-def keep_if_eligible(batch: Ints, candidates: Candidates) -> Ints:
-    """Return ``batch`` if all its arms are eligible, and nothing otherwise: the remnant if batches must be whole."""
-    return batch.copy() if all_eligible(batch, candidates) else np.empty(0, np.int64)
+def count_subsets(n_arms: int, k: int) -> float:
+    """Count the sets of at most ``k`` of ``n_arms`` arms: a bound where nothing better is known.
 
-
-@kernel
-def complete(actions: Any, batch: Ints, candidates: Candidates) -> bool:
-    """Whether no eligible arm may join ``batch``."""
-    for j in range(len(candidates.eligible)):
-        if (
-            candidates.eligible[j]
-            and not contains(batch, len(batch), j)
-            and joins(actions, candidates, batch, len(batch), j)
-        ):
-            return False
-    return True
-
-
-@kernel
-def all_eligible(action: Ints, candidates: Candidates) -> bool:
-    """Whether all arms of ``action`` are eligible."""
-    for j in action:
-        if not candidates.eligible[j]:
-            return False
-    return True
-
-
-admits = verb(Actions.admits)
-capacity = verb(Actions.capacity)
-joins: verb[..., bool] = verb(ActionHooks.joins, default=_admits)
-pins: verb[..., int] = verb(ActionHooks.pins, default=_no_pins)
-remnant: verb[..., Ints] = verb(ActionHooks.remnant, default=_eligible_part)
-heaviest: verb[..., Ints] = verb(ActionHooks.heaviest, default=greedy_heaviest)
-ceiling: verb[..., float] = verb(ActionHooks.ceiling, default=_sum_of_largest)
-cost: verb[..., float] = verb(ActionHooks.cost)
-budget: verb[..., float] = verb(ActionHooks.budget)
-cover: verb[..., Ints] = verb(ActionHooks.cover, default=_cover)
-sample: verb[..., Ints] = verb(ActionHooks.sample, default=_sample)
+    >>> count_subsets(4, 2), count_subsets(1000, 500)
+    (11.0, inf)
+    """
+    # Of more than 60 arms, the sets of at most 60 are too many already.
+    return limit_count(sum(math.comb(n_arms, size) for size in range(min(k, 60) + 1)))

@@ -1,40 +1,21 @@
+"""Listed batches, and batches that contain given arms."""
+
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from superarm._jit import component, interpreted, kernel
-from superarm.actions.base import Actions, all_eligible, heaviest, keep_if_eligible
-from superarm.actions.listed import Batches, best_batch, tabulate
-from superarm.actions.weights import total_weight
-from superarm.arrays import Floats, Ints
-from superarm.candidates import Candidates
-from superarm.errors import InvalidArgument
-from superarm.streams import Stream, integer
+from superarm.actions.base import Actions, best_arms, joinable_after, put_pins_first
+from superarm.core.arrays import Bools, Floats, Ints, arms
+from superarm.core.errors import InvalidArgument
+from superarm.core.tally import View
 
 
-class _Table(NamedTuple):
-    table: Ints
-    sizes: Ints
-
-
-@component
-class SumOfWeights(NamedTuple):
-    """The value of a batch as the sum of the ``weights`` (n_arms,) of its arms."""
-
-    weights: Floats
-
-    def value_of(self, action: Ints) -> float:
-        return total_weight(self.weights, action)
-
-
-@component
-class Explicit(_Table):
+class Explicit(Actions):
     """The batches of a list, and no others.
 
     The same arms in another order are the same batch, since rewards do not depend on the order; the first is kept.
-    The field ``table`` is (n_actions, k), one batch per row, padded with -1; ``sizes`` is (n_actions,).
 
     Parameters
     ----------
@@ -48,79 +29,66 @@ class Explicit(_Table):
            [ 2, -1]])
     """
 
-    __slots__ = ()
-
-    matroid = False
+    actions: Any
     tractable = True
+    whole = True
 
-    def __new__(cls, actions: Iterable[Iterable[int]]) -> "Explicit":
+    def check(self) -> None:
         try:
-            batches: list[NDArray[Any]] = [np.asarray(list(action)) for action in actions]
+            batches: list[Any] = [np.asarray(list(action)) for action in self.actions]
         except TypeError:
             raise InvalidArgument("actions", "not a list of batches", "give a list of lists of arms") from None
         if not batches or any(len(batch) == 0 for batch in batches):
             raise InvalidArgument("actions", "empty, or contains an empty batch", "list at least one batch of arms")
         if any(batch.dtype.kind not in "iu" for batch in batches):
             raise InvalidArgument("actions", "contains something other than whole numbers", "arms are integers")
-        for batch in batches:
-            if batch.min() < 0 or np.unique(batch).size < batch.size:
-                raise InvalidArgument("actions", f"batch {batch.tolist()}", "give each arm once, from 0 up")
-        distinct: dict[frozenset[int], Ints] = {}
-        for batch in batches:
-            distinct.setdefault(frozenset(batch.tolist()), batch)
-        return super().__new__(cls, *tabulate(distinct.values()))
+        distinct: dict[frozenset[int], tuple[int, ...]] = {}
+        for batch in map(tuple, (batch.tolist() for batch in batches)):
+            if min(batch) < 0 or len(set(batch)) < len(batch):
+                raise InvalidArgument("actions", f"batch {list(batch)}", "give each arm once, from 0 up")
+            distinct.setdefault(frozenset(batch), batch)
+        self.convert("actions", tuple(distinct.values()))
+
+    @cached_property
+    def table(self) -> Ints:
+        """The batches, one per row, padded with -1: (n_batches, k)."""
+        return tabulate(self.actions)
+
+    @property
+    def sizes(self) -> Ints:
+        """How many arms each batch has."""
+        return (self.table >= 0).sum(1)
 
     def capacity(self, n_arms: int) -> int:
-        return self.table.shape[1]  # type: ignore[no-any-return]
+        return self.table.shape[1]
 
-    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        for row in range(len(self.sizes)):
-            if _contains(self.table[row, : self.sizes[row]], chosen, size, arm):
-                return True
-        return False
+    def start(self, eligible: Bools) -> Any:
+        """Which batches are still possible, (R, n_batches): all of whose arms are eligible."""
+        padded = np.concatenate([eligible, np.ones((len(eligible), 1), bool)], axis=1)
+        return padded[:, self.table].all(2)
 
-    def joins(self, candidates: Candidates, chosen: Ints, size: int, arm: int) -> bool:
-        for row in range(len(self.sizes)):
-            batch = self.table[row, : self.sizes[row]]
-            if all_eligible(batch, candidates) and _contains(batch, chosen, size, arm):
-                return True
-        return False
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        r, batch = np.nonzero(state)
+        mask = np.zeros((len(eligible), eligible.shape[1] + 1), bool)
+        mask[r[:, None], self.table[batch]] = True
+        return mask[:, :-1]
 
-    def remnant(self, batch: Ints, candidates: Candidates) -> Ints:
-        return keep_if_eligible(batch, candidates)
+    def join(self, state: Any, arm: Ints) -> Any:
+        return state & (self.table == arm[:, None, None]).any(2)
 
-    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        return best_batch(SumOfWeights(weights), self, Batches(self.table, self.sizes), candidates)
+    def includes(self, action: Ints, n_arms: int) -> bool:
+        return frozenset(action.tolist()) in self._known
 
-    def ceiling(self, weights: Floats, candidates: Candidates) -> float:
-        return total_weight(weights, heaviest(self, weights, candidates))
+    @cached_property
+    def _known(self) -> set[frozenset[int]]:
+        return {frozenset(batch) for batch in self.actions}
 
-    def sample(self, candidates: Candidates, stream: Stream) -> Ints:
-        left = 0
-        for row in range(len(self.sizes)):
-            left += 1 if all_eligible(self.table[row, : self.sizes[row]], candidates) else 0
-        skip = integer(stream, left) if left > 0 else 0
-        for row in range(len(self.sizes)):
-            if all_eligible(self.table[row, : self.sizes[row]], candidates):
-                if skip == 0:
-                    return self.table[row, : self.sizes[row]].copy()
-                skip -= 1
-        return np.empty(0, np.int64)
-
-    @interpreted
-    def includes(self, action: Ints) -> bool:
-        wanted = sorted(int(j) for j in action)
-        return any(sorted(batch) == wanted for batch in self.batches(0))
-
-    @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
-        return (tuple(row[:size].tolist()) for row, size in zip(self.table, self.sizes, strict=True))
+        return iter(self.actions)
 
-    @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return float(len(self.sizes))
+        return float(len(self.actions))
 
-    @interpreted
     def validate(self, n_arms: int) -> None:
         if self.table.max() >= n_arms:
             raise InvalidArgument("actions", f"arm {self.table.max()} of {n_arms}", f"arms are 0 to {n_arms - 1}")
@@ -128,25 +96,129 @@ class Explicit(_Table):
         if missing.size:
             raise InvalidArgument("actions", f"arm {missing[0]} is in no batch", "every arm must be playable")
 
+    def heaviest(self, worth: Floats, view: View) -> Ints:
+        padded = np.concatenate([worth, np.zeros((len(worth), 1))], axis=1)
+        total = np.zeros((len(worth), len(self.table)))
+        for arm in self.table.T:
+            total += padded[:, arm]
+        return best_batches(self.table, np.where(self.start(view.eligible), total, -np.inf), view)
 
-@kernel
-def _contains(batch: Ints, chosen: Ints, size: int, arm: int) -> bool:
-    """Whether ``batch`` contains the first ``size`` arms of ``chosen`` and ``arm``."""
-    held = 0
-    for j in batch:
-        held += 1 if j == arm else 0
-        for n in range(size):
-            held += 1 if j == chosen[n] else 0
-    return held == size + 1
+    def sample(self, view: View, numbers: Floats) -> Ints:
+        """One of the possible batches, each with the same probability, by the first of ``numbers``."""
+        possible = self.start(view.eligible)
+        for arm in view.pinned.T:
+            possible = self.join(possible, arm)
+        wanted = np.floor(numbers[:, :1] * possible.sum(1, keepdims=True)) + 1.0
+        return best_batches(self.table, np.where(possible & (np.cumsum(possible, 1) == wanted), 1.0, -np.inf), view)
 
 
-def list_batches(actions: Actions, n_arms: int) -> Batches:
-    """Every batch of ``actions`` that no other batch contains, one row per batch; the listed ones of ``Explicit``.
+def tabulate(batches: Iterable[Any]) -> Ints:
+    """Write batches, of which there is at least one, into a table, padded with -1.
 
-    >>> from superarm.actions import Subsets
-    >>> list_batches(Subsets(2), 3).table.tolist()
-    [[0, 1], [0, 2], [1, 2]]
+    >>> tabulate([[0, 1], [2]]).tolist()
+    [[0, 1], [2, -1]]
     """
-    if isinstance(actions, Explicit):
-        return Batches(actions.table, actions.sizes)
-    return tabulate(actions.batches(n_arms))
+    rows = list(batches)
+    table = np.full((len(rows), max(map(len, rows))), -1)
+    for row, batch in zip(table, rows, strict=True):
+        row[: len(batch)] = batch
+    return table
+
+
+def best_batches(table: Ints, values: Floats, view: View) -> Ints:
+    """The batch of ``table`` (B, K) of the largest of ``values`` (R, B) that has the pinned arms.
+
+    Where there is none or all values are -inf, the batch is -1. Equal values go to the batch whose least-pulled arm has
+    the fewest pulls, then to the first.
+    """
+    padded = np.concatenate([view.counts, np.full((len(view), 1), np.inf)], axis=1)
+    fewest = np.full(values.shape, np.inf)
+    for arm in table.T:
+        fewest = np.minimum(fewest, padded[:, arm])
+    for arm in view.pinned.T:
+        values = np.where((table == arm[:, None, None]).any(2), values, -np.inf)
+    row = best_arms(values, fewest)
+    return put_pins_first(np.where(row[:, None] >= 0, table[row], -1), view.pinned)
+
+
+class Pinned(Actions):
+    """The batches of ``actions`` that contain all ``arms``: some arms were fixed by hand, the rest is chosen.
+
+    Contracting a matroid gives a matroid, so guarantees carry over: oracles add the pinned arms first. Arms that fit
+    into no batch with the pinned ones are never played. The capacity is that of ``actions``; if that is not a matroid,
+    it may be more than the size of the largest batch. The pinned arms reach oracles as ``View.pinned``; those of one
+    round alone need no ``Pinned``.
+
+    Parameters
+    ----------
+    actions
+        The action set to restrict; it is not ``Pinned`` itself.
+    arms
+        The arms that every batch contains, at least one.
+
+    Examples
+    --------
+    >>> from superarm.actions import Subsets
+    >>> list(Pinned(Subsets(2), [1]).batches(3))
+    [(0, 1), (1, 2)]
+    """
+
+    actions: Actions
+    arms: Any
+
+    def check(self) -> None:
+        self.require_family("actions", Actions, "Subsets(k)")
+        if isinstance(self.actions, Pinned):
+            raise InvalidArgument("actions", "they are pinned already", "pin all arms at once", "Pinned")
+        listed = tuple(arms(list(self.arms), "arms", 2**31).tolist())
+        if not listed:
+            raise InvalidArgument("arms", "empty", "pin at least one arm, or use the action set itself", "Pinned")
+        self.convert("arms", listed)
+
+    pins = property(lambda self: self.arms)
+    matroid = property(lambda self: self.actions.matroid)
+    uniform = property(lambda self: self.actions.uniform)
+    budgeted = property(lambda self: self.actions.budgeted)
+    whole = property(lambda self: self.actions.whole)
+    tractable = property(lambda self: self.actions.tractable)
+    exchange = property(lambda self: self.actions.exchange)
+    costs = property(lambda self: self.actions.costs)
+    money = property(lambda self: self.actions.money)
+
+    def capacity(self, n_arms: int) -> int:
+        return self.actions.capacity(n_arms)
+
+    def start(self, eligible: Bools) -> Any:
+        return self.actions.start(eligible)
+
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        return self.actions.joinable(state, eligible)
+
+    def join(self, state: Any, arm: Ints) -> Any:
+        return self.actions.join(state, arm)
+
+    def heaviest(self, worth: Floats, view: View) -> Ints:
+        return self.actions.heaviest(worth, view)
+
+    def ceiling(self, worth: Floats, view: View) -> Floats:
+        return self.actions.ceiling(worth, view)
+
+    def sample(self, view: View, numbers: Floats) -> Ints:
+        return self.actions.sample(view, numbers)
+
+    def includes(self, action: Ints, n_arms: int) -> bool:
+        return set(self.arms) <= set(action.tolist()) and self.actions.includes(action, n_arms)
+
+    def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
+        return (batch for batch in self.actions.batches(n_arms) if set(self.arms) <= set(batch))
+
+    def n_batches(self, n_arms: int) -> float:
+        return self.actions.n_batches(n_arms)
+
+    def validate(self, n_arms: int) -> None:
+        self.actions.validate(n_arms)
+        pinned = arms(self.arms, "arms", n_arms)
+        for n, j in enumerate(self.arms):
+            if not joinable_after(self.actions, pinned[None, :n], np.ones((1, n_arms), bool))[0, j]:
+                remedy, before = "pin arms of one batch", list(self.arms[:n])
+                raise InvalidArgument("arms", f"no batch contains arm {j} and {before}", remedy, "Pinned")

@@ -1,19 +1,20 @@
+"""All subsets of k arms."""
+
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
-from superarm._jit import component, for_kernels, interpreted
-from superarm.actions.base import greedy_heaviest
-from superarm.actions.enumeration import sum_counts
-from superarm.actions.weights import heaviest_arms
-from superarm.arrays import Floats, Ints
-from superarm.candidates import Candidates
-from superarm.errors import InvalidArgument
+import numpy as np
+
+from superarm.actions.base import Actions, limit_count, new_batches, pins_are_eligible
+from superarm.core.arrays import Bools, Floats, Ints, count
+from superarm.core.errors import InvalidArgument
+from superarm.core.ops import op
+from superarm.core.tally import View
 
 
-@component
-class Subsets(NamedTuple):
+class Subsets(Actions):
     """Any ``k`` arms: the uniform matroid.
 
     Parameters
@@ -28,46 +29,43 @@ class Subsets(NamedTuple):
     """
 
     k: int
+    matroid = True
+    uniform = True
 
-    def _check(self) -> None:
-        if self.k < 1:
-            raise InvalidArgument("k", f"{self.k} is below 1", "a batch has at least one arm", "Subsets")
+    def check(self) -> None:
+        self.convert("k", count(self.k, "k", 1, "Subsets"))
 
-    @property
-    def matroid(self) -> bool:
-        return True
-
-    @property
-    def uniform(self) -> bool:
-        return True
-
-    @for_kernels
     def capacity(self, n_arms: int) -> int:
         return self.k
 
-    def admits(self, chosen: Ints, size: int, arm: int) -> bool:
-        return size < self.k
+    def start(self, eligible: Bools) -> Any:
+        return np.zeros(len(eligible), int)
 
-    def heaviest(self, weights: Floats, candidates: Candidates) -> Ints:
-        # Inserting into a sorted list of k arms takes at most k moves: while k² is below n_arms, that is cheaper than
-        # sorting all arms.
-        if self.k * self.k > len(weights):
-            return greedy_heaviest(self, weights, candidates)
-        return heaviest_arms(self.k, weights, candidates)
+    def joinable(self, state: Any, eligible: Bools) -> Bools:
+        return eligible & (state < self.k)[:, None]
 
-    @interpreted
-    def includes(self, action: Ints) -> bool:
+    def join(self, state: Any, arm: Ints) -> Any:
+        return state + (arm >= 0)
+
+    def includes(self, action: Ints, n_arms: int) -> bool:
         return 0 < len(action) <= self.k
 
-    @interpreted
     def batches(self, n_arms: int) -> Iterator[tuple[int, ...]]:
         return itertools.combinations(range(n_arms), self.k)
 
-    @interpreted
     def n_batches(self, n_arms: int) -> float:
-        return sum_counts([math.comb(n_arms, self.k)])
+        return limit_count(math.comb(n_arms, self.k))
 
-    @interpreted
     def validate(self, n_arms: int) -> None:
         if self.k > n_arms:
             raise InvalidArgument("k", f"{self.k} arms of {n_arms}", f"choose k <= n_arms = {n_arms}", "Subsets")
+
+    def heaviest(self, worth: Floats, view: View) -> Ints:
+        if not pins_are_eligible(view):
+            return super().heaviest(worth, view)
+        out = new_batches(self, view)
+        op("top_k", worth.size * self.k)(worth, view.counts, view.eligible, view.pinned.shape[1], out)
+        return out
+
+    def sample(self, view: View, numbers: Floats) -> Ints:
+        return self.heaviest(-numbers, view)

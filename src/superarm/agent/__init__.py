@@ -1,13 +1,13 @@
-"""Ask and tell: a learner with decision ids, in one process.
+"""Agents: ask for a batch, tell what came of it. The service learns by the same ``Learner``.
 
-``agent`` holds :class:`Agent`; ``decisions`` which decisions are pending and which were told what; ``outcomes`` checks
-what users report and turns it into the arrays that kernels take; ``digests`` recognises repeated feedback;
-``explanations`` says why a batch was chosen; ``interface`` what an agent and a problem of a service have in common.
+agent: ask and tell · decisions: which are pending · outcomes: feedback as users give it ·
+learner: one problem being learnt · growth: new arms and items · names ·
+explanations: why a batch was chosen · state: learners on disk
 """
 
 from superarm.agent.agent import Agent
 from superarm.agent.decisions import Decision
-from superarm.agent.explanations import Explanation
-from superarm.agent.interface import DecisionAgent
+from superarm.agent.explanations import ExplainedArm, Explanation
+from superarm.agent.learner import Learner
 
-__all__ = ["Agent", "Decision", "DecisionAgent", "Explanation"]
+__all__ = ["Agent", "Decision", "ExplainedArm", "Explanation", "Learner"]

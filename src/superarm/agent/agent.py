@@ -3,32 +3,27 @@
 import copy
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
-from superarm.actions import Actions, Pinned
-from superarm.agent.decisions import Decision, DecisionEntry, Decisions, apply_feedback, unpend
-from superarm.agent.digests import digest_feedback
-from superarm.agent.explanations import Explanation, explain_decision
-from superarm.agent.interface import find_policy
-from superarm.agent.outcomes import check_outcome
-from superarm.agent.showing import describe_agent, show_agent
-from superarm.arrays import Floats, Ints
-from superarm.context.encoding import hashed_words
-from superarm.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
-from superarm.labels import Labels, align, is_frame
-from superarm.learner import Learner
-from superarm.learner.contexts import require_context
-from superarm.learner.growth import require_actions
-from superarm.learner.state import learner_from_plain, learner_to_plain
-from superarm.policies import Policy
-from superarm.problem import Problem
-from superarm.streams import Seed, Stream, run_streams, seed_sequence, seek
-from superarm.tally import Feedback, Tally, known_estimates
-
-STATE_VERSION = 1
+from superarm.actions.base import Actions
+from superarm.agent.decisions import Decision, DecisionEntry, Decisions
+from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
+from superarm.agent.growth import require_actions
+from superarm.agent.learner import Learner
+from superarm.agent.names import Given, Some
+from superarm.agent.outcomes import parse_feedback
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
+from superarm.core.labels import Labels, align, is_frame
+from superarm.core.problem import Problem
+from superarm.core.streams import Seed, run_keys, seed_sequence
+from superarm.core.tally import Feedback, Tally
+from superarm.indices import KL
+from superarm.policies.base import Policy
+from superarm.policies.index import IndexPolicy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,10 +47,10 @@ class Agent:
     Parameters
     ----------
     problem, policy
-        The problem to learn, and the policy that learns it: for instance ``kl_ucb()``, or ``bc_ucb()`` of the paper.
+        The problem to learn, and the policy that learns it; KL-UCB by default.
     seed
-        Root of the agent's randomness: an int, a ``SeedSequence`` such as ``superarm.simulation.seeds`` gives, a
-        ``Generator``, from which the root is drawn, or None for another one each time.
+        Root of the agent's randomness: an int, a ``SeedSequence``, or a ``Generator``, from which the root is drawn.
+        By default the agent takes fresh entropy, so two agents differ; with an int it makes the same decisions again.
     tally
         Past data or a prior for a warm start: ``problem.past(…)``, ``problem.prior(…)``.
     arms, items
@@ -66,9 +61,10 @@ class Agent:
 
     Examples
     --------
-    >>> import numpy as np, superarm as sa
-    >>> problem = sa.Problem(n_arms=5, n_items=3, reward=sa.Coverage(), actions=sa.Subsets(2))
-    >>> agent = sa.Agent(problem, sa.kl_ucb(), seed=0)
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Coverage
+    >>> problem = Problem(n_arms=5, n_items=3, reward=Coverage(), actions=Subsets(2))
+    >>> agent = Agent(problem, seed=0)
     >>> decision = agent.ask()
     >>> decision.action
     array([0, 1])
@@ -79,17 +75,17 @@ class Agent:
     def __init__(
         self,
         problem: Problem,
-        policy: Policy,
-        seed: Seed = 0,
+        policy: Policy | None = None,
+        seed: Seed = None,
         *,
         tally: Tally | None = None,
-        arms: Sequence[str] | Sequence[int] | None = None,
-        items: Sequence[str] | Sequence[int] | None = None,
+        arms: Given | None = None,
+        items: Given | None = None,
         remember: int = 100_000,
     ) -> None:
         self._lock = threading.RLock()
-        self.learner = Learner(problem, policy, arms, items)
-        _, self._choosing, self._rounding = run_streams(seed_sequence(seed))
+        self.learner = Learner(problem, IndexPolicy(KL()) if policy is None else policy, arms, items)
+        _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         if tally is not None:
             self.warm_start(tally)
@@ -106,7 +102,7 @@ class Agent:
 
     @property
     def tally(self) -> Tally:
-        """All that was observed so far."""
+        """All that was observed so far, with a leading axis of length 1, or of the number of segments."""
         return self.learner.tally
 
     @property
@@ -132,8 +128,13 @@ class Agent:
 
     @_in_turn
     def estimates(self) -> tuple[Floats, Floats]:
-        """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen."""
-        return known_estimates(self.tally, self.problem.support)
+        """Mean and variance of every entry, (n_arms, n_items), or flat if the support is sparse; NaN if never seen.
+
+        With segments there is a leading axis for them.
+        """
+        known, to_user = self.tally.known_estimates(), self.problem.support.to_user
+        mean, variance = (np.array([to_user(row) for row in entries]) for entries in known)
+        return (mean[0], variance[0]) if len(mean) == 1 else (mean, variance)
 
     @_in_turn
     def __getstate__(self) -> dict[str, Any]:
@@ -148,9 +149,9 @@ class Agent:
     @_in_turn
     def ask(
         self,
-        eligible: Sequence[int | str] | None = None,
+        eligible: Some | None = None,
         id: str | None = None,
-        pinned: Sequence[int | str] | None = None,
+        pinned: Some | None = None,
         context: Any = None,
         pairs: Any = None,
     ) -> Decision:
@@ -171,31 +172,31 @@ class Agent:
         made = self._decisions.find(name)
         if made is not None:
             return made.decision
-        require_context(self.problem, context, pairs)
-        contexts = learner.contexts
-        pairs, _ = align(pairs, Labels("arms", learner.arms.all, learner.arms.all), None, name="pairs")
-        encoded = None if contexts is None else contexts.encode(self.problem, context, pairs)
+        encoded = None
+        if learner.contexts is not None:
+            if context is None and self.problem.context.features.size:
+                remedy = f"give {self.problem.context.features.names}, as far as known"
+                raise InvalidArgument("context", "missing", remedy)
+            names = Labels("arms", learner.arms.all, learner.arms.all)
+            encoded = learner.contexts.encode(context, align(pairs, names, None, name="pairs")[0])
+        elif context is not None or pairs is not None:
+            raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
         mask = learner.playable(eligible)
-        actions = None if pinned is None else self._parse_pinned(pinned)
-        seek(self._choosing, t, 0)
-        action = learner.choose(t, mask, self._choosing, actions, context=encoded)
+        pins = () if pinned is None else learner.arms.numbers(pinned)
+        view = learner.view(t, self._choosing, mask, pins, encoded)
+        action = learner.choose(view)
         if not len(action):
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
-        if contexts is None or encoded is None:
-            learner.pend(action, t)
-            return self._decisions.add(name, t, action, learner)
-        made_for = contexts.decide(learner, action, encoded)
-        contexts.pend(learner, action, t, made_for)
-        contexts.bring_up_to_date(learner, context)
-        features = contexts.context.features
-        words = hashed_words(features, context) if features.hashed else None
-        return self._decisions.add(name, t, action, learner, made_for, words)
-
-    def _parse_pinned(self, pinned: Sequence[int | str]) -> Actions:
-        """The batches that hold the ``pinned`` arms."""
-        actions = Pinned(self.problem.actions, self.learner.arms.numbers(pinned).tolist())
-        actions.validate(self.problem.n_arms)
-        return actions
+        given, words = learner.weigh(view, action, encoded), None
+        learner.pend(action, t, given)
+        if given is not None:
+            learner.bring_up_to_date(context, t)
+            words = self._words(context)
+        action.flags.writeable = False
+        known = learner.arms.all
+        decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
+        self._decisions.pending[name] = DecisionEntry(decision, self.problem.n_items, learner.version, given, words)
+        return decision
 
     @_in_turn
     def explain(self, decision: Decision | str, most: int = 5) -> Explanation:
@@ -208,18 +209,15 @@ class Agent:
         made = self._decisions.known(name)
         pending = name in self._decisions.pending
         if pending:
-            unpend(self.learner, made, 1.0)
+            self.learner.unpend(made.decision.action, made.context)
         try:
-            seek(self._choosing, made.decision.t, 0)
             return explain_decision(self.learner, made, most, self._choosing)
         finally:
             if pending:
-                unpend(self.learner, made, -1.0)
+                self.learner.unpend(made.decision.action, made.context, -1.0)
 
     @_in_turn
-    def tell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> bool:
+    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
         Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
@@ -235,53 +233,65 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if name in self._decisions.told:
             if self._decisions.told[name][0] not in digests:
                 raise ConflictingFeedback(f"decision {name!r} was told before, with another outcome; untell it first")
             return False
-        apply_feedback(self.learner, made, feedback, self._rounding, 1.0)
+        self._apply(made, feedback, 1.0)
         self._decisions.close(name, digests[0])
         return True
 
     @_in_turn
-    def untell(
-        self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Sequence[int | str] | None = None
-    ) -> None:
+    def untell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> None:
         """Take back, exactly, what was told of a decision; it is pending again."""
         name = _id(decision)
         if name not in self._decisions.told:
             raise UnknownDecision(f"decision {name!r} was not told, or is long forgotten")
         digest, made = self._decisions.told[name]
-        feedback, digests = self._parse_feedback(made, outcome, seen, arms)
+        feedback, digests = self._parse(made, outcome, seen, arms)
         if digest not in digests:
             raise ConflictingFeedback(f"decision {name!r} was told another outcome; give the one to take back")
-        apply_feedback(self.learner, made, feedback, self._rounding, -1.0)
+        self._apply(made, feedback, -1.0)
         self._decisions.reopen(name)
 
     @_in_turn
     def cancel(self, decision: Decision | str) -> None:
         """Forget a decision that was never played; it is pending no longer."""
         name = _id(decision)
-        unpend(self.learner, self._decisions.find_pending(name), 1.0)
-        del self._decisions.pending[name]
+        made = self._decisions.pending.pop(name, None)
+        if made is None:
+            raise UnknownDecision(f"decision {name!r} is not pending")
+        self.learner.unpend(made.decision.action, made.context)
 
-    def _parse_feedback(
-        self, made: DecisionEntry, outcome: Any, seen: Any, arms: Sequence[int | str] | None
-    ) -> tuple[Feedback, list[str]]:
-        """Feedback about a decision, in arrays that kernels take, and its digests."""
-        action = made.decision.action
-        observed = action.copy() if arms is None else self.learner.arms.numbers(arms)
+    def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
+        """Record feedback to a decision, which is then pending no longer, or take it back (``sign=-1.0``)."""
+        self.learner.unpend(made.decision.action, made.context, sign)
+        self.learner.apply(feedback, self._rounding, sign, made.version)
+
+    def _parse(self, made: DecisionEntry, outcome: Any, seen: Any, arms: Some | None) -> tuple[Feedback, list[str]]:
+        """Feedback about a decision as the learner takes it, and its digests."""
+        learner = self.learner
+        observed = made.decision.action if arms is None else learner.arms.numbers(arms)
         if is_frame(outcome) or is_frame(seen):
             outcome, seen = align(outcome, *self._labels(observed, made.n_items, outcome), seen)
-        values, mask = check_outcome(self.problem, observed, made.n_items, outcome, seen)
-        feedback = Feedback(made.decision.t, observed, values, mask)
-        return feedback, digest_feedback(feedback, self.problem, made)
+        feedback, digests = parse_feedback(learner.problem, made, observed, outcome, seen)
+        if made.context is not None:
+            feedback.context = learner.contexts.answer(made.context, made.decision.action, observed)
+        return feedback, digests
+
+    def _words(self, context: Any) -> dict[str, list[str]] | None:
+        """The words of a context's hashed features, by which explanations name them."""
+        from superarm.context.encoding import hashed_words
+
+        features = self.problem.context.features
+        return hashed_words(features, context) if features.hashed else None
 
     def _labels(self, observed: Ints, n_items: int, outcome: Any) -> tuple[Labels, Labels]:
         """The names of observed arms and of items, of which the decision was made for ``n_items``."""
         arms, items = self.learner.arms.all, self.learner.items.all
-        wanted = items[:n_items] if np.shape(outcome)[1:] == (n_items,) else items
+        width = np.shape(outcome)[1] if np.ndim(outcome) == 2 else 0
+        wanted = items[:width] if n_items <= width else items
         return Labels("arms", [arms[j] for j in observed], arms), Labels("items", wanted, items)
 
     @_in_turn
@@ -296,23 +306,25 @@ class Agent:
 
     @_in_turn
     def add_arms(
-        self, arms: Sequence[str] | int, actions: Actions | None = None, support: Any = None, features: Any = None
+        self, arms: Given | int, actions: Actions | None = None, support: Any = None, features: Any = None
     ) -> None:
-        """Add arms by name, or so many of them; they will be tried first. Sets that name arms need new ``actions``.
+        """Add arms by name, or so many of them; they will be tried first.
 
-        A name that was retired comes back with all that was learnt about it. Where arms have features, ``features`` are
-        those of the arms that were never there, which are predicted from them at once.
+        ``Explicit`` and ``Laminar`` sets need new ``actions``. A name that was retired comes back with all that was
+        learnt about it. Where arms have features, ``features`` are those of the arms that were never there, which are
+        predicted from them at once.
         """
-        context, known = self.problem.context, self.learner.arms
-        if isinstance(arms, int) or any(known.number(arm) is None for arm in arms):
+        learner = self.learner
+        new: Any = arms if isinstance(arms, int | str) else learner.split_retired(arms)[1]
+        if new:
             require_actions(self.problem, actions)
-        if context is not None and not context.arm_features.names and not isinstance(arms, int):
-            new = [arm for arm in arms if known.number(arm) is None]
-            features, _ = align(features, Labels("arms", new, new), None, name="features")
-        self.learner.grow_arms(arms, actions, support, features)
+        if is_frame(features) and not isinstance(new, int):
+            names = [str(name) for name in new]
+            features, _ = align(features, Labels("arms", names, names), None, name="features")
+        learner.grow_arms(arms, actions, support, features)
 
     @_in_turn
-    def retire_arms(self, arms: Sequence[int | str]) -> None:
+    def retire_arms(self, arms: Some) -> None:
         """Take arms out of all further decisions; outcomes of pending ones are still learnt from.
 
         ``add_arms`` with the same names brings them back.
@@ -320,47 +332,69 @@ class Agent:
         self.learner.retire_arms(arms)
 
     @_in_turn
-    def add_items(self, items: Sequence[str] | int, weights: Any = None) -> None:
+    def add_items(self, items: Given | int, weights: Any = None) -> None:
         """Add items by name, or so many of them, with weights (1 by default); of past pulls they were not seen."""
         n = items if isinstance(items, int) else len(items)
         self.learner.grow_items(items, np.ones(n) if weights is None else weights)
 
     @_in_turn
-    def retire_items(self, items: Sequence[int | str]) -> None:
+    def retire_items(self, items: Some) -> None:
         """Give items the weight 0: they count no longer in what a batch is worth."""
         self.learner.retire_items(items)
 
     @_in_turn
     def to_state(self) -> dict[str, Any]:
         """The whole agent as a plain, versioned dict that JSON can hold."""
+        from superarm.agent.state import STATE_VERSION, decisions_to_plain, learner_to_plain
+
         return {
             "version": STATE_VERSION,
             **learner_to_plain(self.learner),
-            "mind": f"{int(self._choosing.key[0]):016x}",
-            "coin": f"{int(self._rounding.key[0]):016x}",
-            "book": self._decisions.to_plain(),
+            "mind": f"{int(self._choosing[0]):016x}",
+            "coin": f"{int(self._rounding[0]):016x}",
+            "book": decisions_to_plain(self._decisions),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Agent":
-        """The agent that ``to_state`` described; it continues bit for bit."""
-        if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
-            version = state.get("version") if isinstance(state, dict) else None
-            raise InvalidArgument("state", f"version {version!r}", f"this superarm reads version {STATE_VERSION}")
+        """The agent that ``to_state`` described; it continues bit for bit. States of earlier versions are read, too."""
+        from superarm.agent.state import STATE_VERSION, decisions_from_plain, learner_from_plain
+
+        version = state.get("version") if isinstance(state, dict) else None
+        if version not in range(1, STATE_VERSION + 1):
+            raise InvalidArgument("state", f"version {version!r}", f"this superarm reads versions 1 to {STATE_VERSION}")
         agent = cls.__new__(cls)
         agent._lock = threading.RLock()
-        agent._choosing, agent._rounding = _stream(state["mind"]), _stream(state["coin"])
+        agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
         agent.learner = learner_from_plain(state)
-        agent._decisions = Decisions.from_plain(state["book"], agent.learner.arms.all)
+        agent._decisions = decisions_from_plain(state["book"], agent.learner)
         for made in agent._decisions.pending.values():
-            unpend(agent.learner, made, -1.0)
+            agent.learner.unpend(made.decision.action, made.context, -1.0)
         return agent
+
+
+def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
+    """A policy as it is, or by its name in the catalogue with its parameters.
+
+    >>> find_policy("bc_ucb", {"rho": 1.0}).index
+    Bernstein(rho=1)
+    """
+    if not isinstance(policy, str):
+        if parameters:
+            raise InvalidArgument("parameters", "given beside a policy", "give them to the policy itself")
+        return policy
+    from superarm import contextual, policies
+
+    make = vars(policies).get(policy) or vars(contextual).get(policy)
+    try:
+        made: Any = make(**parameters) if callable(make) and not policy.startswith("_") else None
+    except TypeError:  # it has no defaults, or another parameter was given
+        made = None
+    if not isinstance(made, Policy):
+        wrong = f"unknown {policy!r}" if not parameters else f"no {policy!r} with the parameters {parameters}"
+        raise InvalidArgument("policy", wrong, "give a policy of the catalogue, such as kl_ucb or kl_moss")
+    return made
 
 
 def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision
-
-
-def _stream(key: str) -> Stream:
-    word = np.array([int(key, 16)], np.uint64)
-    return Stream(word, word.copy())

@@ -1,17 +1,25 @@
-"""Why a batch was chosen: estimates, widths and marginal gains of its arms, and the features that mattered most."""
+"""Why a batch was chosen: estimates, optimistic parameters and gains of its arms; and an agent as text and HTML."""
 
-from dataclasses import dataclass, field
-from typing import Any
+import html
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from superarm.agent.decisions import Decision, DecisionEntry
-from superarm.arrays import Floats
-from superarm.learner import Learner
-from superarm.learner.explanations import entry_estimates, feature_effects
-from superarm.rewards.base import gain, initial_states, join_arm
-from superarm.streams import Stream
-from superarm.support import rows
+from superarm.agent.learner import Learner
+from superarm.agent.outcomes import to_flat
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.tally import View
+
+if TYPE_CHECKING:
+    from superarm.agent.agent import Agent
+    from superarm.core.problem import Problem
+
+SHOWN_ARMS, SHOWN_ITEMS = 20, 8
+"""A table in a notebook has at most so many rows and columns."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class Explanation:
     """Why a batch was chosen, from what is known now: ``arms`` are in the order in which they were picked."""
 
     decision: Decision
-    arms: tuple[ExplainedArm, ...] = field(default=())
+    arms: tuple[ExplainedArm, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"decision {self.decision.id!r}, from what is known now:"]
@@ -46,29 +54,73 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_decision(learner: Learner, made: DecisionEntry, most: int, stream: Stream) -> Explanation:
+def explain_decision(learner: Learner, made: DecisionEntry, most: int, key: Any) -> Explanation:
     """Explain a decision by the present state of the learner, with the ``most`` largest effects of features."""
     problem, action = learner.problem, made.decision.action
-    estimate, optimistic = entry_estimates(learner, made.decision.t, made.context, stream)
+    view = learner.view(made.decision.t, key, context=made.context)
+    estimate, optimistic = _estimates(learner, view)
     gains = [_gains(problem, values, action) for values in (optimistic, estimate)]
-    arms = tuple(
-        ExplainedArm(
-            learner.arms.all[j],
-            rows(problem.support, estimate, np.array([j])),
-            rows(problem.support, optimistic, np.array([j])),
-            gains[0][n],
-            gains[1][n],
-            feature_effects(learner, made.context, int(j), most, made.words or {}),
+    arms = []
+    for n, j in enumerate(action.tolist()):
+        own = np.array([j])
+        mean, high = (
+            to_flat(problem.support, own, problem.support.rows(q, own[None])[0]) for q in (estimate, optimistic)
         )
-        for n, j in enumerate(action)
-    )
-    return Explanation(made.decision, arms)
+        effects = _largest_effects(learner, made, j, most)
+        arms.append(ExplainedArm(learner.arms.all[j], mean, high, gains[0][n], gains[1][n], effects))
+    return Explanation(made.decision, tuple(arms))
 
 
-def _gains(problem: Any, values: Floats, action: Any) -> list[float]:
+def _estimates(learner: Learner, view: View) -> tuple[Floats, Floats]:
+    """The estimates of all entries, and the parameters at which the oracle chooses, as entries."""
+    policy: Any = learner.policy
+    if hasattr(policy, "estimates"):
+        estimate, optimistic = policy.estimates(learner.problem, view, learner.memory_at(view.t))
+    elif hasattr(policy, "scores") and hasattr(policy, "shared"):
+        estimate, optimistic = view.tally.mean, policy.scores(learner.problem, view)
+    else:
+        wrong = f"{type(policy).__name__} chooses batches by other things than parameters of entries"
+        raise InvalidArgument("policy", wrong, "explain decisions of index policies and of policies on linear models")
+    shape = learner.problem.support.shape(1)
+    return np.broadcast_to(estimate, shape), np.broadcast_to(optimistic, shape)
+
+
+def _largest_effects(learner: Learner, made: DecisionEntry, arm: int, most: int) -> tuple[tuple[str, float], ...]:
+    """The features that change the estimates of ``arm`` most."""
+    if made.context is None:
+        return ()
+    state = learner.policy, learner.tally, learner.memory
+    effects = learner.contexts.effects(*state, made.context, arm, made.words)
+    largest = sorted(effects.items(), key=lambda effect: -abs(effect[1]))[:most]
+    return tuple((name, effect) for name, effect in largest if effect != 0.0)
+
+
+def _gains(problem: "Problem", q: Floats, action: Ints) -> list[float]:
     """What each arm adds to the arms before it."""
-    states, found = initial_states(problem.reward, problem.terms), []
-    for j in action:
-        found.append(float(gain(problem.reward, problem.terms, states, values, int(j))))
-        join_arm(problem.reward, problem.terms, states, values, int(j))
-    return found
+    worth = [float(problem.values(q, action[None, :n])[0]) for n in range(len(action) + 1)]
+    return [after - before for before, after in itertools.pairwise(worth)]
+
+
+def describe_agent(agent: "Agent") -> str:
+    """What an agent learns, how, and how far it is."""
+    size = f"{len(agent.arms)} arms, {len(agent.items)} items"
+    return f"<Agent: {size}, {agent.policy!r}, {agent.t} decisions, {len(agent.pending)} pending>"
+
+
+def show_agent(agent: "Agent") -> str:
+    """HTML: the line of text, and the estimates of the arms that were played most."""
+    head = f"<p><code>{html.escape(describe_agent(agent))}</code></p>"
+    if agent.problem.context is not None:
+        return head
+    mean, _ = agent.estimates()
+    if mean.ndim != 2:
+        return head  # the entries of sparse problems are no table
+    names = "".join(f"<th>{html.escape(item)}</th>" for item in agent.items[:SHOWN_ITEMS])
+    pulls = agent.tally.pulls[0]
+    rows = []
+    for j in np.argsort(-pulls, kind="stable")[:SHOWN_ARMS]:
+        values = "".join(f"<td>{'' if np.isnan(x) else f'{x:.3f}'}</td>" for x in mean[j, :SHOWN_ITEMS])
+        rows.append(f"<tr><td>{html.escape(agent.arms[j])}</td><td>{pulls[j]:g}</td>{values}</tr>")
+    more = max(0, len(agent.arms) - SHOWN_ARMS), max(0, len(agent.items) - SHOWN_ITEMS)
+    foot = f"<p>… and {more[0]} more arms, {more[1]} more items</p>" if any(more) else ""
+    return f"{head}<table><tr><th>arm</th><th>pulls</th>{names}</tr>{''.join(rows)}</table>{foot}"

@@ -1,42 +1,103 @@
-"""Outcomes as users give them, checked and turned into the flat arrays that kernels take."""
+"""Outcomes as users give them: checked, turned into rows of feedback, and recognised when they are given again."""
 
-from typing import Any
+import hashlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints, floats
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
-from superarm.support import Dense, length
+from superarm.agent.decisions import DecisionEntry
+from superarm.core.arrays import Bools, Floats, Ints, floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import AnySupport, Dense
+from superarm.core.tally import Feedback
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
 
 
-def check_outcome(problem: Problem, action: Ints, n_items: int, outcome: Any, seen: Any) -> tuple[Floats, Bools]:
-    """Outcome and mask of ``action``, flat; items added since the problem had ``n_items`` count as not seen.
+def parse_feedback(
+    problem: "Problem", made: DecisionEntry, observed: Ints, outcome: Any, seen: Any
+) -> tuple[Feedback, list[str]]:
+    """Feedback about a decision of which the arms ``observed`` were observed, and its digests."""
+    values, mask = check_outcome(problem, observed, made.n_items, outcome, seen)
+    digests = digest_feedback(problem, made, observed, values, mask)
+    rows, marks = to_rows(problem.support, observed, values), None
+    if mask is not None:
+        marks = to_rows(problem.support, observed, mask)[None]
+    return Feedback(made.decision.t, observed[None], rows[None], marks), digests
 
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=2, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(1))
+
+def check_outcome(
+    problem: "Problem", observed: Ints, n_items: int, outcome: Any, seen: Any
+) -> tuple[Floats, Bools | None]:
+    """Outcome and mask of arms, flat; items added since the problem had ``n_items`` count as not seen.
+
+    The mask is None if everything was seen.
+
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> from superarm.actions import Subsets
+    >>> problem = Problem(2, 2, Coverage(), Subsets(1))
     >>> check_outcome(problem, np.array([1]), 2, [[1, None]], [[True, False]])
     (array([1., 0.]), array([ True, False]))
     """
     dense = isinstance(problem.support, Dense)
     given = _array(outcome)
-    if seen is None and dense and given.shape == (len(action), problem.n_items):  # as most outcomes are given
-        values = floats(given, "outcome", low=0.0, high=1.0).reshape(-1)
-        return values, np.ones(len(values), bool)
-    flat = (length(problem.support, action),)
-    shapes = [(len(action), problem.n_items), (len(action), n_items), flat] if dense else [flat]
+    whole = (len(observed), problem.n_items)
+    if seen is None and dense and given.shape == whole:  # as most outcomes are given
+        return floats(given, "outcome", low=0.0, high=1.0).reshape(-1), None
+    flat = whole[0] * whole[1] if dense else int(problem.support.widths[observed].sum())
     mask = np.ones(given.shape, bool) if seen is None else _array(seen)
     if mask.dtype != bool or mask.shape != given.shape:
         raise InvalidArgument("seen", f"{mask.dtype} of shape {mask.shape}", "give booleans in the outcome's shape")
-    if mask.shape not in shapes:
-        raise InvalidArgument(
-            "outcome", f"shape {mask.shape}", f"give shape {shapes[0]}, one row per arm of the action"
-        )
+    table = dense and mask.ndim == 2 and len(mask) == whole[0] and n_items <= mask.shape[1] <= whole[1]
+    if not table and mask.shape != (flat,):
+        remedy = f"give shape {whole if dense else (flat,)}, one row per arm of the action"
+        raise InvalidArgument("outcome", f"shape {mask.shape}", remedy)
     values = floats(given if seen is None else np.where(mask, given, 0.0), "outcome", low=0.0, high=1.0)
     late = problem.n_items - mask.shape[1] if mask.ndim == 2 else 0
     if late:
         values, mask = np.pad(values, ((0, 0), (0, late))), np.pad(mask, ((0, 0), (0, late)))
-    return values.reshape(-1), mask.reshape(-1)
+    return values.reshape(-1), None if mask.all() else mask.reshape(-1)
+
+
+def to_rows(support: AnySupport, arms: Ints, flat: Any, fill: float = 0.0) -> Any:
+    """Numbers of the entries of ``arms``, arm after arm, as rows (n, widest); ``fill`` where an arm has no entry."""
+    if isinstance(support, Dense):
+        return flat.reshape(len(arms), support.n_items)
+    rows = np.full((len(arms), support.widest), fill, flat.dtype)
+    rows[np.arange(support.widest) < support.widths[arms][:, None]] = flat
+    return rows
+
+
+def to_flat(support: AnySupport, arms: Ints, rows: Any) -> Any:
+    """The inverse of ``to_rows``."""
+    if isinstance(support, Dense):
+        return rows.reshape(-1)
+    return rows[np.arange(support.widest) < support.widths[arms][:, None]]
+
+
+def digest_feedback(
+    problem: "Problem", made: DecisionEntry, observed: Ints, values: Floats, mask: Bools | None
+) -> list[str]:
+    """The digests of feedback about a decision; the first is the one to keep.
+
+    Items that were added since the decision and of which nothing was seen do not matter. The first digest leaves them
+    out; the others take in one more of them each, as the digests of agents did that were saved by version 0.1.0.
+    """
+    own = observed.tobytes()
+    end = b"" if observed is made.decision.action or own == made.decision.action.tobytes() else own
+    if not isinstance(problem.support, Dense) or made.n_items == problem.n_items:
+        return [_hash(values.tobytes() + (b"\x01" * len(values) if mask is None else mask.tobytes()) + end)]
+    shape = (len(observed), problem.n_items)
+    table, seen = values.reshape(shape), np.ones(shape, bool) if mask is None else mask.reshape(shape)
+    least = max([made.n_items, *(1 + np.flatnonzero(seen.any(axis=0))).tolist()])
+    widths = range(least, problem.n_items + 1)
+    return [_hash(table[:, :width].tobytes() + seen[:, :width].tobytes() + end) for width in widths]
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _array(values: Any) -> Any:

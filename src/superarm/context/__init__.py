@@ -1,32 +1,30 @@
 """Context: features of users, arms and pairs, and models of how outcomes depend on them.
 
-``features`` declares features, ``frames`` standardises them, ``encoding`` turns contexts into vectors. ``models`` says
-which entries share parameters, ``context`` puts all of this together for a problem. ``design`` lays out the features of
-entries, and ``sums`` adds up the exact statistics of regression models.
+features: what is declared · encoding: contexts as vectors · frames: standardisation · models: which entries share
+parameters · context: all of this for a problem · design: the features of entries · sums: exact statistics
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import suggest_names
 from superarm.context import models
-from superarm.context.context import Context, EncodedContext
+from superarm.context.context import Context, Contexts, EncodedContext
 from superarm.context.features import Features
-from superarm.context.frames import FeatureMoments, Frame, frame_number
+from superarm.context.frames import FeatureMoments, Frame, Frames, frame_number
 from superarm.context.models import LinearModel, LogisticModel, Model, Segments
+from superarm.context.sums import RegressionSums, new_context_tally
 
 __all__ = [
     "Context",
+    "Contexts",
     "EncodedContext",
     "FeatureMoments",
     "Features",
     "Frame",
+    "Frames",
     "LinearModel",
     "LogisticModel",
     "Model",
+    "RegressionSums",
     "Segments",
     "frame_number",
     "models",
+    "new_context_tally",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = suggest_names(__name__)

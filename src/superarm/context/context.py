@@ -2,24 +2,25 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import component, interpreted
-from superarm.arrays import Floats, count
 from superarm.context.encoding import encode, is_missing, to_grid
 from superarm.context.features import Features
 from superarm.context.frames import Frame
-from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Segments, is_model, sharing
-from superarm.errors import InvalidArgument
-from superarm.labels import is_frame
+from superarm.context.models import ALL, ENTRIES, MAX_SHARED, MAX_UNSHARED, Model, Segments
+from superarm.core.arrays import Floats, Ints, count
+from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument
+from superarm.core.labels import is_frame
 
 _NO_PAIRS = np.zeros(0)
 
 
 class EncodedContext(NamedTuple):
-    """A context as kernels take it.
+    """The context of one decision as numbers; this is what a decision's record stores.
 
     ``segment`` is the number of the user's segment (0 without segments), ``x`` the user's vector, with a leading 1 if
     the model has an intercept, and ``pairs`` the features of the pairs of user and arm, flat, one row per arm.
@@ -30,17 +31,43 @@ class EncodedContext(NamedTuple):
     pairs: Floats
 
 
-class _ContextFields(NamedTuple):
-    features: Features
-    arms: Floats
-    model: Any
-    interactions: bool
-    pairs: int
-    arm_features: Features
+@dataclass
+class Contexts:
+    """The contexts of R decisions, as ``View.context`` and ``Feedback.context`` hold them.
+
+    Parameters
+    ----------
+    segment, x, pairs
+        As in ``EncodedContext``: (R,), (R, n_user) and (R, n_arms, n_pair).
+    t
+        Which decision of its segment each one is, from 1, (R,).
+    pending
+        The precision of decisions without feedback, in the shape of ``RegressionSums.precision``; None is none.
+    weights, shifts
+        What ``Policy.weigh`` fixed when the decision was made, in the shape of outcomes: an observation of weight w and
+        outcome X adds w X to the response, or X + shift for a logistic model. One of weight 0 is not recorded.
+    frame
+        The version of the frame in which features were standardised.
+    """
+
+    segment: Ints
+    x: Floats
+    pairs: Floats
+    t: Ints
+    pending: Floats | None = None
+    weights: Floats | None = None
+    shifts: Floats | None = None
+    frame: int = 0
+
+    @classmethod
+    def of(cls, encoded: Sequence[EncodedContext], t: Any, n_arms: int, frame: int = 0) -> "Contexts":
+        """The contexts of some decisions; ``t`` (R,) counts those of each segment."""
+        pairs = np.array([one.pairs for one in encoded]).reshape(len(encoded), n_arms, -1)
+        segments = np.array([one.segment for one in encoded], np.int64)
+        return cls(segments, np.array([one.x for one in encoded]), pairs, np.asarray(t, np.int64), frame=frame)
 
 
-@component
-class Context(_ContextFields):
+class Context(Component):
     r"""Features of users, arms and pairs, and the model that learns from them.
 
     With ``x`` the user's features and :math:`z_j` those of arm j, each with a leading 1, an entry has the features
@@ -68,33 +95,32 @@ class Context(_ContextFields):
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> features = sa.Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE", "other"]})
-    >>> context = sa.Context(features, arms=[[1.0, 0.0], [0.0, 1.0]], model=sa.models.Linear(shared=True))
+    >>> from superarm.context import Features, models
+    >>> features = Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE", "other"]})
+    >>> context = Context(features, arms=[[1.0, 0.0], [0.0, 1.0]], model=models.Linear(shared=True))
     >>> context.dimension(n_items=1)
     15
     """
 
-    __slots__ = ()
+    features: Features
+    arms: Any = None
+    model: Any = None
+    interactions: bool = True
+    pairs: int = 0
+    arm_features: Any = None
 
-    def __new__(
-        cls,
-        features: Features,
-        arms: Any = None,
-        model: Any = None,
-        interactions: bool = True,
-        pairs: int = 0,
-        arm_features: Features | None = None,
-    ) -> "Context":
+    def check(self) -> None:
+        features: Any = self.features
         if not isinstance(features, Features):
-            raise InvalidArgument("features", f"{features!r} is not a declaration", "give Features(…)", "Context")
-        model = Segments() if model is None else model
-        if not is_model(model):
-            raise InvalidArgument("model", f"{model!r} is not a model", "give e.g. models.Linear()", "Context")
-        declared = Features() if arm_features is None else arm_features
-        table = encode_arms(declared, arms)
-        model.validate(features, table.shape[1])
-        return super().__new__(cls, features, table, model, bool(interactions), count(pairs, "pairs", 0), declared)
+            wrong = f"{features!r} is not a declaration"
+            raise InvalidArgument("features", wrong, "give Features(…)", "Context")
+        self.convert("model", Segments() if self.model is None else self.model)
+        self.require_family("model", Model, "models.Linear()")
+        self.convert("arm_features", Features() if self.arm_features is None else self.arm_features)
+        self.convert("arms", encode_arms(self.arm_features, self.arms))
+        self.convert("interactions", bool(self.interactions))
+        self.convert("pairs", count(self.pairs, "pairs", 0))
+        self.model.validate(self.features, self.arms.shape[1])
 
     @property
     def n_segments(self) -> int:
@@ -115,36 +141,46 @@ class Context(_ContextFields):
         combined = itertools.product(*(self.features.levels[name] for name in by))
         return [", ".join(f"{name}={level}" for name, level in zip(by, levels, strict=True)) for levels in combined]
 
-    @interpreted
+    @property
+    def n_user(self) -> int:
+        """The length of the user's vector."""
+        return len(self.vector(np.zeros(self.features.size)))
+
     def dimension(self, n_items: int) -> int:
         """How many coordinates the features of an entry have; 0 for a model of segments."""
         if isinstance(self.model, Segments):
             return 0
-        outer, arm = len(self.vector(np.zeros(self.features.size))), 1
-        if self.model.shared == ALL:
-            arm = self.arms.shape[1] + int(self.model.intercept or not self.interactions)
-        own = outer * arm if self.interactions else outer + arm - 1
+        arm = self.arm_vectors(1).shape[1]
+        own = self.n_user * arm if self.crossed else self.n_user + arm - 1
         return own + self.pairs + self.n_indicators(n_items)
 
-    @interpreted
+    @property
+    def crossed(self) -> bool:
+        """Whether features of user and arm are multiplied; so they are where arms have the feature 1 alone."""
+        return self.interactions or self.model.shared != ALL
+
+    def arm_vectors(self, n_arms: int) -> Floats:
+        """The numbers :math:`z_j` of each arm, the first 1 unless the model has no intercept, (n_arms, n)."""
+        shared = self.model.shared == ALL
+        one = self.model.intercept or not (shared and self.interactions)
+        ones = np.ones((len(self.arms) if shared else n_arms, int(one)))
+        return np.concatenate([ones, self.arms], axis=1) if shared else ones
+
     def n_indicators(self, n_items: int) -> int:
         """How many coordinates of an entry's features indicate its item."""
         return n_items if n_items > 1 and self.model.shared != ENTRIES else 0
 
-    @interpreted
     def validate(self, n_arms: int, n_items: int) -> None:
         """Refuse features for another number of arms, and too many coordinates."""
         if self.arms.size and len(self.arms) != n_arms:
             raise InvalidArgument("arms", f"{len(self.arms)} rows for {n_arms} arms", "give one row per arm", "Context")
         d = self.dimension(n_items)
-        most = MAX_UNSHARED if sharing(self.model) != ALL else MAX_SHARED
+        most = MAX_UNSHARED if self.model.shared != ALL else MAX_SHARED
         if d > most:
             kind = "is that of one entry or arm" if most == MAX_UNSHARED else "all entries share"
-            raise InvalidArgument(
-                "features", f"{d} coordinates of a parameter vector that {kind}", f"use at most {most}", "Context"
-            )
+            wrong = f"{d} coordinates of a parameter vector that {kind}"
+            raise InvalidArgument("features", wrong, f"use at most {most}", "Context")
 
-    @interpreted
     def vector(self, encoded: Floats) -> Floats:
         """The user's vector: the encoded features, after a 1 if the model has an intercept or nothing else."""
         if not self.model.intercept and encoded.size:
@@ -153,9 +189,8 @@ class Context(_ContextFields):
         whole[0], whole[1:] = 1.0, encoded
         return whole
 
-    @interpreted
     def encode(self, given: Any, frame: Frame, n_arms: int, pairs: Any = None) -> EncodedContext:
-        """A context as users give it, as kernels take it; ``pairs`` (n_arms, pairs) are the features of the pairs."""
+        """A context as users give it, as numbers; ``pairs`` (n_arms, pairs) are the features of the pairs."""
         x = encode(self.features, frame, given)
         if isinstance(self.model, Segments):
             return EncodedContext(self._segment(given), np.zeros(0), self._encode_pairs(pairs, n_arms))
@@ -179,27 +214,25 @@ class Context(_ContextFields):
         for name in self.model.names(self.features):
             levels, value = self.features.levels[name], given.get(name)
             if is_missing(value) and "other" not in levels:
-                raise InvalidArgument(
-                    f"context[{name!r}]", "missing", f"give one of {list(levels)}: it makes the segment"
-                )
+                remedy = f"give one of {list(levels)}: it makes the segment"
+                raise InvalidArgument(f"context[{name!r}]", "missing", remedy)
             level = str(value) if str(value) in levels else "other"
             number = number * len(levels) + levels.index(level)
         return number
 
-    @interpreted
     def with_arms(self, n: int, rows: Any) -> "Context":
         """The same context with features of ``n`` more arms."""
         if not self.arms.size:
             if rows is not None:
                 raise InvalidArgument("features", "arms have none in this problem", "leave them out")
             return self
+        needed = f"give {self.arms.shape[1]} features for each new arm"
         if rows is None:
-            raise InvalidArgument("features", "missing", f"give {self.arms.shape[1]} features for each new arm")
+            raise InvalidArgument("features", "missing", needed)
         more = encode_arms(self.arm_features, rows, "features")
         if more.shape != (n, self.arms.shape[1]):
-            wrong = f"shape {more.shape} for {n} arms"
-            raise InvalidArgument("features", wrong, f"give {self.arms.shape[1]} features for each new arm")
-        return self._replace(arms=np.concatenate([self.arms, more]))
+            raise InvalidArgument("features", f"shape {more.shape} for {n} arms", needed)
+        return Context(**self.parameters() | {"arms": np.concatenate([self.arms, more])})
 
 
 def encode_arms(features: Features, arms: Any, name: str = "arms") -> Floats:
@@ -222,14 +255,13 @@ def _table(values: Any, name: str) -> Floats:
     try:
         table = np.array(dense, np.float64)
     except (TypeError, ValueError):
-        raise InvalidArgument(
-            name, f"{type(values).__name__} is not a table of numbers", "give one row per arm"
-        ) from None
+        wrong = f"{type(values).__name__} is not a table of numbers"
+        raise InvalidArgument(name, wrong, "give one row per arm") from None
     if table.ndim != 2:
         raise InvalidArgument(name, f"shape {table.shape}", "give one row per arm")
-    wrong = np.argwhere(~(np.abs(table) <= 1.0))
-    if len(wrong):
-        row, column = wrong[0].tolist()
+    wrong_places = np.argwhere(~(np.abs(table) <= 1.0))
+    if len(wrong_places):
+        row, column = wrong_places[0].tolist()
         found = f"{table[row, column]} in row {row}, column {column}"
         raise InvalidArgument(name, found, "give numbers in [-1, 1], scaled if need be")
     return to_grid(table)

@@ -1,23 +1,22 @@
-"""Designs: where the features of an entry are in its vector, and which entries share a parameter vector.
+r"""Designs: where the features of an entry are in its vector, and which entries share a parameter vector.
 
 The features of entry (j, i) are :math:`[u_j, e_i]`: ``u_j`` depends on the user and the arm, and ``e_i`` indicates the
-item. ``u_j`` is a linear function of the arm's own numbers :math:`v_j = [z_j, pair_j]`: it is :math:`B(x)\\,v_j`, so a
+item. ``u_j`` is a linear function of the arm's own numbers :math:`v_j = [z_j, pair_j]`: it is :math:`B(x)\,v_j`, so a
 quadratic form in ``u_j`` for every arm costs one small quadratic form in ``v_j`` per arm.
 """
 
-import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import for_kernels, inlined, kernel, lean
-from superarm.arrays import Floats
-from superarm.context.context import Context, EncodedContext
 from superarm.context.encoding import COORDINATE_GRID
-from superarm.context.models import ALL, ARMS, ENTRIES
-from superarm.support import Support, size
+from superarm.context.models import ALL, ENTRIES
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.support import AnySupport, Dense
 
-PER_ENTRY, PER_ARM, SHARED = 0, 1, 2
+if TYPE_CHECKING:
+    from superarm.context.context import Context
+    from superarm.core.problem import Problem
 
 
 class Design(NamedTuple):
@@ -33,7 +32,9 @@ class Design(NamedTuple):
     crossed
         Whether the features of user and arm are multiplied.
     sharing
-        Which entries share a parameter vector: PER_ENTRY (none), PER_ARM or SHARED (all).
+        Which entries share a parameter vector: ``ENTRIES`` (none), ``ARMS`` (those of an arm) or ``ALL``.
+    longest
+        The largest squared length that the features of an entry can have.
     """
 
     arms: Floats
@@ -41,104 +42,104 @@ class Design(NamedTuple):
     n_pair: int
     n_item: int
     crossed: bool
-    sharing: int
+    sharing: str
+    longest: float
 
+    @property
+    def own(self) -> int:
+        """The length of the part of an entry's features that does not depend on its item."""
+        arm = self.arms.shape[1]
+        return (self.n_user * arm if self.crossed else self.n_user + arm - 1) + self.n_pair
 
-def make_design(context: Context, n_arms: int, n_items: int) -> Design:
-    """The design of a problem with that context."""
-    model = context.model
-    shared = model.shared == ALL
-    one = np.ones((n_arms, 1 if model.intercept or not (shared and context.interactions) else 0))
-    arms = np.concatenate([one, context.arms], axis=1) if shared else one
-    n_user = len(context.vector(np.zeros(context.features.size)))
-    sharing = {ENTRIES: PER_ENTRY, ARMS: PER_ARM, ALL: SHARED}[model.shared]
-    crossed = context.interactions or not shared
-    return Design(arms, n_user, context.pairs, context.n_indicators(n_items), crossed, sharing)
+    @property
+    def d(self) -> int:
+        """The length of the features of an entry."""
+        return self.own + self.n_item
 
+    def n_groups(self, support: AnySupport) -> int:
+        """How many parameter vectors there are."""
+        return {ENTRIES: support.size, ALL: 1}.get(self.sharing, support.n_arms)
 
-def longest_features(context: Context, design: Design) -> float:
-    """The largest squared length that the features of an entry can have."""
-    user = context.features.longest + (1.0 if design.n_user > context.features.size else 0.0)
-    arm = float((design.arms**2).sum(axis=1).max())
-    own = user * arm if design.crossed else user + arm - 1.0
-    return own + design.n_pair + (1.0 if design.n_item else 0.0)
+    def groups_of(self, support: AnySupport, arms: Ints) -> Ints:
+        """The parameter vectors of the entries of ``arms`` (…): (…, widest), -1 where there is no entry."""
+        there = places(support, arms)
+        same = {ENTRIES: there.entries, ALL: np.zeros_like(there.entries)}.get(self.sharing, arms[..., None])
+        return np.where(there.there, same, -1)
 
+    def observations(self, k: int, n_items: int) -> int:
+        """How many entries of a batch of ``k`` arms have the same parameter vector, at most."""
+        return {ENTRIES: 1, ALL: k * n_items}.get(self.sharing, n_items)
 
-@inlined
-def own_size(design: Design) -> int:
-    """The length of the part of an entry's features that does not depend on its item."""
-    arm = design.arms.shape[1]
-    outer = design.n_user * arm if design.crossed else design.n_user + arm - 1
-    return int(outer + design.n_pair)
-
-
-@inlined
-def feature_size(design: Design) -> int:
-    """The length of the features of an entry."""
-    return own_size(design) + design.n_item
-
-
-@for_kernels
-def group_count(design: Design, support: Support) -> int:
-    """How many parameter vectors there are."""
-    if design.sharing == PER_ENTRY:
-        return size(support)
-    return support.n_arms if design.sharing == PER_ARM else 1
-
-
-@inlined
-def group_of(design: Design, arm: int, entry: int) -> int:
-    """The number of the parameter vector of an entry of ``arm``."""
-    if design.sharing == PER_ENTRY:
-        return entry
-    return arm if design.sharing == PER_ARM else 0
-
-
-@inlined
-def most_observations(design: Design, k: int, n_items: int) -> int:
-    """How many entries of a batch of ``k`` arms have the same parameter vector, at most."""
-    if design.sharing == PER_ENTRY:
-        return 1
-    return n_items if design.sharing == PER_ARM else k * n_items
-
-
-@lean
-def fill_own_features(design: Design, context: EncodedContext, arm: int, u: Floats) -> None:
-    """Write the part of the features of ``arm`` that does not depend on the item into ``u``, rounded to the grid."""
-    at = fill_outer_features(design, context.x, arm, u)
-    for o in range(design.n_pair):
-        u[at + o] = context.pairs[arm * design.n_pair + o]
-
-
-@lean
-def fill_outer_features(design: Design, x: Floats, arm: int, u: Floats) -> int:
-    """Write the features of user and arm into ``u``, rounded to the grid; where those of the pair begin."""
-    n_user, n_arm = design.n_user, design.arms.shape[1]
-    if design.crossed:
-        for k in range(n_arm):
-            z = design.arms[arm, k]
-            for o in range(n_user):
-                u[k * n_user + o] = math.floor(x[o] * z * COORDINATE_GRID + 0.5) / COORDINATE_GRID
-        return int(n_arm * n_user)
-    for o in range(n_user):
-        u[o] = x[o]
-    for k in range(1, n_arm):
-        u[n_user + k - 1] = design.arms[arm, k]
-    return int(n_user + n_arm - 1)
-
-
-@kernel
-def arm_to_own(design: Design, context: EncodedContext) -> Floats:
-    """The matrix B with ``u_j = B v_j``, where ``v_j`` has the arm's numbers and then the features of the pair."""
-    n_user, n_arm = design.n_user, design.arms.shape[1]
-    matrix = np.zeros((own_size(design), n_arm + design.n_pair))
-    for k in range(n_arm):
-        if design.crossed or k == 0:
-            for o in range(n_user):
-                matrix[k * n_user + o, k] = context.x[o]
+    def own_features(self, x: Floats, arm: Ints, pair: Floats) -> Floats:
+        """``u`` of each arm, rounded to the grid: x (…, n_user), arm (…) and pair (…, n_pair) give (…, own)."""
+        z = self.arms[arm]
+        x = np.broadcast_to(x, (*z.shape[:-1], self.n_user))
+        if self.crossed:
+            outer = np.floor(x[..., None, :] * z[..., None] * COORDINATE_GRID + 0.5) / COORDINATE_GRID
+            outer = outer.reshape(*z.shape[:-1], -1)
         else:
-            matrix[n_user + k - 1, k] = 1.0
-    at = own_size(design) - design.n_pair
-    for o in range(design.n_pair):
-        matrix[at + o, n_arm + o] = 1.0
-    return matrix
+            outer = np.concatenate([x, z[..., 1:]], -1)
+        return np.concatenate([outer, pair], -1) if self.n_pair else outer
+
+    def with_items(self, u: Floats, items: Ints) -> Floats:
+        """The features of entries: ``u`` (…, own) and the indicator of the items (…)."""
+        if not self.n_item:
+            return np.broadcast_to(u, (*items.shape, self.own))
+        u = np.broadcast_to(u, (*items.shape, self.own))
+        return np.concatenate([u, (items[..., None] == np.arange(self.n_item)).astype(float)], -1)
+
+    def map_frame(self, phi: Floats, factors: Floats) -> None:
+        """Take each block of ``phi`` (n, d) that holds features of the user to another frame, in place."""
+        for block in range(self.arms.shape[1] if self.crossed else 1):
+            first, last = block * self.n_user, (block + 1) * self.n_user
+            moved = factors[..., 1:, 0] * phi[:, first : first + 1] + factors[..., 1:, 1] * phi[:, first + 1 : last]
+            phi[:, first + 1 : last] = moved
+
+
+def make_design(context: "Context", n_arms: int, n_items: int) -> Design:
+    """The design of a problem with that context."""
+    arms, n_user, n_item = context.arm_vectors(n_arms), context.n_user, context.n_indicators(n_items)
+    user = context.features.longest + (1.0 if n_user > context.features.size else 0.0)
+    arm = float((arms**2).sum(axis=1).max())
+    own = user * arm if context.crossed else user + arm - 1.0
+    longest = own + context.pairs + (1.0 if n_item else 0.0)
+    return Design(arms, n_user, context.pairs, n_item, context.crossed, context.model.shared, longest)
+
+
+def design_of(problem: "Problem") -> Design:
+    """The design of a problem with a regression model; made once."""
+    held = problem.__dict__.get("_design")
+    if held is None:
+        held = problem.__dict__["_design"] = make_design(problem.context, problem.n_arms, problem.n_items)
+    return held  # type: ignore[no-any-return]
+
+
+class Places(NamedTuple):
+    """The entries of arms (…), one row of ``widest`` per arm: their items, numbers arm after arm, and which exist."""
+
+    items: Ints
+    entries: Ints
+    there: Bools
+
+
+def places(support: AnySupport, action: Ints) -> Places:
+    """The entries of the arms of ``action``, which may be -1."""
+    there = (action >= 0)[..., None]
+    if isinstance(support, Dense):
+        items = np.broadcast_to(np.arange(support.n_items), (*action.shape, support.n_items))
+        return Places(items, action[..., None] * support.n_items + items, np.broadcast_to(there, items.shape))
+    entries = support.row_entries[action]
+    return Places(support.items[np.maximum(entries, 0)], entries, there & (entries >= 0))
+
+
+def arm_major(support: AnySupport, values: Any) -> Any:
+    """Numbers of every entry, arm after arm (R, n_entries), as entries of the support."""
+    if isinstance(support, Dense):
+        table = values.reshape(len(values), support.n_arms, support.n_items)
+        return np.ascontiguousarray(table.swapaxes(1, 2))
+    return values
+
+
+def by_pair(support: AnySupport, table: Floats) -> Any:
+    """Numbers of every arm and item, (R, n_arms, n_items), as entries of the support."""
+    return table.swapaxes(1, 2) if isinstance(support, Dense) else table[:, support.arm_of, support.items]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import FEW_NUMBERS, Floats, are_within
 from superarm.context.features import OTHER, Features, unknown
 from superarm.context.frames import Frame
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 
 COORDINATE_GRID = 1024.0
 """Coordinates of encoded contexts are multiples of 1 / COORDINATE_GRID."""
@@ -22,13 +22,7 @@ COORDINATE_GRID = 1024.0
 
 def to_grid(values: Any) -> Floats:
     """Numbers in [-1, 1], rounded to the grid."""
-    return _round_to_grid(np.clip(values, -1.0, 1.0))
-
-
-def _round_to_grid(values: Floats) -> Floats:
-    if values.ndim == 1 and len(values) <= FEW_NUMBERS:
-        return np.array([math.floor(x * COORDINATE_GRID + 0.5) / COORDINATE_GRID for x in values.tolist()], float)
-    return np.asarray(np.floor(values * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
+    return np.asarray(np.floor(np.clip(values, -1.0, 1.0) * COORDINATE_GRID + 0.5) / COORDINATE_GRID)
 
 
 def encode(features: Features, frame: Frame, context: Any, name: str = "context") -> Floats:
@@ -47,9 +41,7 @@ def encode(features: Features, frame: Frame, context: Any, name: str = "context"
         flat += _encode_level(key, levels, values.get(key), name)
     for key, buckets in features.hashed:
         flat += _encode_hashed(key, buckets, values.get(key), name).tolist()
-    if len(flat) > FEW_NUMBERS:
-        return to_grid(np.array(flat))
-    return np.array([math.floor(min(1.0, max(-1.0, x)) * COORDINATE_GRID + 0.5) / COORDINATE_GRID for x in flat], float)
+    return to_grid(np.array(flat, float))
 
 
 def check_names(features: Features, context: Any, name: str) -> Mapping[str, Any]:
@@ -90,11 +82,8 @@ def _encode_level(key: str, levels: tuple[str, ...], value: Any, name: str) -> l
         value = OTHER if OTHER in levels else None
     elif str(value) not in levels:
         if OTHER not in levels:
-            raise InvalidArgument(
-                f"{name}[{key!r}]",
-                unknown(str(value), levels),
-                f"give one of {list(levels)}, or declare the level 'other'",
-            )
+            remedy = f"give one of {list(levels)}, or declare the level 'other'"
+            raise InvalidArgument(f"{name}[{key!r}]", unknown(str(value), levels), remedy)
         value = OTHER
     level_given = None if value is None else str(value)
     return [float(level == level_given) for level in levels]
@@ -155,15 +144,11 @@ def _encode_array(d: int, context: Any, name: str) -> Floats:
         raise InvalidArgument(name, f"{context!r} is not an array of numbers", f"give {d} numbers") from None
     if vector.shape != (d,):
         raise InvalidArgument(name, f"shape {vector.shape}", f"give {d} numbers, shape ({d},)")
-    if not are_within(vector, -1.0, 1.0):
-        vector = np.where(np.isnan(vector), 0.0, vector)
-        if (np.abs(vector) > 1.0).any():
-            raise InvalidArgument(
-                name,
-                f"values range over [{vector.min():g}, {vector.max():g}]",
-                "give values in [-1, 1], or declare numeric features, which are scaled",
-            )
-    return _round_to_grid(vector)
+    vector = np.where(np.isnan(vector), 0.0, vector)
+    if (np.abs(vector) > 1.0).any():
+        wrong = f"values range over [{vector.min():g}, {vector.max():g}]"
+        raise InvalidArgument(name, wrong, "give values in [-1, 1], or declare numeric features, which are scaled")
+    return to_grid(vector)
 
 
 def _dense(context: Any, d: int, name: str) -> Any:

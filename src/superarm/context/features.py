@@ -3,11 +3,11 @@
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
-from superarm._jit import component
-from superarm.arrays import count
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import count
+from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument
 
 OTHER = "other"
 """The level of a categorical feature that every value outside the list is counted as."""
@@ -74,8 +74,7 @@ def _name(value: Any, name: str) -> str:
     return value
 
 
-@component
-class Features(NamedTuple):
+class Features(Component):
     """What is known of the user at a decision, and how it becomes a vector.
 
     Every coordinate lies in [-1, 1]. Missing values (left out, None or NaN) are encoded as described for each kind.
@@ -106,14 +105,17 @@ class Features(NamedTuple):
     ['age', 'country=NO', 'country=SE', 'country=other']
     """
 
-    numeric: Annotated[Any, _numeric] = ()
-    categorical: Annotated[Any, _categorical] = ()
-    hashed: Annotated[Any, _parse_hashed] = ()
-    missing: Annotated[Any, names_tuple] = ()
+    numeric: Any = ()
+    categorical: Any = ()
+    hashed: Any = ()
+    missing: Any = ()
     d: int = 0
 
-    def _check(self) -> None:
-        names = [name for kind in self[:3] for name, _ in kind]
+    def check(self) -> None:
+        parse = {"numeric": _numeric, "categorical": _categorical, "hashed": _parse_hashed, "missing": names_tuple}
+        for name, convert in parse.items():
+            self.convert(name, convert(getattr(self, name), name))
+        names = self._named
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InvalidArgument("features", f"{twice[0]!r} is declared twice", "declare each feature once")
@@ -128,6 +130,10 @@ class Features(NamedTuple):
             raise InvalidArgument("features", f"{self.size} coordinates", f"use at most {MAX_FEATURES}")
 
     @property
+    def _named(self) -> list[str]:
+        return [name for kind in (self.numeric, self.categorical, self.hashed) for name, _ in kind]
+
+    @property
     def ranges(self) -> dict[str, Range]:
         """The range of each numeric feature; None for those that are standardised."""
         return dict(self.numeric)
@@ -140,7 +146,7 @@ class Features(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The features that a context may have."""
-        return [str(n) for n in range(self.d)] or [name for kind in self[:3] for name, _ in kind]
+        return [str(n) for n in range(self.d)] or self._named
 
     @property
     def coordinates(self) -> list[str]:

@@ -1,15 +1,13 @@
-"""Models: how the parameter of an entry depends on the context.
+"""Models: how the parameter of an entry depends on the context."""
 
-``Segments`` keeps one tally per segment of users. ``LinearModel`` (``superarm.models.Linear``) is a linear function of
-the features, ``LogisticModel`` (``superarm.models.Logistic``) the logistic function of one.
-"""
+from typing import TYPE_CHECKING, Any
 
-from typing import Annotated, Any, NamedTuple, Protocol
+from superarm.context.features import names_tuple, unknown
+from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument
 
-from superarm._jit import component, interpreted
-from superarm.context.features import Features, names_tuple, unknown
-from superarm.errors import InvalidArgument
-from superarm.parameters import has_method, nonnegative
+if TYPE_CHECKING:
+    from superarm.context.features import Features
 
 MAX_SHARED = 1024
 """The most coordinates of one parameter vector that all entries share."""
@@ -26,24 +24,17 @@ MAX_SEGMENTS = 4096
 ENTRIES, ARMS, ALL = "entries", "arms", "all"
 
 
-def _parse_sharing(value: Any, name: str) -> str:
-    """Which entries share a parameter vector: False is none, ``"arms"`` those of an arm, True all."""
-    named = {False: ENTRIES, True: ALL}.get(value, value) if isinstance(value, bool) else value
-    if named not in (ENTRIES, ARMS, ALL):
-        raise InvalidArgument(name, f"{value!r}", 'give False (one model per entry), "arms" (one per arm) or True')
-    return str(named)
+class Model(Component):
+    """How the parameter of an entry depends on the context: a model of segments, or a regression."""
 
+    intercept = True
+    shared = ALL
 
-class Model(Protocol):
-    """How the parameter of an entry depends on the context."""
-
-    def validate(self, features: Features, n_arm_features: int) -> None:
+    def validate(self, features: "Features", n_arm_features: int) -> None:
         """Refuse features that the model cannot use."""
-        ...
 
 
-@component
-class Segments(NamedTuple):
+class Segments(Model):
     """One tally per segment of users: every segment learns as an agent of its own does.
 
     The segments are the combinations of the levels of categorical features.
@@ -59,32 +50,31 @@ class Segments(NamedTuple):
 
     Examples
     --------
+    >>> from superarm.context import Features
     >>> features = Features(categorical={"country": ["NO", "SE"], "device": ["phone", "other"]})
     >>> Segments().n_segments(features), Segments(by=["country"]).n_segments(features)
     (4, 2)
     """
 
-    by: Annotated[Any, names_tuple] = ()
+    by: Any = ()
     pooling: float = 0.0
 
-    def _check(self) -> None:
-        nonnegative(self, "pooling")
+    def check(self) -> None:
+        self.convert("by", names_tuple(self.by, "by"))
+        self.require("pooling", self.pooling >= 0.0, "give a number >= 0")
 
-    @interpreted
-    def names(self, features: Features) -> list[str]:
+    def names(self, features: "Features") -> list[str]:
         """The categorical features that make up the segments."""
         return list(self.by) or list(features.levels)
 
-    @interpreted
-    def n_segments(self, features: Features) -> int:
+    def n_segments(self, features: "Features") -> int:
         """How many segments there are."""
         n = 1
         for name in self.names(features):
             n *= len(features.levels[name])
         return n
 
-    @interpreted
-    def validate(self, features: Features, n_arm_features: int) -> None:
+    def validate(self, features: "Features", n_arm_features: int) -> None:
         names = self.names(features)
         if not names:
             raise InvalidArgument("by", "there is no categorical feature", "declare one in Features", "Segments")
@@ -97,8 +87,26 @@ class Segments(NamedTuple):
             raise InvalidArgument("by", wrong, f"use at most {MAX_SEGMENTS}; name fewer features", "Segments")
 
 
-@component
-class LinearModel(NamedTuple):
+class Regression(Model):
+    """A model with parameter vectors, learnt by regression on the features of entries."""
+
+    def check(self) -> None:
+        given: Any = self.shared
+        named = {False: ENTRIES, True: ALL}[given] if isinstance(given, bool) else given
+        sharing = 'give False (one model per entry), "arms" (one per arm) or True'
+        self.require("shared", named in (ENTRIES, ARMS, ALL), sharing)
+        self.convert("shared", named)
+
+    def validate(self, features: "Features", n_arm_features: int) -> None:
+        if self.shared == ALL and not n_arm_features:
+            wrong = "a model shared over all arms cannot tell them apart"
+            raise InvalidArgument("arms", wrong, "give features of the arms, arms=Z", "Context")
+        if features.standardised and not self.intercept:
+            wrong = f"{features.standardised[0]!r} is standardised, which needs an intercept"
+            raise InvalidArgument("intercept", wrong, "leave it True, or give the feature a range", type(self).__name__)
+
+
+class LinearModel(Regression):
     r"""The parameter of an entry is linear in its features: :math:`p_{ij} = \langle\theta, \phi_{ij}\rangle`.
 
     Learnt by ridge regression, each observation weighted as the policy says.
@@ -112,16 +120,11 @@ class LinearModel(NamedTuple):
         Whether there is a feature that is always 1.
     """
 
-    shared: Annotated[Any, _parse_sharing] = False
+    shared: Any = False
     intercept: bool = True
 
-    @interpreted
-    def validate(self, features: Features, n_arm_features: int) -> None:
-        _check_regression(self, features, n_arm_features)
 
-
-@component
-class LogisticModel(NamedTuple):
+class LogisticModel(Regression):
     r"""The log-odds of an entry are linear: :math:`p_{ij} = 1/(1 + e^{-o - \langle\theta, \phi_{ij}\rangle})`.
 
     Where all features of an entry are one-hot, the likelihood is exact (``superarm.logistic_kl_ucb``). Otherwise
@@ -141,43 +144,15 @@ class LogisticModel(NamedTuple):
         many features user and pair have; 0 means no refits.
     """
 
-    shared: Annotated[Any, _parse_sharing] = False
+    shared: Any = False
     intercept: bool = True
     prior_mean: float = 0.5
     kept: int = 16384
 
-    def _check(self) -> None:
-        if not 0 <= self.kept <= MAX_KEPT:
-            raise InvalidArgument("kept", f"{self.kept}", f"give a number in 0 to {MAX_KEPT}", "LogisticModel")
-        if not 0.0 < self.prior_mean < 1.0:
-            raise InvalidArgument("prior_mean", f"{self.prior_mean}", "give a number inside (0, 1)", "LogisticModel")
-
-    @interpreted
-    def validate(self, features: Features, n_arm_features: int) -> None:
-        _check_regression(self, features, n_arm_features)
-
-
-def _check_regression(model: Any, features: Features, n_arm_features: int) -> None:
-    if model.shared == ALL and not n_arm_features:
-        raise InvalidArgument(
-            "arms",
-            "a model shared over all arms cannot tell them apart",
-            "give features of the arms, arms=Z",
-            "Context",
-        )
-    if features.standardised and not model.intercept:
-        wrong = f"{features.standardised[0]!r} is standardised, which needs an intercept"
-        raise InvalidArgument("intercept", wrong, "leave it True, or give the feature a range", type(model).__name__)
-
-
-def sharing(model: Model) -> str:
-    """Which entries share a parameter vector; ``ALL`` for segments, which have no parameter vectors."""
-    return str(getattr(model, "shared", ALL))
-
-
-def is_model(value: Any) -> bool:
-    """Whether ``value`` is a model, rather than a class of models or something else."""
-    return has_method(value, "validate")
+    def check(self) -> None:
+        super().check()
+        self.require("kept", 0 <= self.kept <= MAX_KEPT, f"give a number in 0 to {MAX_KEPT}")
+        self.require("prior_mean", 0.0 < self.prior_mean < 1.0, "give a number inside (0, 1)")
 
 
 Linear = LinearModel

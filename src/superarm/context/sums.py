@@ -10,25 +10,22 @@ regression uses). Logistic models have weights of at most 1/4 that are multiples
 So the sums do not depend on the order of observations, are merged by addition and undone by subtraction.
 """
 
-import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm._jit import inlined, kernel, lean
-from superarm.arrays import Bools, Floats
-from superarm.context.context import Context
-from superarm.context.design import (
-    Design,
-    fill_own_features,
-    group_count,
-    group_of,
-    make_design,
-    own_size,
-)
-from superarm.context.observations import ContextFeedback, ContextTally
-from superarm.support import Support, item, span
-from superarm.tally import Tally, empty
+from superarm.context.context import Contexts
+from superarm.context.design import Design, design_of, places
+from superarm.context.frames import same_frames
+from superarm.context.models import ENTRIES, LogisticModel
+from superarm.core.arrays import Floats, Ints
+from superarm.core.ops import op
+from superarm.core.support import AnySupport, Dense
+from superarm.core.tally import Feedback, Tally
+
+if TYPE_CHECKING:
+    from superarm.context.frames import Frames
+    from superarm.core.problem import Problem
 
 UNWEIGHTED = 4.0
 """The weight of an observation of which only its range is known: 1 / (1/4), the largest variance in [0, 1]."""
@@ -36,108 +33,187 @@ UNWEIGHTED = 4.0
 MAX_WEIGHT = 4096.0
 """The largest weight of an observation: variances below 1/4096 count as that."""
 
+Layout = tuple[Design, AnySupport]
+"""The layout of a problem's parameter vectors."""
+
 _OUTCOME_GRID = 4096.0
+_RESPONSE_GRID = 2.0**24
+_EXACT = 2.0**32
+"""Every weight times two features is a multiple of 1 / _EXACT, so that rounding to it changes nothing."""
 
 
-@inlined
-def round_weight(variance: float) -> float:
+def round_weight(variance: Any) -> Any:
     """The weight of an observation with that variance: 1 / variance, rounded down to a multiple of 1/4."""
-    return math.floor(4.0 * min(MAX_WEIGHT, 1.0 / max(variance, 1.0 / MAX_WEIGHT))) / 4.0
+    return np.floor(4.0 * np.minimum(MAX_WEIGHT, 1.0 / np.maximum(variance, 1.0 / MAX_WEIGHT))) / 4.0
 
 
-@inlined
-def round_share(weight: float) -> float:
+def round_share(weight: Any) -> Any:
     """The nearest multiple of 1/4, at least 1/4."""
-    return max(1.0, math.floor(4.0 * weight + 0.5)) / 4.0
+    return np.maximum(1.0, np.floor(4.0 * weight + 0.5)) / 4.0
 
 
-@inlined
+def round_outcome(outcome: Any) -> Any:
+    """The outcome as regressions record it: the nearest multiple of 2**-12."""
+    return np.floor(outcome * _OUTCOME_GRID + 0.5) / _OUTCOME_GRID
+
+
 def triangle(d: int) -> int:
     """How many numbers the lower triangle of a d by d matrix has."""
     return d * (d + 1) // 2
 
 
-def empty_context_tally(context: Context | None, support: Support) -> Tally | ContextTally:
-    """An empty tally, for a problem with or without a context."""
-    tally = empty(support)
-    if context is None:
-        return tally
-    if context.dimension(support.n_items) == 0:
-        return Tally(*(np.zeros(context.n_segments * len(values)) for values in tally))
-    design = make_design(context, support.n_arms, support.n_items)
-    groups, d = group_count(design, support), context.dimension(support.n_items)
-    return ContextTally(*tally, np.zeros((groups, triangle(d))), np.zeros((groups, d)))
+class RegressionSums:
+    r"""The sums of a regression, of R replications: the ``moments`` of a tally.
 
+    ``precision`` (R, n_groups, d (d + 1) / 2) is :math:`\sum w\,\phi\phi^\top` of each parameter vector, its lower
+    triangle by rows, and ``response`` (R, n_groups, d) is :math:`\sum w\,\phi X`. Parameter vectors of entries are
+    numbered arm after arm. Both are what a stored state holds, and with standardised features also ``by_frame``, the
+    same sums of each frame; ``precision`` and ``response`` then follow from them.
+    """
 
-@kernel
-def record_sums(tally: ContextTally, design: Design, support: Support, feedback: ContextFeedback, sign: float) -> None:
-    """Add feedback to the sums of the regression in place (``sign=1.0``), or take it back (``sign=-1.0``)."""
-    add_precision(tally.precision, design, support, feedback, sign)
-    u = np.zeros(own_size(design))
-    at = 0
-    for j in feedback.action:
-        fill_own_features(design, feedback.context, j, u)
-        first, last = span(support, j)
-        for o in range(last - first):
-            weight = feedback.weights[at + o]
-            if feedback.seen[at + o] and weight > 0.0:
-                x = math.floor(feedback.outcome[at + o] * _OUTCOME_GRID + 0.5) / _OUTCOME_GRID
-                share = sign * (x + feedback.shifts[at + o] if feedback.shifts.size > 0 else weight * x)
-                group = group_of(design, j, first + o)
-                for r in range(len(u)):
-                    tally.response[group, r] += share * u[r]
-                if design.n_item > 0:
-                    tally.response[group, len(u) + item(support, first, o)] += share
-        at += last - first
+    def __init__(self, design: Design, support: AnySupport, replications: int, grid: float = 0.0) -> None:
+        groups = design.n_groups(support)
+        self.design, self.support = design, support
+        self.precision = np.zeros((replications, groups, triangle(design.d)))
+        self.response = np.zeros((replications, groups, design.d))
+        self.grid = grid
+        """What precisions that are carried to another frame are rounded to; 0 without standardised features."""
+        self.present, self.maps = 0, same_frames(design.n_user)
+        self.by_frame: dict[int, tuple[Floats, Floats]] = {}
 
+    def record(self, feedback: Feedback, sign: float = 1.0) -> None:
+        """Add the observations of feedback (``sign=1.0``), or take them back; those of weight 0 are left out."""
+        given: Contexts = feedback.context
+        if given is None or given.weights is None:
+            return
+        weight = given.weights if feedback.seen is None else np.where(feedback.seen, given.weights, 0.0)
+        x = round_outcome(feedback.outcome)
+        share = weight * x if given.shifts is None else np.where(weight > 0.0, x + given.shifts, 0.0)
+        phi, group, at = entry_features((self.design, self.support), feedback.action, given)
+        late, sums = bool(self.grid) and given.frame != self.present, []
+        if not late:
+            sums.append((self.precision, self.response))
+        if self.grid:
+            new = np.zeros_like(self.precision), np.zeros_like(self.response)
+            sums.append(self.by_frame.setdefault(given.frame, new))
+        for precision, response in sums:
+            _add_outer(precision, phi, group, sign * weight[at])
+            np.add.at(response.reshape(-1, self.design.d), group, (sign * share[at])[:, None] * phi)
+        if late:
+            self._carry()
 
-@kernel
-def add_precision(precision: Floats, design: Design, support: Support, feedback: ContextFeedback, sign: float) -> None:
-    r"""Add :math:`w\,\phi\phi^\top` of all entries that ``feedback.seen`` marks, whatever their outcome."""
-    u = np.zeros(own_size(design))
-    at = 0
-    for j in feedback.action:
-        fill_own_features(design, feedback.context, j, u)
-        first, last = span(support, j)
-        _add_arm(precision, design, support, Weighted(j, u, feedback.weights[at:], feedback.seen[at:]), sign)
-        at += last - first
+    def begin(self, frames: "Frames") -> None:
+        """Carry the sums of all frames to the present one of ``frames``."""
+        self.present, self.maps = frames.frame.version, frames.user_maps()
+        self._carry()
 
+    def _carry(self) -> None:
+        self.precision, self.response = np.zeros_like(self.precision), np.zeros_like(self.response)
+        rows, columns = np.tril_indices(self.design.d)
+        for version, (precision, response) in sorted(self.by_frame.items()):
+            half = self._map(unpack(precision, self.design.d), version)  # of M A Mᵀ, without matrix products: same bits
+            carried = self._map(half.swapaxes(2, 3), version)[..., rows, columns]
+            self.precision += np.floor(carried * self.grid + 0.5) / self.grid
+            self.response += np.floor(self._map(response, version) * _RESPONSE_GRID + 0.5) / _RESPONSE_GRID
 
-class Weighted(NamedTuple):
-    """An observed arm: the part of its features that does not depend on the item, and its entries' weights."""
+    def _map(self, vectors: Floats, version: int) -> Floats:
+        """Vectors (…, d) in the present frame."""
+        flat = vectors.reshape(-1, self.design.d).copy()
+        self.design.map_frame(flat, self.maps[version])
+        return flat.reshape(vectors.shape)
 
-    arm: int
-    u: Floats
-    weights: Floats
-    seen: Bools
-
-
-@lean
-def _add_arm(precision: Floats, design: Design, support: Support, observed: Weighted, sign: float) -> None:
-    first, last = span(support, observed.arm)
-    u, pooled = observed.u, 0.0
-    for o in range(last - first):
-        if not observed.seen[o]:
-            continue
-        share, group = sign * observed.weights[o], group_of(design, observed.arm, first + o)
-        if design.n_item > 0:
-            pooled += share
-            r = len(u) + item(support, first, o)
-            at = triangle(r)
-            for c in range(len(u)):
-                precision[group, at + c] += share * u[c]
-            precision[group, at + r] += share
+    def add(self, other: "RegressionSums", sign: float = 1.0) -> None:
+        """Add the sums of another tally, or take them away; exact, in any order."""
+        for version, sums in other.by_frame.items():
+            own = self.by_frame.setdefault(version, (np.zeros_like(self.precision), np.zeros_like(self.response)))
+            own[0][...] += sign * sums[0]
+            own[1][...] += sign * sums[1]
+        if self.grid:
+            self._carry()
         else:
-            _add_outer(precision, group, u, share)
-    if design.n_item > 0:
-        _add_outer(precision, group_of(design, observed.arm, first), u, pooled)
+            self.precision += sign * other.precision
+            self.response += sign * other.response
+
+    def like(self) -> "RegressionSums":
+        """Empty sums of the same kind."""
+        new = RegressionSums(self.design, self.support, len(self.precision), self.grid)
+        new.present, new.maps = self.present, self.maps
+        return new
+
+    def grown(self, support: AnySupport, design: Design | None = None) -> "RegressionSums":
+        """The same sums for more arms or items after those there are; with features of arms, ``design`` is needed."""
+        design = self.design if design is None else design
+        new = RegressionSums(design, support, len(self.precision), self.grid)
+        new.present, new.maps = self.present, self.maps
+        before, after = (self.design, self.support), (design, support)
+        more = new.precision.shape[2] - self.precision.shape[2], design.d - self.design.d
+
+        def grow(sums: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            return grow_groups(sums[0], before, after, more[0]), grow_groups(sums[1], before, after, more[1])
+
+        new.precision, new.response = grow((self.precision, self.response))
+        new.by_frame = {version: grow(sums) for version, sums in self.by_frame.items()}
+        return new
 
 
-@lean
-def _add_outer(precision: Floats, group: int, u: Floats, share: float) -> None:
-    at = 0
-    for r in range(len(u)):
-        scaled = share * u[r]
-        for c in range(r + 1):
-            precision[group, at + c] += scaled * u[c]
-        at += r + 1
+def grow_groups(values: Floats, before: Layout, after: Layout, more: int = 0) -> Floats:
+    """Numbers of every parameter vector, (R, n_groups, n), on a larger problem, with ``more`` numbers at the end: 0.
+
+    New items are new coordinates at the end, so that precisions and vectors of coordinates become longer.
+    """
+    (design, old), (larger, new), longer = before, after, (0, more)
+    if design.sharing == ENTRIES and isinstance(old, Dense):
+        table = values.reshape(len(values), old.n_arms, old.n_items, -1)
+        table = np.pad(table, ((0, 0), (0, new.n_arms - old.n_arms), (0, new.n_items - old.n_items), longer))
+        return table.reshape(len(values), -1, table.shape[3])
+    return np.pad(values, ((0, 0), (0, larger.n_groups(new) - values.shape[1]), longer))
+
+
+def unpack(triangles: Floats, d: int) -> Floats:
+    """The symmetric matrices (…, d, d) of lower triangles (…, d (d + 1) / 2)."""
+    rows, columns = np.tril_indices(d)
+    full = np.empty((*triangles.shape[:-1], d, d))
+    full[..., rows, columns] = triangles
+    full[..., columns, rows] = triangles
+    return full
+
+
+def entry_features(layout: Layout, action: Ints, given: Contexts) -> tuple[Floats, Ints, Any]:
+    """The features (n, d) of all entries of ``action`` (R, K), the numbers of their parameter vectors (n,), and places.
+
+    Parameter vectors are numbered replication after replication; places are those in arrays (R, K, widest).
+    """
+    design, support = layout
+    groups, items = design.groups_of(support, action), places(support, action).items
+    at = r, k, _ = np.nonzero(groups >= 0)
+    u = design.own_features(given.x[:, None], action, given.pairs[np.arange(len(action))[:, None], action])
+    phi = np.ascontiguousarray(design.with_items(u[r, k], items[at]))
+    return phi, r * design.n_groups(support) + groups[at], at
+
+
+def _add_outer(precision: Floats, phi: Floats, group: Ints, weight: Floats) -> None:
+    add = op("add_terms", phi.size * phi.shape[1])
+    add(phi, weight, group, _EXACT, 1.0, precision.reshape(-1, precision.shape[2]))
+
+
+def add_precision(precision: Floats, layout: Layout, action: Ints, given: Contexts, sign: float) -> None:
+    """Add the precision that decisions will have once all of their entries are seen; for pending decisions."""
+    if given.weights is not None:
+        phi, group, at = entry_features(layout, action, given)
+        _add_outer(precision, phi, group, sign * given.weights[at])
+
+
+def new_context_tally(problem: "Problem", replications: int, partial: bool = False) -> Tally:
+    """A tally of no observations for a problem with a context.
+
+    With segments it has a row for every replication and segment, those of a replication one after the other; with a
+    regression its moments are the sums.
+    """
+    context = problem.context
+    if not context.dimension(problem.n_items):
+        return Tally(problem.support, replications * context.n_segments, partial)
+    grid = 0.0
+    if context.features.standardised:
+        grid = 2.0**32 if isinstance(context.model, LogisticModel) else 2.0**22
+    sums = RegressionSums(design_of(problem), problem.support, replications, grid)
+    return Tally(problem.support, replications, partial, sums)

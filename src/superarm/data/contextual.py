@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Floats
 from superarm.context import Context, Features, Model, Segments
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.data.deezer import read_carousel
 from superarm.data.files import read_rows
 from superarm.data.multilabel import read_multilabel
 from superarm.data.openbandit import read_open_bandit
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
 from superarm.rewards import Linear
 from superarm.simulation.contextual import context_table
 from superarm.simulation.instances import Instance

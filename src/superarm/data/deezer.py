@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import open_text
-from superarm.errors import InvalidArgument
 
 
 @dataclass(frozen=True)

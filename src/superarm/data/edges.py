@@ -3,8 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import open_text
-from superarm.errors import InvalidArgument
 
 
 def read_edges(path: str | Path) -> Counter[tuple[int, int]]:

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from superarm.errors import InvalidArgument, MissingExtra, SuperarmError
+from superarm.core.errors import InvalidArgument, MissingExtra, SuperarmError
 
 _CHECKSUM_FILE = "checksums.json"
 

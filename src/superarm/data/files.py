@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.data.edges import read_edges
-from superarm.errors import InvalidArgument, MissingExtra
 
 _NETWORKX_GRAPHS = (
     "davis_southern_women_graph",

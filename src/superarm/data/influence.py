@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Subsets
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.data.graphs import constant_chance, load_edges, weighted_by_degree
 from superarm.environments import IndependentCascade
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
 from superarm.rewards import Spread
 from superarm.simulation.instances import Instance
 

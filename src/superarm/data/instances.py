@@ -6,14 +6,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from superarm.actions import Actions, Subsets
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.data.graphs import load_edges
 from superarm.data.movielens import read_movielens
 from superarm.data.msweb import read_visits
 from superarm.data.openbandit import read_open_bandit
 from superarm.environments import Bernoulli, Cohorts
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
 from superarm.rewards import Coverage, Reward
 from superarm.simulation.instances import Instance
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import read_rows
-from superarm.errors import InvalidArgument
 
 _NO_GENRE = "(no genres listed)"
 

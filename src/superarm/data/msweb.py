@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from superarm.arrays import Bools
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import open_text
-from superarm.errors import InvalidArgument
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import IO
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import open_text
-from superarm.errors import InvalidArgument
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+(.*)", re.IGNORECASE)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.data.files import read_rows
-from superarm.errors import InvalidArgument
 
 
 @dataclass(frozen=True)

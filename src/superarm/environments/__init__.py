@@ -1,38 +1,23 @@
-"""Environments: they draw the outcomes of a batch, and know the true means.
+"""Environments: what draws the outcomes of batches and knows the true means; for simulation alone.
 
-``base`` holds the family, its verbs and the defaults of its hooks; every other file holds one environment or a few.
+base: the contract · bernoulli: independent entries · dependent: entries that move together · click_models: lists ·
+context_table: users with contexts
 """
 
-from superarm._renamed import old_names
-from superarm.environments.base import (
-    AnswerBuffer,
-    Environment,
-    answer,
-    context,
-    draw,
-    expected_reward,
-    max_answer_entries,
-    means,
-    pick_context,
-    respond,
+from superarm.environments.base import Answer, Environment
+from superarm.environments.bernoulli import Bernoulli, Beta, Swinging, Switching
+from superarm.environments.click_models import (
+    Cascade,
+    ConjunctiveCascade,
+    DependentClick,
+    FreeSamples,
+    PositionBased,
 )
-from superarm.environments.bernoulli import Bernoulli
-from superarm.environments.beta import Beta
-from superarm.environments.blocks import Blocks
-from superarm.environments.cascade import Cascade, ConjunctiveCascade
-from superarm.environments.cohorts import Cohorts
-from superarm.environments.context_table import ContextTable
-from superarm.environments.correlated import CommonShock, Comonotone, Copula
-from superarm.environments.free_samples import FreeSamples
-from superarm.environments.influence import IndependentCascade
-from superarm.environments.positions import DependentClick, PositionBased
-from superarm.environments.replay import Replay
-from superarm.environments.swinging import Swinging
-from superarm.environments.switching import Switching
-from superarm.environments.traits import has_own_reward
+from superarm.environments.context_table import ContextTable, context_table
+from superarm.environments.dependent import Blocks, Cohorts, CommonShock, Comonotone, Copula, Replay
 
 __all__ = [
-    "AnswerBuffer",
+    "Answer",
     "Bernoulli",
     "Beta",
     "Blocks",
@@ -46,28 +31,9 @@ __all__ = [
     "DependentClick",
     "Environment",
     "FreeSamples",
-    "IndependentCascade",
     "PositionBased",
     "Replay",
     "Swinging",
     "Switching",
-    "answer",
-    "context",
-    "draw",
-    "expected_reward",
-    "has_own_reward",
-    "max_answer_entries",
-    "means",
-    "pick_context",
-    "respond",
+    "context_table",
 ]
-
-__getattr__ = old_names(
-    __name__,
-    {
-        "Sheet": "AnswerBuffer",
-        "earn": "expected_reward",
-        "tells_worth": "has_own_reward",
-        "widest": "max_answer_entries",
-    },
-)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from superarm.errors import MissingExtra
+from superarm.core.errors import MissingExtra
 
 NEEDED = ("jinja2", "matplotlib", "pyarrow")
 """What results, figures and reports are written with; the extra ``lab`` installs it."""

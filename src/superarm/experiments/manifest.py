@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import superarm
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.experiments.store import write_text
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.describe import build, describe
-from superarm.errors import MissingExtra
+from superarm.core.arrays import Floats, Ints
+from superarm.core.describe import build, describe
+from superarm.core.errors import MissingExtra
 from superarm.simulation import Instance, Target
 from superarm.simulation.regret import regret
 from superarm.simulation.runs import Run

@@ -1,50 +1,33 @@
 """Logs of past decisions: evaluate any slate or policy offline, learn from what they hold, and report the uncertainty.
 
-A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown. The public
-names are loaded when they are first used.
+A log holds rounds: what was shown, what came of it and, where known, with which probability it was shown.
 
-- ``log.py``, ``rows.py``: :class:`Log`; ``formats``: logs from files, frames and arrays.
+- ``log.py``: :class:`Log`; ``formats``: logs from files, frames and arrays.
 - ``estimators``: every estimator of what a slate or a policy is worth.
-- ``value.py``, ``result.py``: the value of a target, with an interval and its difference from a baseline;
-  ``cautions.py``: warnings.
+- ``value.py``, ``result.py``: the values of targets, with intervals, differences from a baseline and warnings;
+  ``page.py``: a page of them; ``commands.py``: commands.
 - ``assumption.py``, ``check.py``: the test of the semi-bandit assumption, and what a log holds.
-- ``learning.py``: the slate to ship, by pessimism, and its guarantee; ``convergence.py``: whether the best slate is
-  known; ``mean_sequences.py``: intervals for means of rewards that hold at all times.
-- ``comparison.py``, ``page.py``: several targets side by side, as text and as a page; ``commands.py``: commands.
+- ``learning.py``: the slate to ship, by pessimism, its guarantee, and whether the best slate is known;
+  ``mean_sequences.py``: intervals for means of rewards that hold at all times.
 - ``simulated.py``, ``inclusion.py``: logs of which the truth is known, and the probabilities in them;
   ``validation.py``: the estimators against that truth.
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import load_on_use
-
-if TYPE_CHECKING:
-    from superarm.offline.assumption import AssumptionTest
-    from superarm.offline.check import LogCheck
-    from superarm.offline.comparison import LogComparison
-    from superarm.offline.convergence import Convergence, certify_convergence
-    from superarm.offline.estimators.methods import METHODS
-    from superarm.offline.inclusion import explored_inclusion, explored_positions
-    from superarm.offline.learning import Recommendation, clcb_bound, kl_clcb_bound
-    from superarm.offline.log import Log
-    from superarm.offline.result import PolicyValue, ValueInterval
-    from superarm.offline.rows import LogRows
-    from superarm.offline.simulated import simulate_log
-
-_HOMES = {
-    "assumption": "AssumptionTest",
-    "check": "LogCheck",
-    "comparison": "LogComparison",
-    "convergence": "Convergence certify_convergence",
-    "estimators.methods": "METHODS",
-    "inclusion": "explored_inclusion explored_positions",
-    "learning": "Recommendation clcb_bound kl_clcb_bound",
-    "log": "Log",
-    "result": "PolicyValue ValueInterval",
-    "rows": "LogRows",
-    "simulated": "simulate_log",
-}
+from superarm.offline.assumption import AssumptionTest
+from superarm.offline.check import LogCheck
+from superarm.offline.estimators.methods import METHODS
+from superarm.offline.inclusion import explored_inclusion, explored_positions
+from superarm.offline.learning import (
+    Convergence,
+    Recommendation,
+    certify_convergence,
+    clcb_bound,
+    kl_clcb_bound,
+)
+from superarm.offline.log import Log, LogRows
+from superarm.offline.result import PolicyValue, ValueInterval
+from superarm.offline.simulated import simulate_log
+from superarm.offline.value import LogComparison
 
 __all__ = [
     "METHODS",
@@ -64,5 +47,3 @@ __all__ = [
     "kl_clcb_bound",
     "simulate_log",
 ]
-
-__getattr__ = load_on_use(__name__, _HOMES)

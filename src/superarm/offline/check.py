@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
 from superarm.offline.assumption import AssumptionTest
-from superarm.offline.cautions import warn_of_assumption, warn_of_outcomes
-from superarm.offline.estimators.importance import effective_sample_size
+from superarm.offline.estimators.importance import effective_sample_size, last_prefix
 from superarm.offline.estimators.methods import METHODS, NEEDS, has
-from superarm.offline.estimators.weighted import last_prefix
+from superarm.offline.result import warn_of_assumption, warn_of_outcomes
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -76,7 +75,7 @@ def check_log(log: "Log") -> LogCheck:
     """Examine a log."""
     known = tuple(what for what in NEEDS if has(log, what))
     weights, chance = 1.0 / last_prefix(log), not log.deterministic.all()
-    unseen = tuple(log.arms[j] for j in np.flatnonzero(log.tally.pulls == 0.0))
+    unseen = tuple(log.arms[j] for j in np.flatnonzero(log.tally.pulls[0] == 0.0))
     warnings = warn_of_outcomes(log) + warn_of_assumption(log)
     if log.deterministic.any() and "slate propensities" in known:
         warnings.append(
@@ -85,7 +84,7 @@ def check_log(log: "Log") -> LogCheck:
     return LogCheck(
         log.n_rounds,
         log.problem.n_arms,
-        log.tally.pulls.copy(),
+        log.tally.pulls[0].copy(),
         unseen,
         known,
         float(log.deterministic.mean()) if log.n_rounds else 0.0,

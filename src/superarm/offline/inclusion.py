@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
 
 
 def explored_inclusion(n_arms: int, queue: Ints, share: float) -> Floats:

@@ -1,28 +1,37 @@
-"""Learning from a log: the slate that is best at the lower ends of all intervals, and what that guarantees."""
+"""Learning from a log: the slate to ship, what that guarantees, and whether the best slate is known by now.
+
+The slate to ship is the best one at the lower ends of all intervals. The one that is best by the means is the best one
+up to epsilon, or it is said how much more has to be seen.
+"""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Floats, Ints, count
-from superarm.candidates import Candidates
-from superarm.errors import InvalidArgument
-from superarm.offline.cautions import warn_of_assumption, warn_of_outcomes
-from superarm.offline.estimators.entries import entry_intervals, pooled_means
-from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
-from superarm.oracles import Default, certify, maximize
-from superarm.problem import Problem
-from superarm.rewards.traits import additive
-from superarm.streams import new_stream
+from superarm.actions.explicit import tabulate
+from superarm.core.arrays import Bools, Floats, Ints, count
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.core.tally import Tally
+from superarm.offline.estimators.entries import EntryMeans, entry_intervals, pooled_means
+from superarm.offline.estimators.slates import difference_bounds
+from superarm.offline.result import warn_of_assumption, warn_of_outcomes
+from superarm.oracles import Default, Oracle, certify
+from superarm.rewards import smoothness_of
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
 
 MAX_LISTED_SLATES = 5_000
 """Up to this many slates, every slate is compared with the one to ship."""
+TOLERANCE = 0.05
+"""By default, epsilon is this share of the slate's value."""
+MAX_GROWTH = 2.0**20
+"""More observations than this many times the present ones are not foretold."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,13 +85,10 @@ def recommend(log: "Log", k: int | None, delta: float, oracle: Any, eligible: An
     and with an oracle of guarantee alpha, for every slate A,
     :math:`\alpha r(A; p) - r(\hat A; p) \le \alpha [r(A; p) - r(A; \underline p)]` (:func:`kl_clcb_bound`).
     """
-    problem = log.problem if k is None else log.problem._replace(actions=_subsets(k, log.problem.n_arms))
+    problem = log.problem if k is None else log.problem.changed(actions=_subsets(k, log.problem.n_arms))
     low, mean, high = (one[0] for one in entry_intervals(pooled_means(log.problem, log.tally), delta))
-    fitted = (oracle or Default()).fit(problem)
-    candidates = Candidates(log.tally.pulls, _eligible(log, eligible))
-    slate = maximize(fitted, problem, low, candidates, new_stream(np.random.SeedSequence(0)))
-    if not len(slate):
-        raise InvalidArgument("eligible", "no slate can be formed", "make enough arms eligible")
+    solver, mask = oracle or Default(), _eligible(log, eligible)
+    slate = best_slate(problem, low, log.tally, mask, solver)
     values = [problem.value(q, slate) for q in (low, mean, high)]
     return Recommendation(
         slate,
@@ -90,27 +96,32 @@ def recommend(log: "Log", k: int | None, delta: float, oracle: Any, eligible: An
         values[1],
         values[0],
         values[2],
-        fitted.guarantee(problem).alpha,
-        bound_shortfall(problem, low, high, slate, candidates),
+        solver.guarantee(problem).alpha,
+        bound_shortfall(problem, low, high, slate, mask),
         delta,
         tuple(warn_of_outcomes(log) + warn_of_assumption(log)),
     )
 
 
-def bound_shortfall(problem: Problem, low: Floats, high: Floats, slate: Ints, candidates: Candidates) -> float:
+def best_slate(problem: Problem, q: Floats, tally: Tally, eligible: Bools, oracle: Oracle) -> Ints:
+    """The slate of eligible arms that the oracle finds at the parameters ``q`` (n_entries,); ties by fewest pulls."""
+    oracle.validate(problem)
+    view = replace(problem.view(), counts=tally.pulls[:1], eligible=eligible[None])
+    batch = oracle.maximize(problem, problem.support.to_entries(q), view)[0]
+    if not (batch >= 0).any():
+        raise InvalidArgument("eligible", "no slate can be formed", "make enough arms eligible")
+    return batch[batch >= 0]
+
+
+def bound_shortfall(problem: Problem, low: Floats, high: Floats, slate: Ints, eligible: Bools) -> float:
     """How much more any slate may be worth: over all of them if they are few, else from an upper bound of the best."""
-    if not additive(problem.reward):
+    if not problem.reward.additive:
         return math.inf
-    eligible = np.flatnonzero(candidates.eligible)
-    upper = certify(problem, high, slate, eligible).bound - problem.value(low, slate)
+    upper = certify(problem, high, slate, np.flatnonzero(eligible)).bound - problem.value(low, slate)
     if problem.actions.n_batches(problem.n_arms) > MAX_LISTED_SLATES:
         return float(upper)
-    listed = [batch for batch in problem.actions.batches(problem.n_arms) if np.isin(batch, eligible).all()]
-    width = max(len(slate), *(len(batch) for batch in listed))
-    others = np.array([[*batch, *[-1] * (width - len(batch))] for batch in listed]).reshape(-1, width)
-    least, _ = difference_bounds(
-        problem.reward, problem.terms, low, high, slate, others, shared_arms_cancel(problem.reward)
-    )
+    others = tabulate([batch for batch in problem.actions.batches(problem.n_arms) if eligible[list(batch)].all()])
+    least, _ = difference_bounds(problem, low, high, slate, others)
     return float(min(upper, max(0.0, -least.min(initial=0.0))))
 
 
@@ -151,16 +162,18 @@ def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05,
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=20, n_items=5, reward=sa.Coverage(), actions=sa.Subsets(3))
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> problem = Problem(n_arms=20, n_items=5, reward=Coverage(), actions=Subsets(3))
     >>> bound = kl_clcb_bound(problem, [10_000] * 20, [0, 1, 2])
     >>> round(bound, 3)
     0.622
     """
-    n = np.asarray(pulls, float)[np.asarray(slate, int)]
+    n = np.ravel(pulls)[np.asarray(slate, int)]
     if not (n > 0).all():
         return math.inf
-    gamma_g = problem.reward.smoothness(len(n)).gamma_g
+    gamma_g = smoothness_of(problem.reward, len(n)).gamma_g
     x = math.log(problem.n_entries / delta) + 0.5 * np.log(n) + math.log(2.0)
     return float(4.0 * alpha * gamma_g * problem.weights.sum() * math.sqrt((x / n).sum()))
 
@@ -174,10 +187,92 @@ def clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05, al
     with :math:`B_1 = \gamma_\infty`, the largest derivative, and n the sum of all pulls in place of the number of
     rounds (it is at least that number, which the bound needs).
     """
-    counts = np.asarray(pulls, float)
+    counts = np.asarray(np.ravel(pulls), float)
     n = counts[np.asarray(slate, int)]
     if not (n > 0).all():
         return math.inf
-    steepest = problem.reward.smoothness(len(n)).gamma_inf
+    steepest = smoothness_of(problem.reward, len(n)).gamma_inf
     x = math.log(4.0 * problem.n_entries * counts.sum() / delta)
     return float(2.0 * alpha * steepest * problem.weights.sum() * np.sqrt(x / (2.0 * n)).sum())
+
+
+class Convergence(NamedTuple):
+    """The slate that is best by the means, and by how much another may be better, with probability 1 - ``delta``.
+
+    ``growth`` is how many times the present number of observations is expected to be needed until ``shortfall`` is at
+    most ``epsilon``, if arms go on to be observed in the present proportions and the means stay; infinite if that
+    is not foreseeable.
+    """
+
+    slate: Ints
+    value: float
+    low: float
+    high: float
+    shortfall: float
+    epsilon: float
+    delta: float
+    growth: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether the slate is best up to epsilon."""
+        return self.shortfall <= self.epsilon
+
+
+def certify_convergence(
+    problem: Problem, tally: Tally, eligible: Bools, epsilon: float | None = None, delta: float = 0.05
+) -> Convergence:
+    r"""A certificate that holds at all times: with probability 1 - delta, whenever it is given, it is right.
+
+    .. math:: \max_A r(A; p) - r(\hat A; p) \le \max_A \max_{\underline p \le q \le \overline p} r(A; q) - r(\hat A; q)
+
+    for :math:`\hat A = Oracle(\hat p)`, on the event that all intervals of the entries hold; see
+    ``docs/theory/offline.md``. The right side is ``shortfall``.
+
+    Parameters
+    ----------
+    problem, tally
+        What was observed; of a :class:`Log`, ``log.problem`` and ``log.tally``.
+    eligible
+        Which arms a slate may hold, (n_arms,).
+    epsilon
+        How much worse than the best the slate may be; by default 5 % of its value.
+    delta
+        The certificate is right with probability 1 - delta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from superarm import offline
+    >>> from superarm.simulation import instances
+    >>> log = offline.simulate_log(instances.random_coverage(4, 2, 2), "uniform", 300)
+    >>> found = offline.certify_convergence(log.problem, log.tally, np.ones(4, bool))
+    >>> found.certified, found.growth > 1.0
+    (False, True)
+    """
+    means = pooled_means(problem, tally)
+    slate = best_slate(problem, means.mean[0], tally, eligible, Default())
+
+    def shortfall(growth: float) -> float:
+        low, _, high = (one[0] for one in entry_intervals(EntryMeans(*(growth * one for one in means)), delta))
+        return bound_shortfall(problem, low, high, slate, eligible)
+
+    low, mean, high = (float(problem.value(one[0], slate)) for one in entry_intervals(means, delta))
+    epsilon = TOLERANCE * mean if epsilon is None else epsilon
+    now = shortfall(1.0)
+    growth = 1.0 if now <= epsilon else _needed_growth(shortfall, epsilon) if np.isfinite(now) else math.inf
+    return Convergence(slate, mean, low, high, now, epsilon, delta, growth)
+
+
+def _needed_growth(shortfall: Callable[[float], float], epsilon: float) -> float:
+    """How many times as many observations give a shortfall of at most epsilon, to within a tenth."""
+    high = 2.0
+    while shortfall(high) > epsilon:
+        high *= 4.0
+        if high > MAX_GROWTH:
+            return math.inf
+    low = max(1.0, high / 4.0)
+    while high / low > 1.1:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if shortfall(middle) <= epsilon else (middle, high)
+    return high

@@ -3,26 +3,55 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints
-from superarm.intake import Exact
-from superarm.learner.names import Names
-from superarm.offline.estimators.slates import fill_padding, gains_of_rows
-from superarm.offline.rows import LogRows, keep_rounds
-from superarm.problem import Problem
-from superarm.streams import new_stream
-from superarm.support import Dense, Sparse
-from superarm.tally import Feedback, Tally, allow_missing, empty, record
+from superarm.agent.names import Names
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback, Tally
+from superarm.offline.estimators.slates import entry_numbers, gains_of_rows, value_each_slate
 
 if TYPE_CHECKING:
     from superarm.offline.assumption import AssumptionTest
     from superarm.offline.check import LogCheck
-    from superarm.offline.comparison import LogComparison
     from superarm.offline.learning import Recommendation
     from superarm.offline.result import PolicyValue
+    from superarm.offline.value import LogComparison
+
+
+class LogRows(NamedTuple):
+    """The arms of all rounds, one row per arm that was shown or observed, ordered by round and slot.
+
+    Parameters
+    ----------
+    round, slot, arm
+        The round and the slot, from 0 (-1 for an observed arm outside of it), and the arm, (n_rows,).
+    outcome, seen
+        The outcome of each item and whether it was observed, (n_rows, n_items).
+    prefix
+        The probability with which the slate began as it did, up to and with this slot, (n_rows,); NaN if unknown.
+    position_propensity
+        The probability of this arm in this slot, whatever the other slots hold, (n_rows,); NaN if unknown.
+    inclusion
+        The probability that the slate contains this arm, in any slot, (n_rows,); NaN if unknown.
+    """
+
+    round: Ints
+    slot: Ints
+    arm: Ints
+    outcome: Floats
+    seen: Bools
+    prefix: Floats
+    position_propensity: Floats
+    inclusion: Floats
+
+
+def keep_rounds(rows: LogRows, kept: Bools) -> LogRows:
+    """The rows of the rounds of a mask (n_rounds,), with these rounds numbered from 0."""
+    own = LogRows._make(part[kept[rows.round]] for part in rows)
+    return own._replace(round=(np.cumsum(kept) - 1)[own.round])
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +76,14 @@ class Log:
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=4, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
+    >>> from superarm import offline
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> problem = Problem(n_arms=4, n_items=1, reward=Coverage(), actions=Subsets(2))
     >>> slates = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3]]
     >>> clicks = [[1, 0], [0, 0], [1, 1], [0, 0], [0, 0]]
-    >>> log = sa.offline.Log.from_arrays(problem, slates, clicks)
+    >>> log = offline.Log.from_arrays(problem, slates, clicks)
     >>> log
     Log(5 rounds, 4 arms, 1 item, slates of 2)
     >>> log.rewards
@@ -92,22 +124,14 @@ class Log:
     def slates(self) -> Ints:
         """The slate of each round, (n, k), the longest slate's width; -1 where a slate is shorter."""
         own = self.rows.slot >= 0
-        width = 1 + int(self.rows.slot.max(initial=0))
-        return fill_padding(self.n_rounds, width, self.rows.round[own], self.rows.slot[own], self.rows.arm[own])
+        slates = np.full((self.n_rounds, 1 + int(self.rows.slot.max(initial=0))), -1)
+        slates[self.rows.round[own], self.rows.slot[own]] = self.rows.arm[own]
+        return slates
 
     @cached_property
     def entries(self) -> Ints:
         """The entry (the parameter's number) of each row and item, (n_rows, n_items); -1 outside of the support."""
-        support = self.problem.support
-        n_items = self.problem.n_items
-        if isinstance(support, Dense):
-            return self.rows.arm[:, None] * n_items + np.arange(n_items)
-        assert isinstance(support, Sparse)
-        table = np.full((support.n_arms, n_items), -1)
-        table[np.repeat(np.arange(support.n_arms), np.diff(support.start)), support.items] = np.arange(
-            self.problem.n_entries
-        )
-        return np.asarray(table[self.rows.arm])
+        return entry_numbers(self.problem, self.rows.arm)
 
     @cached_property
     def observed(self) -> Bools:
@@ -123,27 +147,29 @@ class Log:
     def rewards(self) -> Floats:
         """The realised reward r(A; X) of each round, (n,); NaN where an outcome of the slate was not seen."""
         own = self.rows.slot >= 0
-        total = np.bincount(self.rows.round[own], self.slot_rewards[own], self.n_rounds) + self._reward_of_nothing
+        total = np.bincount(self.rows.round[own], self.slot_rewards[own], self.n_rounds) + self.reward_of_nothing
         missing = own & ~(self.rows.seen | (self.entries < 0)).all(axis=1)
         total[self.rows.round[missing]] = np.nan
         return np.asarray(total)
 
-    @property
-    def _reward_of_nothing(self) -> float:
-        from superarm.rewards import initial_states, value_of_states
-
-        problem = self.problem
-        return float(value_of_states(problem.reward, problem.terms, initial_states(problem.reward, problem.terms)))
+    @cached_property
+    def reward_of_nothing(self) -> float:
+        """What an empty slate is worth: 0 for most rewards."""
+        return float(value_each_slate(self.problem, np.zeros(self.problem.n_entries), np.full((1, 1), -1))[0])
 
     @cached_property
     def tally(self) -> Tally:
         """The statistics of all observations; ``Agent(problem, policy, tally=log.tally)`` is a warm start."""
-        support, rows = self.problem.support, self.rows
-        tally = empty(support) if self.observed.all() else allow_missing(empty(support))
-        inside = self.entries >= 0
-        feedback = Feedback(0, rows.arm, np.where(rows.seen, rows.outcome, 0.0)[inside], rows.seen[inside])
-        record(tally, support, feedback, Exact(), new_stream(np.random.SeedSequence(0)), 1.0)
+        tally = Tally(self.problem.support, 1, not self.observed.all())
+        tally.record(self.feedback(slice(None), 0))
         return tally
+
+    def feedback(self, some: Any, t: int) -> Feedback:
+        """What was observed in ``some`` rows, as if it were the one round ``t``: as policies take it."""
+        arm, support = self.rows.arm[some][None], self.problem.support
+        seen, outcome = self.rows.seen[some][None], self.rows.outcome[some][None]
+        outcome, seen = (support.items_to_rows(part, arm) for part in (np.where(seen, outcome, 0.0), seen))
+        return Feedback(t, arm, np.ascontiguousarray(outcome), np.ascontiguousarray(seen))
 
     def of_group(self, name: str) -> "Log":
         """The rounds of one group, as a log of its own."""
@@ -174,8 +200,7 @@ class Log:
         --------
         ``log = sa.offline.Log.read("log.parquet")``
         """
-        from superarm.offline.formats.files import read_columns
-        from superarm.offline.formats.tables import log_from_columns
+        from superarm.offline.formats.tables import log_from_columns, read_columns
 
         columns, stored = read_columns(Path(path))
         return log_from_columns(columns, stored, **described)
@@ -183,8 +208,7 @@ class Log:
     @classmethod
     def from_frame(cls, frame: Any, **described: Any) -> "Log":
         """The log in a pandas data frame or an Arrow table; columns and arguments as for :meth:`read`."""
-        from superarm.offline.formats.files import frame_columns
-        from superarm.offline.formats.tables import log_from_columns
+        from superarm.offline.formats.tables import frame_columns, log_from_columns
 
         return log_from_columns(frame_columns(frame), None, **described)
 
@@ -205,7 +229,7 @@ class Log:
             whatever the others hold; ``inclusion`` (n, k), that of the arm in any slot; ``groups`` (n,), labels;
             ``arms`` and ``items``, names. A single number is taken for all rounds and slots.
         """
-        from superarm.offline.formats.columns import log_from_arrays
+        from superarm.offline.formats.arrays import log_from_arrays
 
         return log_from_arrays(problem, slates, outcomes, **known)
 
@@ -217,7 +241,7 @@ class Log:
         ``pscore_item_position``. Without ``slate_id`` each row is a round with one arm. Other arguments as for
         :meth:`read`.
         """
-        from superarm.offline.formats.open_bandit import log_from_obp
+        from superarm.offline.formats.arrays import log_from_obp
 
         return log_from_obp(feedback, **described)
 
@@ -226,7 +250,7 @@ class Log:
 
         ``reward`` is what a slot added to the slots before it, so that the rewards of a slate add up to r(A; X).
         """
-        from superarm.offline.formats.open_bandit import log_to_obp
+        from superarm.offline.formats.arrays import log_to_obp
 
         return log_to_obp(self)
 
@@ -260,8 +284,9 @@ class Log:
 
         Examples
         --------
-        >>> import superarm as sa
-        >>> log = sa.offline.simulate_log(sa.instances.random_coverage(6, 3, 2), "uniform", 2000)
+        >>> from superarm import offline
+        >>> from superarm.simulation import instances
+        >>> log = offline.simulate_log(instances.random_coverage(6, 3, 2), "uniform", 2000)
         >>> found = log.value([0, 1])
         >>> found.low <= found.value <= found.high
         True
@@ -274,7 +299,7 @@ class Log:
         self, targets: dict[str, Any], baseline: Any = "logged", method: str | None = None, delta: float = 0.05
     ) -> "LogComparison":
         """The values of several slates or policies: ``print`` it, or write a page with ``report(path)``."""
-        from superarm.offline.comparison import compare_targets
+        from superarm.offline.value import compare_targets
 
         return compare_targets(self, targets, baseline, method, delta)
 

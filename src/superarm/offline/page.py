@@ -13,8 +13,8 @@ from superarm.offline.result import MODEL_BASED, PolicyValue
 from superarm.pages.rendering import render_page
 
 if TYPE_CHECKING:
-    from superarm.offline.comparison import LogComparison
     from superarm.offline.log import Log
+    from superarm.offline.value import LogComparison
 
 MAX_LISTED_ARMS = 8
 """How many of the arms with the fewest observations the page lists."""
@@ -50,7 +50,7 @@ def render_comparison(comparison: "LogComparison") -> str:
         "best": log.best(delta=first.delta),
         "version": __version__,
     }
-    return render_page("superarm.offline", "comparison.html", context, {})
+    return render_page(__package__, "comparison.html", context, {})
 
 
 def describe_effective(value: PolicyValue) -> str:
@@ -69,7 +69,7 @@ def group_warnings(found: list[tuple[str, PolicyValue]]) -> dict[str, list[str]]
 
 def rarest_arms(log: "Log") -> list[tuple[str, int]]:
     """The arms with the fewest observations."""
-    pulls = log.tally.pulls
+    pulls = log.tally.pulls[0]
     return [(log.arms[j], int(pulls[j])) for j in np.argsort(pulls, kind="stable")[:MAX_LISTED_ARMS]]
 
 

@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from superarm.agent import Agent
-from superarm.arrays import Floats, Ints
-from superarm.environments import respond
-from superarm.errors import InvalidArgument
+from superarm.agent import Learner
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import run_keys
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback
+from superarm.environments import Answer
 from superarm.offline.inclusion import explore_slates, explored_inclusion, explored_positions
 from superarm.offline.log import Log
-from superarm.policies.traits import is_policy
-from superarm.simulation import Instance
-from superarm.streams import run_streams
-from superarm.support import Dense
+from superarm.policies import Policy
+from superarm.simulation.instances import Instance
 
 
 def simulate_log(instance: Instance, logger: Any, n_rounds: int, explore: float = 0.0, seed: int = 0) -> Log:
@@ -34,31 +35,32 @@ def simulate_log(instance: Instance, logger: Any, n_rounds: int, explore: float 
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> instance = sa.instances.random_coverage(n_arms=6, n_items=3, k=2)
+    >>> from superarm.simulation import instances
+    >>> instance = instances.random_coverage(n_arms=6, n_items=3, k=2)
     >>> simulate_log(instance, "uniform", 50)
     Log(50 rounds, 6 arms, 3 items, slates of 2)
     """
-    problem = instance.problem
-    if not problem.uniform or not isinstance(problem.support, Dense):
+    problem, environment = instance.problem, instance.environment
+    if not problem.actions.uniform or not isinstance(problem.support, Dense):
         raise InvalidArgument("instance", "its batches are not any k arms of a dense problem", "take Subsets(k)")
     share = 1.0 if isinstance(logger, str) else explore
     if isinstance(logger, str) and logger != "uniform":
         raise InvalidArgument("logger", f"{logger!r}", "give 'uniform', a slate or a policy")
-    agent = Agent(problem, logger, seed=seed) if is_policy(logger) else None
-    fixed = np.arange(problem.k) if isinstance(logger, str) or agent else np.asarray(logger, np.int64)
-    rng, users = np.random.default_rng(seed), run_streams(np.random.SeedSequence(seed)).environment
-    kept = _Kept(n_rounds, problem.k, problem.n_items)
+    keys = run_keys([np.random.SeedSequence(seed)])
+    learner = Learner(problem, logger) if isinstance(logger, Policy) else None
+    fixed = np.arange(problem.k) if isinstance(logger, str) or learner else np.asarray(logger, np.int64)
+    rng, kept = np.random.default_rng(seed), _Kept(n_rounds, problem.k, problem.n_items)
     for t in range(1, n_rounds + 1):
-        decision = agent.ask() if agent else None
-        queue = decision.action if decision else fixed
+        queue = learner.choose(learner.view(t, keys.policy)) if learner else fixed
         slates, chain = explore_slates(problem.n_arms, queue[None, :], share, rng)
-        feedback = respond(instance.environment, problem.support, slates[0], t, users)
-        kept.add(t - 1, slates[0], chain[0], feedback)
+        answer = environment.draw(problem, slates, t, keys.environment)
+        kept.add(t - 1, slates[0], chain[0], answer)
         kept.inclusion[t - 1] = explored_inclusion(problem.n_arms, queue, share)[slates[0]]
         kept.marginal[t - 1] = explored_positions(problem.n_arms, queue, share)[slates[0], np.arange(problem.k)]
-        if agent and decision:
-            agent.tell(decision, feedback.outcome, feedback.seen, arms=feedback.action.tolist())
+        if learner:
+            learner.pend(queue, t)
+            learner.unpend(queue)
+            learner.apply(Feedback(t, slates, answer.outcome, answer.seen), keys.rounding)
     return kept.log(problem)
 
 
@@ -70,10 +72,10 @@ class _Kept:
         self.chain, self.marginal, self.inclusion = np.ones((n, k)), np.ones((n, k)), np.ones((n, k))
         self.outcome, self.seen = np.zeros((n, k, n_items)), np.ones((n, k, n_items), bool)
 
-    def add(self, n: int, slate: Ints, chain: Floats, feedback: Any) -> None:
-        self.slates[n], self.chain[n] = slate, chain
-        self.outcome[n] = feedback.outcome.reshape(self.outcome.shape[1:])
-        self.seen[n] = feedback.seen.reshape(self.seen.shape[1:])
+    def add(self, n: int, slate: Ints, chain: Floats, answer: Answer) -> None:
+        self.slates[n], self.chain[n], self.outcome[n] = slate, chain, answer.outcome[0]
+        if answer.seen is not None:
+            self.seen[n] = answer.seen[0]
 
     def log(self, problem: Any) -> Log:
         return Log.from_arrays(

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Floats, Ints
-from superarm.catalog import kl_ucb
+from superarm.core.arrays import Floats, Ints
+from superarm.core.problem import Problem
 from superarm.environments import Bernoulli
+from superarm.indices import KL
 from superarm.offline.estimators.entries import entry_intervals, entry_means
 from superarm.offline.estimators.methods import METHODS
-from superarm.offline.estimators.mixture import mix_slates
+from superarm.offline.estimators.targets import mix_slates
 from superarm.offline.log import Log
 from superarm.offline.simulated import draw_log, simulate_log
 from superarm.offline.value import by_intervals, by_scores
-from superarm.oracles import Exhaustive, maximize
-from superarm.problem import Problem
+from superarm.oracles import Exhaustive, solve
+from superarm.policies import IndexPolicy
 from superarm.rewards import Coverage
-from superarm.simulation import Instance
-from superarm.streams import new_stream
+from superarm.simulation.instances import Instance
 
 PROBLEM = Problem(10, 4, Coverage(), Subsets(3))
 N_CONTEXTS = 5
@@ -61,7 +61,7 @@ def list_scenarios() -> list[Scenario]:
     target = [int(j) for j in np.argsort(-p.sum(axis=1))[:3]]
     contexts = np.clip(p + rng.normal(0.0, 0.1, (N_CONTEXTS, 10, 4)), 0.0, 1.0)
     favourites = np.argsort(-contexts.sum(axis=2), axis=1)[:, :3]
-    instance = Instance(PROBLEM, Bernoulli(p))
+    instance, learns = Instance(PROBLEM, Bernoulli(p)), IndexPolicy(KL())
     value = PROBLEM.value(p, target)
     slots = np.array([1.0, 0.7, 0.5])[None, :, None]
 
@@ -71,9 +71,7 @@ def list_scenarios() -> list[Scenario]:
     return [
         Scenario("uniform slates", fixed(shown, 1.0, lambda slates: p[slates]), target, value),
         Scenario("30 % of slots explored", fixed(shown, 0.3, lambda slates: p[slates]), target, value),
-        Scenario(
-            "KL-UCB learns, 30 % explored", lambda s, n: simulate_log(instance, kl_ucb(), n, 0.3, s), target, value
-        ),
+        Scenario("KL-UCB learns, 30 % explored", lambda s, n: simulate_log(instance, learns, n, 0.3, s), target, value),
         Scenario(
             "contexts that the log lacks, 30 %",
             lambda seed, n: _log_without_contexts(contexts, favourites, n, np.random.default_rng(seed)),
@@ -164,9 +162,7 @@ def measure_learning(n_rounds: int, replications: int) -> list[LearningErrors]:
             "CLCB": np.maximum(means.mean[0] - radius, 0.0),
         }
         for rule, q in scores.items():
-            stream = new_stream(np.random.SeedSequence(seed))
-            slate = maximize(Exhaustive().fit(PROBLEM), PROBLEM, q, PROBLEM.candidates(), stream)
-            lost[rule].append(best - PROBLEM.value(p, slate))
+            lost[rule].append(best - PROBLEM.value(p, solve(PROBLEM, q, Exhaustive())))
     return [LearningErrors(rule, float(np.mean(x)), float(np.quantile(x, 0.95))) for rule, x in lost.items()]
 
 

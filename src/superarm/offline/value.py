@@ -1,23 +1,21 @@
-"""What a slate or a policy is worth per round, with an interval and its difference from a baseline."""
+"""What slates and policies are worth per round, with intervals and differences from a baseline."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Floats
-from superarm.errors import InvalidArgument
-from superarm.offline.cautions import list_warnings
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.offline.estimators.entries import EntryIntervals, entry_intervals, entry_means
-from superarm.offline.estimators.importance import effective_sample_size
+from superarm.offline.estimators.importance import effective_sample_size, group_shares, slate_weights
 from superarm.offline.estimators.methods import METHODS, Method, find_method, has
-from superarm.offline.estimators.mixture import LOGGED, SlateMixture, is_policy_target, mix_slates
-from superarm.offline.estimators.next_slates import PolicyTarget
-from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
-from superarm.offline.estimators.slates import value_each_slate
-from superarm.offline.estimators.weighted import group_shares, slate_weights
-from superarm.offline.result import PolicyValue, ValueInterval
-from superarm.rewards.traits import additive
+from superarm.offline.estimators.slates import difference_bounds, value_each_slate
+from superarm.offline.estimators.targets import LOGGED, PolicyTarget, SlateMixture, is_policy_target, mix_slates
+from superarm.offline.result import PolicyValue, ValueInterval, list_warnings
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -68,7 +66,7 @@ def evaluate(log: "Log", target: Any, baseline: Any, method: str | None, delta: 
 
 def _approximate(log: "Log", mixture: SlateMixture, baseline: SlateMixture, delta: float) -> tuple[Any, Any]:
     """The intervals of the direct method, of the value and of the difference; None for a reward that is no sum."""
-    if not additive(log.problem.reward):
+    if not log.problem.reward.additive:
         return None, None
     own, _, difference, _ = by_scores(log, METHODS["direct"], mixture, baseline, delta)
     return own, difference
@@ -100,10 +98,10 @@ def by_intervals(
 
 def _carry(log: "Log", mixture: SlateMixture, intervals: EntryIntervals) -> ValueInterval:
     """The value of a mixture at the lower ends, the means and the upper ends: the reward grows with its parameters."""
-    reward, terms, shares = log.problem.reward, log.problem.terms, group_shares(log)
+    shares = group_shares(log)
     ends = [
         math.fsum(
-            shares[g] * float(mixture.shares[g] @ value_each_slate(reward, terms, q[g], mixture.slates))
+            shares[g] * float(mixture.shares[g] @ value_each_slate(log.problem, q[g], mixture.slates))
             for g in range(log.n_groups)
         )
         for q in intervals
@@ -116,7 +114,6 @@ def _difference(
 ) -> tuple[float, float]:
     """Bounds of the difference in which shared arms cancel; infinite where the target has several slates per group."""
     least, most = 0.0, 0.0
-    paired = shared_arms_cancel(log.problem.reward)
     for g, share in enumerate(group_shares(log)):
         own = np.flatnonzero(mixture.shares[g])
         used = np.flatnonzero(baseline.shares[g])
@@ -126,15 +123,8 @@ def _difference(
             ):
                 continue
             return -math.inf, math.inf
-        low, high = difference_bounds(
-            log.problem.reward,
-            log.problem.terms,
-            intervals.low[g],
-            intervals.high[g],
-            mixture.slates[own[0]],
-            baseline.slates[used],
-            paired,
-        )
+        box, slate = (intervals.low[g], intervals.high[g]), mixture.slates[own[0]]
+        low, high = difference_bounds(log.problem, *box, slate, baseline.slates[used])
         least += float(share) * float(baseline.shares[g][used] @ low)
         most += float(share) * float(baseline.shares[g][used] @ high)
     return least, most
@@ -192,6 +182,47 @@ def name_target(log: "Log", target: Any) -> str:
         share = f", {100 * target.explore:g} % of slots explored" if target.explore else ""
         return name_target(log, target.policy) + share
     if is_policy_target(target):
-        parts = [type(part).__name__ for part in target[:1]]
+        parts = [type(part).__name__ for part in list(target.parameters().values())[:1]]
         return f"{type(target).__name__}({', '.join(parts)})"
     return "slate " + ", ".join(log.arms[j] for j in log.numbers(target))
+
+
+@dataclass(frozen=True, repr=False)
+class LogComparison:
+    """The values of several targets by name, against one baseline: print it, or write a page."""
+
+    log: "Log"
+    values: dict[str, PolicyValue]
+
+    def __getitem__(self, name: str) -> PolicyValue:
+        return self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __repr__(self) -> str:
+        width = max(len(name) for name in self.values)
+        first = next(iter(self.values.values()))
+        head = f"{'':<{width}}  value per round, and minus {first.baseline} ({100 * (1 - first.delta):g} %)"
+        return "\n".join([head, *(_line(name, found, width) for name, found in self.values.items())])
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page: the values with their intervals as a picture, warnings, assumptions."""
+        from superarm.offline.page import write_page
+
+        return write_page(self, Path(path))
+
+
+def _line(name: str, found: PolicyValue, width: int) -> str:
+    d = found.difference
+    value = f"{found.value:9.4g} [{found.low:.4g}, {found.high:.4g}]"
+    return f"{name:<{width}}  {value:<32} {d.value:+9.4g} [{d.low:+.4g}, {d.high:+.4g}]  {found.verdict}"
+
+
+def compare_targets(
+    log: "Log", targets: dict[str, Any], baseline: Any, method: str | None, delta: float
+) -> LogComparison:
+    """The value of each target: see :meth:`Log.compare`."""
+    if not isinstance(targets, dict) or not targets:
+        raise InvalidArgument("targets", f"{targets!r}", 'give a dict of names and targets: {"now": "logged", …}')
+    return LogComparison(log, {str(name): evaluate(log, one, baseline, method, delta) for name, one in targets.items()})

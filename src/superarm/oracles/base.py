@@ -1,106 +1,58 @@
-"""The family of oracles: algorithms that find a good batch for given parameters."""
+"""The base of oracles."""
 
 import math
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from superarm._jit import allocating, verb
-from superarm.arrays import Bools, Floats, Ints
-from superarm.candidates import Candidates
-from superarm.problem import Problem
-from superarm.streams import Stream, new_stream
+from superarm.core.arrays import Floats, Ints
+from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.core.streams import seed_sequence
+from superarm.core.tally import View
 
 
 class Guarantee(NamedTuple):
     r"""What an oracle guarantees: with probability ``beta``, at least ``alpha`` times the optimum.
 
-    ``alpha=0`` guarantees nothing. Implements [MerlisMannor2019]_ (section Preliminaries,
-    :math:`(\alpha, \beta)` approximation oracle).
+    ``alpha=0`` guarantees nothing. Implements [MerlisMannor2019]_ (section Preliminaries, :math:`(\alpha, \beta)`
+    approximation oracle).
     """
 
     alpha: float
-    beta: float
+    beta: float = 1.0
 
 
 GREEDY = 1.0 - 1.0 / math.e
-"""The limit of :func:`greedy_alpha` for large batches."""
+"""The alpha of greedy for a monotone submodular reward on ``Subsets``, [NemhauserWolseyFisher1978]_, for all k."""
 
 
-def greedy_alpha(k: int) -> float:
-    r"""The alpha of greedy for a monotone submodular reward on ``Subsets(k)``, [NemhauserWolseyFisher1978]_.
+class Oracle(Component):
+    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing."""
 
-    .. math:: \alpha_k = 1 - (1 - 1/k)^k > 1 - 1/e
+    ranking: ClassVar[Any] = False
+    """Whether it only ranks arms, so that parameters may be any numbers."""
 
-    It falls as k grows, and is 1 for batches of one arm. With some arms pinned, greedy chooses fewer than k.
-
-    >>> [round(greedy_alpha(k), 3) for k in (1, 2, 3, 5)], round(GREEDY, 3)
-    ([1.0, 0.75, 0.704, 0.672], 0.632)
-    """
-    return 1.0 - (1.0 - 1.0 / k) ** k
-
-
-class Oracle(Protocol):
-    """An algorithm that finds a good batch for given parameters."""
-
-    def maximize(self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream) -> Ints:
-        """A good batch at ``q`` (n_entries,), arms in the order of picking; ties are broken by ``candidates``."""
-        ...
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        """Good batches (R, K) at the entries ``q``, arms in the order of picking, padded with -1."""
+        raise NotImplementedError
 
     def guarantee(self, problem: Problem) -> Guarantee:
         """What the oracle guarantees on this problem."""
-        ...
+        return Guarantee(0.0)
 
-    def fit(self, problem: Problem) -> "Oracle":
-        """The oracle prepared for this problem; ``InvalidArgument`` if it does not apply."""
-        ...
+    def validate(self, problem: Problem) -> None:
+        """Raise ``InvalidArgument`` if the oracle does not apply to this problem."""
 
-
-class BatchBuffer(NamedTuple):
-    """Buffers for a batch: ``chosen`` (k,), the ``states`` of the items (n_items,), and which arms are ``taken``."""
-
-    chosen: Ints
-    states: Floats
-    taken: Bools
+    def needs(self, right: bool, what: str, remedy: str = "take Greedy() or Exhaustive()") -> None:
+        """Refuse a problem that is not ``right``: the oracle needs ``what``."""
+        if not right:
+            raise InvalidArgument("oracle", f"{type(self).__name__} needs {what}", remedy)
 
 
-class OracleHooks(Protocol):
-    """What an oracle may define beyond :class:`Oracle`; ``traits`` has the default."""
-
-    def maximize_into(
-        self, problem: Problem, q: Floats, candidates: Candidates, stream: Stream, batch: BatchBuffer
-    ) -> int:
-        """As ``maximize``; writes the batch into ``batch.chosen`` and returns its size, so that no array is made."""
-        ...
-
-    @property
-    def ranking(self) -> bool:
-        """Whether it only ranks arms, so that parameters may be any numbers, as of an index that is not clipped."""
-        ...
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it picks the arms that ``Greedy`` picks, ties included."""
-        ...
-
-
-maximize = verb(Oracle.maximize)
-
-
-@allocating
-def _maximize_and_copy(
-    oracle: Any, problem: Problem, q: Floats, candidates: Candidates, stream: Stream, batch: BatchBuffer
-) -> int:
-    action, chosen = maximize(oracle, problem, q, candidates, stream), batch.chosen
-    for n in range(len(action)):
-        chosen[n] = action[n]
-    return len(action)
-
-
-maximize_into: verb[..., int] = verb(OracleHooks.maximize_into, default=_maximize_and_copy, allocates=True)
-
-
-def solve(problem: Problem, p: Any, oracle: Oracle, seed: int = 0) -> Ints:
+def solve(problem: Problem, p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     """Find a batch for known parameters.
 
     Parameters
@@ -120,10 +72,28 @@ def solve(problem: Problem, p: Any, oracle: Oracle, seed: int = 0) -> Ints:
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=3, n_items=2, reward=sa.Coverage(), actions=sa.Subsets(2))
-    >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], sa.Greedy())
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> from superarm.actions import Subsets
+    >>> from superarm.oracles import Greedy
+    >>> problem = Problem(n_arms=3, n_items=2, reward=Coverage(), actions=Subsets(2))
+    >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], Greedy())
     array([0, 2])
     """
-    stream = new_stream(np.random.SeedSequence(seed))
-    return maximize(oracle.fit(problem), problem, problem.entries(p), problem.candidates(), stream)
+    oracle.validate(problem)
+    keys = seed_sequence(seed).generate_state(1, np.uint64)
+    batch = oracle.maximize(problem, problem.entries(p), problem.view(keys=keys))[0]
+    return batch[batch >= 0]
+
+
+def worth_alone(problem: Problem, q: Floats, view: View) -> Floats:
+    """The reward of every arm alone, at least 0: (R, n_arms)."""
+    states = problem.reward.empty_states(problem, len(view))
+    return np.maximum(0.0, problem.reward.gains(problem, states, q))
+
+
+def held(problem: Problem, name: str, make: Callable[[], Any]) -> Any:
+    """What an oracle needs of a problem at every call: made by the first."""
+    if name not in problem.__dict__:
+        problem.__dict__[name] = make()
+    return problem.__dict__[name]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from superarm.errors import MissingExtra
+from superarm.core.errors import MissingExtra
 from superarm.pages.numbers import format_number, format_p
 
 

@@ -1,44 +1,62 @@
-from typing import NamedTuple
+"""Forgetting: any policy on the last blocks of rounds, for means that change; sliding windows and discounts."""
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm._jit import component, for_kernels, interpreted, kernel
-from superarm.arrays import Floats, Ints
-from superarm.candidates import Candidates
-from superarm.errors import InvalidArgument
-from superarm.intake import Exact, Intake
-from superarm.moments import no_moments
-from superarm.oracles import Guarantee
-from superarm.parameters import positive
-from superarm.policies import traits
-from superarm.policies.base import MomentsAsked, Policy, Round, choose, prepare
-from superarm.policies.policy_state import PolicyState
-from superarm.problem import Problem
-from superarm.streams import Stream
-from superarm.tally import Feedback, Tally, record, with_moments
+from superarm.core.arrays import Floats, Ints, count, floats
+from superarm.core.component import named
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import round_keys
+from superarm.core.tally import Feedback, Tally, View
+from superarm.policies.base import Policy
+from superarm.policies.wrappers import Wrapper
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
 
 
-class RoundBlocks(NamedTuple):
+class RoundBlocks:
     """Tallies of the last blocks of rounds, and their weighted sum.
 
-    ``pulls`` (n_blocks, n_arms), ``total``, ``square`` and ``missed`` (n_blocks, n_entries) and ``joint``
-    (n_blocks, 3 n_arms) hold block n in row n % n_blocks, and so do ``moments`` and ``products``, empty if the tally
-    has none; ``newest`` (1,) is the number of the newest block, -1 before any; ``now`` is their weighted sum.
+    ``blocks`` has block n at place n % n_blocks; ``newest`` is the number of the newest block, -1 before any; ``now``
+    is their weighted sum, and ``memory`` a tuple of the policy's memory of it, None until it is asked for.
     """
 
-    pulls: Floats
-    total: Floats
-    square: Floats
-    missed: Floats
-    joint: Floats
-    moments: Floats
-    products: Floats
-    newest: Ints
-    now: Tally
+    memory: Any
+
+    def __init__(self, tally: Tally, weights: Floats) -> None:
+        self.weights, self.newest, self.now = weights, -1, tally.like()
+        self.blocks = [tally.like() for _ in weights]
+        self.blocks[0].add(tally)
+        self.weigh()
+
+    def ages(self) -> list[Tally]:
+        """The tallies of the blocks, newest first."""
+        return [self.blocks[(max(self.newest, 0) - age) % len(self.blocks)] for age in range(len(self.blocks))]
+
+    def move_on(self, block: int) -> None:
+        """Begin the blocks up to ``block``; what was there before any began belongs to the first that does."""
+        n = len(self.blocks)
+        if block <= self.newest:
+            return
+        if self.newest < 0:
+            self.blocks[0], self.blocks[block % n] = self.blocks[block % n], self.blocks[0]
+        else:
+            for begun in range(max(self.newest + 1, block - n + 1), block + 1):
+                self.blocks[begun % n] = self.now.like()
+        self.newest = block
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Add the blocks up, each with its weight."""
+        sums = self.now.like()
+        for weight, tally in zip(self.weights.tolist(), self.ages(), strict=True):
+            sums.add(tally, weight)
+        self.now, self.memory = sums, None
 
 
-@component
-class Forgetting(NamedTuple):
+class Forgetting(Wrapper):
     r"""Any policy on a tally that forgets, for parameters that change over time.
 
     Rounds are kept in blocks of ``block`` rounds, and the policy sees
@@ -52,198 +70,126 @@ class Forgetting(NamedTuple):
     forgets completely.
 
     Feedback counts in the block of the round of its decision; feedback that comes after that block was forgotten
-    changes nothing. Past data have no round and count in the newest block. The inner policy runs without devices for
-    speed.
+    changes nothing. Past data have no round and count in the newest block.
+
+    Parameters
+    ----------
+    policy
+        The policy, whose memory must follow from the tally.
+    block
+        How many rounds a block has.
+    weights
+        The weights of the blocks, newest first: powers of 1/2.
     """
 
     policy: Policy
     block: int
-    weights: Floats
-    intake: Intake = Exact()
+    weights: Any
 
-    def _check(self) -> None:
-        positive(self, "block")
-        halves = np.log2(self.weights)
-        if not self.weights.size or (halves > 0.0).any() or (halves != np.round(halves)).any():
+    def check(self) -> None:
+        super().check()
+        self.convert("block", count(self.block, "block", 1))
+        self.convert("weights", floats(self.weights, "weights", low=0.0, high=1.0))
+        with np.errstate(all="ignore"):
+            halves = np.log2(self.weights)
+        if not self.weights.size or not (np.isfinite(halves) & (halves == np.round(halves))).all():
             raise InvalidArgument("weights", f"{self.weights}", "give powers of 1/2, newest first", "Forgetting")
+        if isinstance(self.policy, Forgetting):
+            remedy = "take one that learns from the tally alone, as kl_ucb()"
+            raise InvalidArgument("policy", f"{self.policy!r} keeps a memory of its own", remedy, "Forgetting")
 
-    @property
-    def caveat(self) -> str:
-        return traits.caveat(self.policy)
+    def prepare(self, problem: "Problem", tally: Tally) -> RoundBlocks:
+        self.policy.prepare(problem, tally)  # it may attach moments
+        return RoundBlocks(tally, self.weights)
 
-    @for_kernels
-    def prepare(self, problem: Problem, tally: Tally) -> RoundBlocks:
-        return empty_blocks(len(self.weights), tally, self.weights)
-
-    def choose(self, problem: Problem, current: Round, memory: RoundBlocks, stream: Stream) -> Ints:
-        move_on(memory, self.weights, (current.t - 1) // self.block)
-        waiting = current.candidates.counts - current.tally.pulls
+    def choose(self, problem: "Problem", view: View, memory: RoundBlocks) -> Ints:
+        memory.move_on((view.t - 1) // self.block)
         remembered = max(1, int(self.block * self.weights.sum()))
-        candidates = Candidates(memory.now.pulls + waiting, current.candidates.eligible)
-        recent = Round(min(current.t, remembered), memory.now, candidates)
-        return choose(self.policy, problem, recent, prepare(self.policy, problem, memory.now), stream)
+        counts = memory.now.pulls + (view.counts - view.tally.pulls)
+        t = min(view.t, remembered)
+        keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
+        recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
+        if memory.memory is None:
+            memory.memory = (self.policy.prepare(problem, memory.now),)
+        return self.policy.choose(problem, recent, memory.memory[0])
 
     def learn(
-        self, problem: Problem, tally: Tally, memory: RoundBlocks, feedback: Feedback, stream: Stream, sign: float
+        self, problem: "Problem", tally: Tally, memory: RoundBlocks, feedback: Feedback, sign: float = 1.0
     ) -> None:
-        record(tally, problem.terms.support, feedback, self.intake, stream, sign)
+        tally.record(feedback, sign)
         block = (feedback.t - 1) // self.block
-        move_on(memory, self.weights, block)
-        age = memory.newest[0] - block
+        memory.move_on(block)
+        age = memory.newest - block
         if age < len(self.weights):
-            record(
-                block_row(memory, block % len(self.weights)), problem.terms.support, feedback, self.intake, stream, sign
-            )
-            share = sign * self.weights[age]
-            record(memory.now, problem.terms.support, feedback, self.intake, stream, share)
+            memory.blocks[block % len(self.weights)].record(feedback, sign)
+            share = sign * float(self.weights[age])
+            if memory.memory is None:
+                memory.now.record(feedback, share)
+            else:
+                self.policy.learn(problem, memory.now, memory.memory[0], feedback, share)
 
-    @interpreted
-    def save_state(self, memory: RoundBlocks) -> PolicyState:
-        """What cannot be computed anew."""
-        n, newest = len(self.weights), int(memory.newest[0])
-        rows = [(max(newest, 0) - age) % n for age in range(n)]
-        return PolicyState(newest, [Tally(*(part.copy() for part in block_row(memory, row))) for row in rows])
-
-    @interpreted
-    def restore_state(self, memory: RoundBlocks, held: PolicyState) -> None:
-        """Put what was kept into a memory just prepared."""
-        memory.newest[0] = held.newest
-        for age, tally in enumerate(held.blocks):
-            _put(memory, (max(held.newest, 0) - age) % len(self.weights), tally)
-        _weigh(memory, self.weights)
-
-    @interpreted
     def age(self, memory: RoundBlocks, t: int) -> int:
         """How many blocks older than the newest the block of round ``t`` is; negative if it has not begun."""
-        return int(memory.newest[0]) - (t - 1) // self.block
+        return memory.newest - (t - 1) // self.block
 
-    @interpreted
-    def moments(self, problem: Problem) -> MomentsAsked:
-        return traits.moments(self.policy, problem)
+    def save_state(self, memory: RoundBlocks) -> dict[str, Any]:
+        """The number of the newest block, and the tallies of the last blocks, newest first."""
+        return {"newest": memory.newest, "blocks": memory.ages()}
 
-    @interpreted
-    def fit(self, problem: Problem) -> "Forgetting":
-        return self._replace(policy=traits.plain(self.policy, problem))
-
-    @interpreted
-    def guarantee(self, problem: Problem) -> Guarantee:
-        return self.policy.guarantee(problem)
-
-
-@for_kernels
-def empty_blocks(n: int, tally: Tally, weights: Floats) -> RoundBlocks:
-    """``n`` blocks of the shape of ``tally``, which itself counts in the first of them."""
-    arms, entries = len(tally.pulls), len(tally.total)
-    memory = RoundBlocks(
-        np.zeros((n, arms)),
-        np.zeros((n, entries)),
-        np.zeros((n, entries)),
-        np.zeros((n, entries)),
-        np.zeros((n, 3 * arms)),
-        np.zeros((n, tally.moments.size)),
-        np.zeros((n, tally.products.size)),
-        np.full(1, -1, np.int64),
-        Tally(
-            np.zeros(arms),
-            np.zeros(entries),
-            np.zeros(entries),
-            np.zeros(entries),
-            np.zeros(3 * arms),
-            tally.reference,
-            np.zeros(tally.moments.size),
-            np.zeros(tally.products.size),
-        ),
-    )
-    if tally.pulls.any():
-        _put(memory, 0, tally)
-        _weigh(memory, weights)
-    return memory
+    def restore_state(self, memory: RoundBlocks, held: dict[str, Any]) -> None:
+        memory.newest = int(held["newest"])
+        for age, tally in enumerate(held["blocks"]):
+            place = (max(memory.newest, 0) - age) % len(memory.blocks)
+            memory.blocks[place] = memory.now.like()
+            memory.blocks[place].add(tally if tally.support == memory.now.support else tally.grown(memory.now.support))
+        memory.weigh()
 
 
-@kernel
-def block_row(memory: RoundBlocks, row: int) -> Tally:
-    return Tally(
-        memory.pulls[row],
-        memory.total[row],
-        memory.square[row],
-        memory.missed[row],
-        memory.joint[row],
-        memory.now.reference,
-        memory.moments[row],
-        memory.products[row],
-    )
+@named
+def sliding_window(policy: Policy, window: int, blocks: int = 16) -> Forgetting:
+    """Any policy on the last ``window`` rounds alone, for means that change. After [GarivierMoulines2011]_ (SW-UCB).
+
+    The window moves by ``window / blocks`` rounds at a time. Sums are exact; the memory is that of ``blocks`` tallies.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    window
+        How many rounds are remembered, at most.
+    blocks
+        In how many blocks they are kept.
+
+    Examples
+    --------
+    >>> from superarm.policies.directional import directional_kl_moss
+    >>> sliding_window(directional_kl_moss(), window=1600).block
+    100
+    """
+    count(window, "window", 1)
+    count(blocks, "blocks", 1)
+    return Forgetting(policy, -(-window // blocks), np.ones(blocks))
 
 
-def blocks_without_moments(memory: RoundBlocks) -> RoundBlocks:
-    """The same blocks, in which moments are not recorded."""
-    nothing, now = np.zeros((len(memory.pulls), 0)), with_moments(memory.now, no_moments())
-    return memory._replace(moments=nothing, products=nothing, now=now)
+@named
+def discounted(policy: Policy, half_life: int) -> Forgetting:
+    """Any policy on a tally in which weights halve every ``half_life`` rounds, for means that change.
 
+    After [GarivierMoulines2011]_ (D-UCB), in steps of ``half_life`` rounds and exact; rounds older than eight
+    half-lives have no weight. The weights of all rounds add up to about twice ``half_life``.
 
-@kernel
-def _put(memory: RoundBlocks, row: int, tally: Tally) -> None:
-    """Let ``row`` hold ``tally``."""
-    memory.pulls[row] = tally.pulls
-    memory.total[row] = tally.total
-    memory.square[row] = tally.square
-    memory.missed[row] = 0.0
-    memory.joint[row] = 0.0
-    if tally.missed.size > 0:
-        memory.missed[row] = tally.missed
-    if tally.joint.size > 0:
-        memory.joint[row] = tally.joint
-    memory.moments[row] = 0.0
-    memory.products[row] = 0.0
-    if tally.moments.size > 0:
-        memory.moments[row] = tally.moments
-        memory.products[row] = tally.products
+    Parameters
+    ----------
+    policy
+        The policy.
+    half_life
+        After how many rounds an observation counts half.
 
-
-@kernel
-def move_on(memory: RoundBlocks, weights: Floats, block: int) -> None:
-    """Begin the blocks up to ``block``; what was there before any began belongs to the first that does."""
-    n, newest = len(memory.pulls), memory.newest[0]
-    if block <= newest:
-        return
-    if newest < 0:
-        if block % n != 0:
-            _put(memory, block % n, block_row(memory, 0))
-            _clear(memory, 0)
-    else:
-        for begun in range(max(newest + 1, block - n + 1), block + 1):
-            _clear(memory, begun % n)
-    memory.newest[0] = block
-    _weigh(memory, weights)
-
-
-@kernel
-def _clear(memory: RoundBlocks, row: int) -> None:
-    memory.pulls[row] = 0.0
-    memory.total[row] = 0.0
-    memory.square[row] = 0.0
-    memory.missed[row] = 0.0
-    memory.joint[row] = 0.0
-    memory.moments[row] = 0.0
-    memory.products[row] = 0.0
-
-
-@kernel
-def _weigh(memory: RoundBlocks, weights: Floats) -> None:
-    """Add the blocks up, each with its weight."""
-    now = memory.now
-    now.pulls[:] = 0.0
-    now.total[:] = 0.0
-    now.square[:] = 0.0
-    now.missed[:] = 0.0
-    now.joint[:] = 0.0
-    now.moments[:] = 0.0
-    now.products[:] = 0.0
-    for age in range(len(weights)):
-        row = (max(memory.newest[0], 0) - age) % len(weights)
-        now.pulls[:] += weights[age] * memory.pulls[row]
-        now.total[:] += weights[age] * memory.total[row]
-        now.square[:] += weights[age] * memory.square[row]
-        now.missed[:] += weights[age] * memory.missed[row]
-        now.joint[:] += weights[age] * memory.joint[row]
-        now.moments[:] += weights[age] * memory.moments[row]
-        now.products[:] += weights[age] * memory.products[row]
+    Examples
+    --------
+    >>> from superarm.policies.directional import directional_kl_moss
+    >>> discounted(directional_kl_moss(), half_life=500).weights[:3].tolist()
+    [1.0, 0.5, 0.25]
+    """
+    count(half_life, "half_life", 1)
+    return Forgetting(policy, half_life, 0.5 ** np.arange(8.0))

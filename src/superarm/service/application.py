@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from superarm._compiling import announce_to
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit

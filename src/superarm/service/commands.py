@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.command_options import DB, IMPORT, open_for_reading
 from superarm.service.retention_commands import compact, erase
 from superarm.service.serve_command import serve

@@ -1,6 +1,6 @@
 """Errors that the service answers a request with: an HTTP status, a code and a sentence."""
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 
 
 class RequestError(SuperarmError):

@@ -10,9 +10,9 @@ import numpy as np
 
 from superarm.agent import Decision, DecisionAgent
 from superarm.agent.explanations import Explanation
-from superarm.arrays import Floats
-from superarm.errors import ConflictingFeedback, UnknownDecision
-from superarm.labels import Labels, align, is_frame
+from superarm.core.arrays import Floats
+from superarm.core.errors import ConflictingFeedback, UnknownDecision
+from superarm.core.labels import Labels, align, is_frame
 from superarm.service.remote_values import RemoteDecision, check_row, read_decision, read_explained_arm, to_plain
 from superarm.service.transport import ServiceError, Transport, encode_query
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from superarm.agent import Decision
 from superarm.agent.explanations import ExplainedArm
-from superarm.arrays import floats
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import floats
+from superarm.core.errors import InvalidArgument
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.command_options import DB, IMPORT, open_for_reading
 
 

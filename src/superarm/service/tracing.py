@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.routing import compile_path
 
-from superarm.errors import MissingExtra
+from superarm.core.errors import MissingExtra
 from superarm.service.http.operations import OPERATIONS
 
 _PATTERNS = [(operation.method, compile_path(operation.path)[0], operation.path) for operation in OPERATIONS]

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from superarm.errors import InvalidArgument, SuperarmError
+from superarm.core.errors import InvalidArgument, SuperarmError
 
 RETRIED_STATUSES = (429, 502, 503, 504)
 MAX_WAIT_SECONDS = 10.0

@@ -1,35 +1,12 @@
 """Simulation of policies on instances, with regret measured against a named target.
 
-``engine`` holds the compiled loop, ``runs`` plays one run, ``replicate`` holds ``simulate``, ``regret`` finds what
-regret is measured against, ``results`` and ``plots`` present it, ``instances`` holds named instances. ``contextual``
-plays rounds with contexts, ``contextual_instances`` holds named instances of such.
+instances, contextual_instances: named instances · engine: rounds of many replications at once · simulate: policies on
+an instance · regret: what regret is measured against · results, plots, frames: tables, figures, data frames · progress
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import suggest_names
-from superarm.simulation.contextual import context_table
-from superarm.simulation.engine import PlayedRound, advance, begin, rounds
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, Target, optimum
-from superarm.simulation.replicate import checkpoints, seeds, simulate
 from superarm.simulation.results import Results
+from superarm.simulation.simulate import checkpoints, seeds, simulate
 
-__all__ = [
-    "Bracket",
-    "Instance",
-    "PlayedRound",
-    "Results",
-    "Target",
-    "advance",
-    "begin",
-    "checkpoints",
-    "context_table",
-    "optimum",
-    "rounds",
-    "seeds",
-    "simulate",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = suggest_names(__name__)
+__all__ = ["Bracket", "Instance", "Results", "Target", "checkpoints", "optimum", "seeds", "simulate"]

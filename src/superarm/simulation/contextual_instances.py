@@ -3,12 +3,12 @@
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Floats
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.environments import context_table
 from superarm.rewards import Coverage
-from superarm.simulation.contextual import context_table
 from superarm.simulation.instances import Instance
 
 

@@ -1,166 +1,124 @@
-"""The simulation loop: choose a batch, draw its outcome, learn from it, and add up the expected reward."""
+"""The simulation loop: rounds in Python, replications inside the arrays."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm._jit import allocating, kernel, lean
-from superarm.actions import capacity
-from superarm.arrays import Bools, Floats, Ints
-from superarm.candidates import Candidates
-from superarm.environments import (
-    AnswerBuffer,
-    Environment,
-    answer,
-    draw,
-    expected_reward,
-    max_answer_entries,
-    means,
-    respond,
-)
-from superarm.environments.traits import free_samples, partial
-from superarm.intake import Exact
-from superarm.oracles.base import BatchBuffer
-from superarm.policies import Policy, Round, choose, learn, prepare
-from superarm.policies.base import choose_into
-from superarm.policies.traits import empty_tally
-from superarm.problem import Problem
-from superarm.rewards import clear_batch, initial_states, join_batch, value_of_states
-from superarm.streams import RunStreams, run_streams, seek
-from superarm.tally import Feedback, Tally, allow_missing, record
+from superarm.contextual.catalog import for_context
+from superarm.core import streams
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.ops import kernels_allowed, op
+from superarm.core.tally import Feedback, View
+from superarm.environments.base import Environment
+from superarm.policies.base import Policy
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
 
 _AFTER_ALL_ROUNDS = 1 << 62
 """A round number that no run reaches."""
 
 
-class RunState(NamedTuple):
-    """A run in progress: the tally, the policy's memory, the random streams, and the expected reward so far (1,).
+class Run:
+    """Runs in progress: R replications of one policy on one instance, with their expected reward so far (R,)."""
 
-    ``last`` (k,) is the batch of the last checkpoint, padded with -1.
-    """
+    def __init__(
+        self,
+        problem: "Problem",
+        environment: Environment,
+        policy: Policy,
+        keys: streams.RunKeys,
+        fuse: bool = True,
+    ) -> None:
+        policy = for_context(policy, problem)
+        self.problem, self.environment, self.policy, self.keys = problem, environment, policy, keys
+        self.t, self.fuse, replications = 0, fuse, len(keys.policy)
+        self.tally = policy.new_tally(problem, replications, environment.partial)
+        self._give_free_samples()
+        self.memory = policy.prepare(problem, self.tally)
+        self.earned = np.zeros(replications)
+        self.eligible = np.ones((replications, problem.n_arms), bool)
+        self.pinned = np.tile(np.array(problem.actions.pins, np.int64), (replications, 1))
+        self.last: Ints = np.full((replications, problem.k), -1)
+        self.clock = np.zeros((replications, 1 if problem.context is None else problem.context.n_segments), np.int64)
 
-    tally: Tally
-    memory: Any
-    streams: RunStreams
-    earned: Floats
-    last: Ints
+    def advance(self, until: int) -> None:
+        """Play the rounds up to ``until``."""
+        while self.t < until:
+            if self._can_play_on(until):
+                self._play_on(until)
+            else:
+                self.play_round()
 
+    def _can_play_on(self, until: int) -> bool:
+        """Whether one kernel can play the rounds up to ``until``; compiling it pays for many rounds only."""
+        fused = self.memory is None and self.policy.fused(self.problem, self.environment) is not None
+        return self.fuse and fused and kernels_allowed() and bool(self.tally.pulls.min() > 0.0)
 
-class PlayedRound(NamedTuple):
-    """One round of a run: the chosen batch and its feedback; the tally of ``run`` does not hold that feedback yet."""
+    def _play_on(self, until: int) -> None:
+        problem, tally, rounds = self.problem, self.tally, np.arange(self.t + 1.0, until + 1.0)
+        policy: Any = self.policy
+        numerator = np.ascontiguousarray(policy.index.numerator(rounds))
+        statistics = (tally.pulls, tally.total, tally.square, tally.missed, tally.mean, tally.deviation)
+        game = (self.keys.environment, self.t, self.environment.means(problem, 1), problem.weights)
+        kind = policy.fused(problem, self.environment)
+        op("play", 1 << 60)(kind, numerator, *game, *statistics, self.eligible, self.last, self.earned)
+        self.t = until
 
-    t: int
-    run: RunState
-    action: Ints
-    feedback: Feedback
+    def play_round(self) -> Feedback:
+        """Choose a batch, draw its outcome, learn from it, and add up the expected reward."""
+        self.t += 1
+        problem, environment, tally, t = self.problem, self.environment, self.tally, self.t
+        given = None if problem.context is None else self._next_context()
+        counts = tally.pulls if given is None else self._counts(given.segment)
+        view = View(t, tally, self.keys.policy, counts, self.eligible, self.pinned, given)
+        self.last = self.policy.choose(problem, view, self.memory)
+        answer = environment.draw(problem, self.last, t, self.keys.environment)
+        feedback = self._feedback(self.last, answer)
+        if given is not None:
+            feedback.context = self.policy.weigh(problem, view, self.memory, self.last)
+            self.policy.refit(problem, self.memory, t)
+        self.policy.learn(problem, tally, self.memory, feedback)
+        self.earned += environment.worth(problem, self.last, t, self.keys.environment)
+        return feedback
 
+    def _next_context(self) -> Any:
+        """The contexts of the round, each counted as a decision of its segment."""
+        given = self.environment.contexts(self.problem, self.t, self.keys.environment)
+        if given is None:
+            raise InvalidArgument("environment", "it has no contexts, and the problem has", "use context_table(…)")
+        rows = np.arange(len(self.clock))
+        self.clock[rows, given.segment] += 1
+        given.t = self.clock[rows, given.segment]
+        return given
 
-def begin(problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence) -> RunState:
-    """The state of a run before its first round."""
-    tally = empty_tally(policy, problem)
-    if partial(environment):
-        tally = allow_missing(tally)
-    chance = run_streams(seed)
-    if free_samples(environment) > 0:
-        _give_free_samples(problem, environment, tally, chance)
-    return RunState(tally, prepare(policy, problem, tally), chance, np.zeros(1), np.full(problem.k, -1))
+    def _counts(self, segment: Ints) -> Floats:
+        """The pulls of the arms in each replication's segment, (R, n_arms)."""
+        n_segments = self.clock.shape[1]
+        return self.tally.pulls if n_segments == 1 else self.tally.pulls[np.arange(len(segment)) * n_segments + segment]
 
+    def _feedback(self, action: Ints, answer: Any) -> Feedback:
+        arms = action if answer.observed is None else answer.observed
+        outcome = answer.outcome
+        if self.policy.rounding == "coin":
+            outcome = streams.coins(self.keys.rounding, self.t, arms, outcome)
+        return Feedback(self.t, arms, outcome, answer.seen)
 
-def _give_free_samples(problem: Problem, environment: Environment, tally: Tally, chance: RunStreams) -> None:
-    """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
-    support = problem.support
-    room = max_answer_entries(environment, support, problem.n_arms, 1)
-    for n in range(free_samples(environment)):
-        t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
-        for j in range(problem.n_arms):
-            arm, outcome, seen = np.array([j]), np.zeros(room), np.ones(room, np.bool_)
-            draw(environment, support, arm, t, chance.environment, outcome, seen)
-            record(tally, support, Feedback(t, arm, outcome, seen), Exact(), chance.rounding, 1.0)
-
-
-class RoundBuffers(NamedTuple):
-    """What rounds are played in: the ``batch``, the ``answer`` of the environment, which arms are ``eligible`` (all),
-    and the ``states`` of all items without any arm, (n_items,).
-    """
-
-    batch: BatchBuffer
-    answer: AnswerBuffer
-    eligible: Bools
-    states: Floats
-
-
-@kernel
-def advance(
-    problem: Problem, environment: Environment, policy: Policy, run: RunState, rounds: Ints, earned: Floats
-) -> None:
-    """Play rounds ``rounds[0] + 1`` to ``rounds[-1]``; write the expected reward up to each of ``rounds[1:]``.
-
-    ``earned`` has the length of ``rounds[1:]``.
-    """
-    k = capacity(problem.actions, problem.n_arms)
-    room = max_answer_entries(environment, problem.terms.support, problem.n_arms, k)
-    states, chosen = initial_states(problem.reward, problem.terms), np.empty(k, np.int64)
-    buffers = RoundBuffers(
-        BatchBuffer(chosen, np.empty(problem.n_items), np.empty(problem.n_arms, np.bool_)),
-        AnswerBuffer(np.empty(room), np.ones(room, np.bool_), np.empty(problem.n_arms, np.int64)),
-        np.ones(problem.n_arms, np.bool_),
-        states,
-    )
-    for checkpoint in range(1, len(rounds)):
-        size = _play_rounds(problem, environment, policy, run, buffers, (rounds[checkpoint - 1], rounds[checkpoint]))
-        earned[checkpoint - 1] = run.earned[0]
-        for place in range(len(run.last)):
-            run.last[place] = chosen[place] if place < size else -1
-
-
-@lean
-def _play_rounds(
-    problem: Problem,
-    environment: Environment,
-    policy: Policy,
-    run: RunState,
-    buffers: RoundBuffers,
-    ends: tuple[int, int],
-) -> int:
-    """Play the rounds after ``ends[0]`` up to ``ends[1]``; return the size of the last batch."""
-    tally, memory, earned, streams = run.tally, run.memory, run.earned, run.streams
-    terms, candidates, states = problem.terms, Candidates(tally.pulls, buffers.eligible), buffers.states
-    outcome, seen, observed = buffers.answer
-    support, nothing, size = terms.support, value_of_states(problem.reward, terms, states), 0
-    for t in range(ends[0] + 1, ends[1] + 1):
-        seek(streams.policy, t, 0)
-        size = choose_into(policy, problem, Round(t, tally, candidates), memory, streams.policy, buffers.batch)
-        action = buffers.batch.chosen[:size]
-        seen[:] = True
-        shown = answer(environment, support, action, t, streams.environment, buffers.answer)
-        feedback = Feedback(t, action if shown < 0 else observed[:shown], outcome, seen)
-        learn(policy, problem, tally, memory, feedback, streams.rounding, 1.0)
-        default = nothing + _join_at_means(environment, problem, states, action, t)
-        earned[0] += expected_reward(environment, terms.weights, support, action, t, default)
-        clear_batch(problem.reward, terms, states, action)
-    return size
+    def _give_free_samples(self) -> None:
+        """Observe every arm alone, so that no other arm hides it, in round 0 and in rounds that no run reaches."""
+        for n in range(int(self.environment.free_samples)):
+            t = 0 if n == 0 else _AFTER_ALL_ROUNDS + n
+            for j in range(self.problem.n_arms):
+                arm = np.full((len(self.keys.policy), 1), j)
+                answer = self.environment.draw(self.problem, arm, t, self.keys.environment)
+                self.tally.record(Feedback(t, arm, answer.outcome, answer.seen))
 
 
-@allocating
-def _join_at_means(environment: Environment, problem: Problem, states: Floats, action: Ints, t: int) -> float:
-    """The reward of ``action`` at the true means beyond that of no arm; updates the states of its items."""
-    return join_batch(problem.reward, problem.terms, states, means(environment, t).reshape(-1), action)
-
-
-def rounds(
-    problem: Problem, environment: Environment, policy: Policy, seed: np.random.SeedSequence, horizon: int
-) -> Iterator[PlayedRound]:
-    """Play as :func:`advance` does, and yield each round after its feedback and before the policy learns from it.
-
-    This is plain Python, for checks that inspect every round; ``policy`` must be fitted.
-    """
-    run = begin(problem, environment, policy, seed)
-    eligible = np.ones(problem.n_arms, np.bool_)
-    for t in range(1, horizon + 1):
-        seek(run.streams.policy, t, 0)
-        current = Round(t, run.tally, Candidates(run.tally.pulls, eligible))
-        action = choose(policy, problem, current, run.memory, run.streams.policy)
-        feedback = respond(environment, problem.support, action, t, run.streams.environment)
-        yield PlayedRound(t, run, action, feedback)
-        learn(policy, problem, run.tally, run.memory, feedback, run.streams.rounding, 1.0)
+def earned_at(run: Run, rounds: Ints) -> Floats:
+    """Play to each of ``rounds``, increasing; the expected reward up to each, (R, n)."""
+    earned = np.empty((len(run.earned), len(rounds)))
+    for n, until in enumerate(rounds.tolist()):
+        run.advance(until)
+        earned[:, n] = run.earned
+    return earned

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from superarm.errors import MissingExtra
+from superarm.core.errors import MissingExtra
 
 
 def to_arrow(columns: Mapping[str, Any]) -> Any:

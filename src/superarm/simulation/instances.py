@@ -1,37 +1,25 @@
 """Instance: a problem with its environment; and the named instances of the literature."""
 
-from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from superarm.actions import Explicit, Subsets
-from superarm.arrays import Floats
-from superarm.environments import (
-    Bernoulli,
-    Blocks,
-    Cascade,
-    Comonotone,
-    Environment,
-    FreeSamples,
-    Switching,
-    expected_reward,
-    has_own_reward,
-)
-from superarm.environments.traits import is_environment
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
+from superarm.core.arrays import Floats
+from superarm.core.component import Component
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.environments import Bernoulli, Blocks, Cascade, Comonotone, Environment, FreeSamples, Switching
 from superarm.rewards import Coverage
-from superarm.rewards.base import value_by_items
-from superarm.rewards.traits import additive
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(Component):
     """A problem and the environment that generates its outcomes; policies see the problem only.
 
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
-    >>> instance = sa.Instance(problem, sa.environments.Bernoulli([[0.1], [0.2], [0.3]]))
+    >>> from superarm.environments import Bernoulli
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Coverage(), actions=Subsets(2))
+    >>> instance = Instance(problem, Bernoulli([[0.1], [0.2], [0.3]]))
     >>> round(instance.value([1, 2]), 12)
     0.44
     """
@@ -39,31 +27,25 @@ class Instance:
     problem: Problem
     environment: Environment
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.problem, Problem):
-            raise InvalidArgument("problem", f"{self.problem!r} is not a Problem", "give superarm.Problem(...)")
-        if not is_environment(self.environment):
-            raise InvalidArgument(
-                "environment", f"{self.environment!r} is not an environment", "give e.g. environments.Bernoulli(p)"
-            )
-        if not additive(self.problem.reward) and not has_own_reward(self.environment):
-            raise InvalidArgument(
-                "environment", "it does not define the value of influence", "give environments.IndependentCascade(p)"
-            )
-        self.problem.entries(self.environment.means(1), "environment")
+    def check(self) -> None:
+        self.require_family("problem", Problem, "Problem(...)")
+        self.require_family("environment", Environment, "environments.Bernoulli(p)")
+        if not self.problem.reward.additive and not self.environment.own_reward:
+            wrong = "it does not define the value of influence"
+            raise InvalidArgument("environment", wrong, "give environments.IndependentCascade(p)")
+        self.environment.validate(self.problem)
 
-    @property
+    def __repr__(self) -> str:
+        return f"<Instance: {type(self.environment).__name__} outcomes on {self.problem!r}>"
+
+    @cached_property
     def p(self) -> Floats:
-        """The true parameters, flat (n_entries,), of the first round."""
-        return self.problem.entries(self.environment.means(1))
+        """The true parameters of the first round, (n_arms, n_items), or (n_entries,) if the problem is sparse."""
+        return self.problem.support.to_user(self.environment.means(self.problem, 1)[0])
 
-    def value(self, action: object) -> float:
+    def value(self, action: Any) -> float:
         """The expected reward of ``action``: r(action; p) at the true p, unless the environment defines its own."""
-        batch, terms = self.problem.action(action), self.problem.terms
-        value = float(value_by_items(self.problem.reward, terms, self.p, batch))
-        if not has_own_reward(self.environment):
-            return value
-        return float(expected_reward(self.environment, terms.weights, terms.support, batch, 1, value))
+        return float(self.environment.expected(self.problem, self.problem.action(action)[None], 1)[0])
 
 
 def random_coverage(
@@ -188,28 +170,6 @@ def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arm
     n_arms = suboptimal_arms + k
     p = np.full((n_arms, 1), c / k)
     p[-k:] = c_best / k
-    batches = np.arange(n_arms).reshape(-1, k)
-    return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
-
-
-def constant_gap_batches(
-    k: int, bad: float = 0.1, good: float = 0.5, bad_arms: int = 128, good_arms: int = 64
-) -> Instance:
-    r"""Disjoint batches of ``k`` arms, one item; the batch size changes neither the gap nor the share of good batches.
-
-    A batch of good arms is worth ``good`` and one of bad arms ``bad``, whatever ``k``: every arm has
-    :math:`p = 1 - (1 - value)^{1/k}`. The number of arms does not depend on ``k`` either, and uniform play has the same
-    regret for every ``k``. What does depend on ``k``: a round shows ``k`` arms, so that fewer rounds show all of them.
-    ``k`` must divide ``bad_arms`` and ``good_arms``.
-
-    >>> [round(constant_gap_batches(k).value(range(k)), 12) for k in (1, 8, 64)]
-    [0.1, 0.1, 0.1]
-    """
-    if k < 1 or bad_arms % k or good_arms % k:
-        what = f"{k} does not divide {bad_arms} and {good_arms}"
-        raise InvalidArgument("k", what, "give a divisor of bad_arms and good_arms")
-    n_arms = bad_arms + good_arms
-    p = 1.0 - (1.0 - np.repeat([bad, good], [bad_arms, good_arms])[:, None]) ** (1.0 / k)
     batches = np.arange(n_arms).reshape(-1, k)
     return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.errors import InvalidArgument, MissingExtra
-from superarm.statistics import mean_and_band
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument, MissingExtra
+from superarm.core.statistics import mean_and_band
 
 if TYPE_CHECKING:
     from superarm.simulation.results import Results

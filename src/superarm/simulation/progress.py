@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from superarm._compiling import announce_to
-
 
 class Progress(Protocol):
     """Receives how much of the work is done."""
@@ -67,6 +65,4 @@ def progress_bar(total: int, wanted: bool) -> Iterator[Progress]:
         from tqdm import tqdm  # in a notebook, a line of text that is written again and again
 
     with tqdm(total=total, unit="round", unit_scale=True, smoothing=0.1) as shown:
-        bar = _Bar(shown)
-        with announce_to(bar.say):
-            yield bar
+        yield _Bar(shown)

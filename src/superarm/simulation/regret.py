@@ -14,18 +14,17 @@ Where the world changes, so does the target: it is found for every era, the roun
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.environments.traits import changes, has_contexts, has_own_reward, known_best
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.oracles import Default, Exhaustive, solve
 from superarm.oracles.certificate import upper_bound
 from superarm.oracles.exhaustive import MAX_LISTED_BATCHES
 from superarm.policies import Policy
-from superarm.problem import Problem
 from superarm.simulation.instances import Instance
 
 Kind: TypeAlias = Literal["optimal", "approximation", "oracle"]
@@ -70,14 +69,15 @@ class Target(NamedTuple):
 def optimum(problem: Problem, p: Floats) -> Bracket:
     """The value of the best batch at ``p``: exact where an exact oracle is available, a bracket otherwise.
 
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Linear
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Linear(), actions=Subsets(2))
     >>> optimum(problem, np.array([[0.5], [0.25], [0.125]]))
     Bracket(low=0.75, high=0.75)
     """
-    best = Default().fit(problem)
+    best = Default().resolve(problem)
     if best.guarantee(problem).alpha < 1.0 and problem.actions.n_batches(problem.n_arms) <= MAX_LISTED_BATCHES:
-        best = Exhaustive().fit(problem)
+        best = Exhaustive()
     action = solve(problem, p, best)
     low = float(problem.value(p, action))
     if best.guarantee(problem).alpha == 1.0:
@@ -91,20 +91,18 @@ def default_kind(instance: Instance, horizon: int = 1) -> Kind:
     It is known if the environment says so, if the default oracle is exact, or if it is found by evaluating at most
     ``MAX_DEFAULT_BATCHES`` batches.
 
-    >>> import superarm as sa
-    >>> [default_kind(sa.instances.random_coverage(n_arms=n, k=3)) for n in (20, 100)]
+    >>> from superarm.simulation.instances import random_coverage
+    >>> [default_kind(random_coverage(n_arms=n, k=3)) for n in (20, 100)]
     ['optimal', 'oracle']
     """
     problem, environment = instance.problem, instance.environment
     known = _known_optimum(instance)
-    if known is not None or has_own_reward(environment):
+    if known is not None or environment.own_reward:
         return "optimal" if known is not None and known.exact else "oracle"
-    promise = Default().fit(problem).guarantee(problem)
+    promise = Default().guarantee(problem)
     if promise.alpha == promise.beta == 1.0:
         return "optimal"
-    starts = changes(environment, horizon)
-    world: Any = environment
-    times = len(world.p) if has_contexts(environment) else 1 if starts is None else len(starts)
+    times = environment.n_contexts or len(environment.changes(horizon))
     return "optimal" if problem.actions.n_batches(problem.n_arms) * times <= MAX_DEFAULT_BATCHES else "oracle"
 
 
@@ -113,13 +111,10 @@ def target(instance: Instance, policy: Policy, choice: Choice = "default", horiz
     if choice not in CHOICES:
         raise InvalidArgument("target", f"{choice!r} is unknown", f"give one of {', '.join(CHOICES)}")
     kind = default_kind(instance, horizon) if choice == "default" else choice
-    starts = changes(instance.environment, horizon)
-    if starts is None:
-        return _find_target(instance, instance.p, policy, kind)
-    since = [int(t) for t in starts]
-    found = [
-        _find_target(instance, instance.problem.entries(instance.environment.means(t)), policy, kind) for t in since
-    ]
+    since = [int(t) for t in instance.environment.changes(horizon)]
+    found = [_find_target(instance, t, policy, kind) for t in since]
+    if len(found) == 1:
+        return found[0]
     share = np.diff([*since, horizon + 1]) / horizon
     brackets = [one.r_max for one in found if one.r_max is not None]
     r_max = Bracket(*(float(share @ ends) for ends in np.transpose(brackets))) if brackets else None
@@ -127,36 +122,37 @@ def target(instance: Instance, policy: Policy, choice: Choice = "default", horiz
     return Target(kind, float(share @ [one.value for one in found]), r_max, eras)
 
 
-def _find_target(instance: Instance, p: Floats, policy: Policy, kind: Kind) -> Target:
-    """The target while the true parameters are ``p``."""
-    problem = instance.problem
-    if has_contexts(instance.environment):
+def _find_target(instance: Instance, t: int, policy: Policy, kind: Kind) -> Target:
+    """The target while the parameters of round ``t`` hold."""
+    problem, environment = instance.problem, instance.environment
+    if environment.n_contexts:
         return _average_target(instance, policy, kind)
+    p = problem.support.to_user(environment.means(problem, t)[0])
     if kind == "oracle":
         action = solve(problem, p, Default())
-        worth = instance.value(action) if has_own_reward(instance.environment) else problem.value(p, action)
-        return Target(kind, worth, None)
+        return Target(kind, float(environment.expected(problem, action[None], t)[0]), None)
     r_max = _known_optimum(instance) or optimum(problem, p)
     if kind == "optimal":
         return Target(kind, r_max.high, r_max)
-    promise = policy.fit(problem).guarantee(problem)
+    promise = policy.guarantee(problem)
     return Target(kind, promise.alpha * promise.beta * r_max.high, r_max)
 
 
 def _average_target(instance: Instance, policy: Policy, kind: Kind) -> Target:
     """The target of an average context; the simulation adds what each round's context is worth more or less."""
-    environment: Any = instance.environment
+    problem, environment = instance.problem, cast(Any, instance.environment)
     if kind == "oracle":
-        return Target(kind, float(environment.best.mean()), None)
-    brackets = np.array([optimum(instance.problem, p) for p in environment.p])
+        return Target(kind, float(environment.best_worth.mean()), None)
+    tables = (problem.support.to_user(entries) for entries in environment.table(problem))
+    brackets = np.array([optimum(problem, p) for p in tables])
     r_max = Bracket(*(float(end) for end in brackets.mean(axis=0)))
-    promise = policy.fit(instance.problem).guarantee(instance.problem)
+    promise = policy.guarantee(problem)
     return Target(kind, r_max.high * (promise.alpha * promise.beta if kind == "approximation" else 1.0), r_max)
 
 
 def _known_optimum(instance: Instance) -> Bracket | None:
-    """What the best batch is worth, where the world says so itself."""
-    found = known_best(instance.environment, instance.problem)
+    """What the best batch is worth, where the environment says so itself."""
+    found = None if instance.environment.n_contexts else instance.environment.best(instance.problem)
     return None if found is None else Bracket(*found)
 
 

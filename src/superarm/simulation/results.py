@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.errors import MissingExtra
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import MissingExtra
+from superarm.core.statistics import mean_and_standard_error
 from superarm.simulation import frames
 from superarm.simulation.regret import Target, find_negative, warn_of_negative
-from superarm.statistics import mean_and_standard_error
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -1,14 +1,15 @@
-"""The parts of a bound: the numbers of an instance that enter it, and its terms over the horizon."""
+"""The parts of a bound: the numbers of an instance that enter it, its terms over the horizon, and its label."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Floats
-from superarm.errors import InvalidArgument
-from superarm.rewards import Smoothness
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
+from superarm.rewards import Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
@@ -61,7 +62,7 @@ def setting(instance: Instance, known: Gaps | None = None) -> Setting:
         k=problem.k,
         weight=float(problem.weights.sum()),
         heaviest=float(problem.weights.max()),
-        smoothness=problem.reward.smoothness(problem.k),
+        smoothness=smoothness_of(problem.reward, problem.k),
         minimum=g.minimum[mask],
         maximum=g.maximum[mask],
         largest=g.largest,
@@ -132,3 +133,56 @@ def rounds(horizon: Any) -> Floats:
     if not t.size or not (t >= 1.0).all():  # also refuses NaN
         raise InvalidArgument("horizon", "some T is below 1", "give numbers of rounds, each at least 1")
     return t
+
+
+LABELS = {
+    "upper_bound": "Theorem 1 (BC-UCB)",
+    "upper_bound_sharp": "sharpened (BC-UCB)",
+    "upper_bound_sharp_gap_free": "sharpened, without gaps (BC-UCB)",
+    "upper_bound_sequences": "Theorem 1, other sequences (BC-UCB)",
+    "upper_bound_unsplit": "Theorem 1, not split into items (BC-UCB)",
+    "upper_bound_gap_free": "Corollary 1 (BC-UCB)",
+    "upper_bound_kl": "KL theorem (KL-UCB, 3 log t)",
+    "upper_bound_kl_gap_free": "KL theorem without gaps (KL-UCB, 3 log t)",
+    "upper_bound_kl_late": "KL theorem, late feedback (KL-UCB, 3 log t)",
+    "upper_bound_kl_default": "KL theorem (KL-UCB, log t + 3 log log t)",
+    "upper_bound_kl_default_gap_free": "KL theorem without gaps (KL-UCB, log t + 3 log log t)",
+    "upper_bound_local": "local KL theorem (KL-UCB, 3 log t)",
+    "upper_bound_local_default": "local KL theorem (KL-UCB, log t + 3 log log t)",
+    "upper_bound_cascade": "cascade theorem (BCUCB-T)",
+    "upper_bound_cascade_kl": "cascade theorem (KL-UCB, log t + 3 log log t)",
+    "upper_bound_wang_chen": "Wang-Chen (CUCB)",
+    "lower_bound": "Lai-Robbins rate × log T, this size and gap",
+    "lower_bound_independent": "Lai-Robbins rate × log T, this size and gap, independent items",
+    "lower_bound_gap_free": "gap-free, some instance of this size",
+    "graves_lai": "Graves-Lai rate × log T, this instance",
+}
+"""By the name of the function in ``superarm.theory``."""
+
+
+MAX_HORIZON = 1e300
+"""The largest horizon that is tried."""
+
+
+def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
+    r"""The horizon from which on ``bound`` lies below the trivial :math:`\Delta_{\max}T` of [MerlisMannor2019]_.
+
+    Once below it stays below: for every bound of :mod:`superarm.theory`, bound(T)/T falls from where it is below the
+    largest gap (``docs/theory/vacuity.md``). Infinite if it never is.
+
+    >>> round(crossover(lambda t: 100.0, 0.5), 6)
+    200.0
+    """
+    high = 1.0
+    while not bound(high) < largest_gap * high:
+        high *= 2.0
+        if high > MAX_HORIZON:
+            return math.inf
+    low = high / 2.0
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        if bound(middle) < largest_gap * middle:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from superarm.arrays import Floats
-from superarm.parameters import has_method
+from superarm.core.arrays import Floats
 from superarm.rewards import Reward
-from superarm.theory.intervals import Interval, interval, on_intervals
+from superarm.theory.intervals import Interval, interval
 
 RANDOM_STARTS = 24
 """Random starts of a maximisation, beside the fixed ones."""
@@ -31,12 +30,12 @@ def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
 
     ``reward`` is a component, or any function of the parameters, which is differentiated numerically.
 
-    >>> import superarm as sa
-    >>> slopes(sa.Coverage(), 2)(np.array([0.5, 0.25]))
+    >>> from superarm.rewards import Coverage
+    >>> slopes(Coverage(), 2)(np.array([0.5, 0.25]))
     array([0.75, 0.5 ])
     """
-    if has_method(reward, "derivative"):
-        return lambda x: np.array([_slope(reward, x, i) for i in range(k)])
+    if isinstance(reward, Reward):
+        return lambda x: leave_one_out(reward, x)
 
     def differences(x: Floats) -> Floats:
         g = np.empty(k)
@@ -50,19 +49,13 @@ def slopes(reward: Any, k: int) -> Callable[[Floats], Floats]:
     return differences
 
 
-def plain_method(reward: Any, name: str) -> Callable[..., Any]:
-    """A method of a component as plain Python: each is evaluated a few times only, which is not worth compiling."""
-    method = getattr(type(reward), name)
-    return getattr(method, "py_func", method)  # type: ignore[no-any-return]
-
-
-def _slope(reward: Any, x: Floats, i: int) -> float:
-    """The derivative with respect to the i-th parameter, after all others have joined."""
-    join, state = plain_method(reward, "join"), plain_method(reward, "start")(reward, 1.0)
-    for other in range(len(x)):
-        if other != i:
-            state = join(reward, state, float(x[other]))
-    return float(plain_method(reward, "derivative")(reward, 1.0, state, float(x[i])))
+def leave_one_out(reward: Reward, x: Floats) -> Floats:
+    """The derivative with respect to each parameter, after all others have joined; for an item of weight 1."""
+    ones = np.ones(len(x))
+    states = np.asarray(reward.start(ones), float)
+    for n in range(len(x)):
+        states = np.where(np.arange(len(x)) == n, states, reward.join(states, np.full(len(x), x[n])))
+    return np.broadcast_to(np.asarray(reward.derivative(ones, states, x), float), x.shape)
 
 
 def maximise_slopes(gradient: Callable[[Floats], Floats], k: int, seed: int = 0) -> tuple[float, Floats, float, Floats]:
@@ -71,8 +64,8 @@ def maximise_slopes(gradient: Callable[[Floats], Floats], k: int, seed: int = 0)
     Starts are the middle of the cube, points near corners, single free coordinates (where rewards such as coverage are
     steepest) and random points.
 
-    >>> import superarm as sa
-    >>> found = maximise_slopes(slopes(sa.Coverage(), 3), 3)
+    >>> from superarm.rewards import Coverage
+    >>> found = maximise_slopes(slopes(Coverage(), 3), 3)
     >>> round(found[0], 6), round(found[2], 6)
     (1.0, 0.5)
     """
@@ -105,8 +98,8 @@ def _maximise(loss: Callable[[Floats], float], starts: list[Floats]) -> tuple[fl
 def bound_slopes(reward: Reward, k: int, boxes: int = MAX_BOXES) -> tuple[float, float] | None:
     """Proven upper bounds of gamma_inf and gamma_g; None if the reward's code does not run on intervals.
 
-    >>> import superarm as sa
-    >>> gamma_inf, gamma_g = bound_slopes(sa.Coverage(), 2)
+    >>> from superarm.rewards import Coverage
+    >>> gamma_inf, gamma_g = bound_slopes(Coverage(), 2)
     >>> round(gamma_inf, 6), 0.5 <= gamma_g < 0.52
     (1.0, True)
     """
@@ -119,14 +112,13 @@ def bound_slopes(reward: Reward, k: int, boxes: int = MAX_BOXES) -> tuple[float,
     return gamma_inf, min(math.sqrt(max(0.0, square)), math.sqrt(k) * gamma_inf / 2.0)
 
 
-def _slopes(reward: Any, box: list[Interval]) -> list[Interval]:
-    start, join, derivative = (on_intervals(getattr(type(reward), name)) for name in ("start", "join", "derivative"))
+def _slopes(reward: Reward, box: list[Interval]) -> list[Interval]:
     result = []
     for i, x in enumerate(box):
-        state = start(reward, 1.0)
+        state = reward.start(1.0)
         for other in (*box[:i], *box[i + 1 :]):
-            state = join(reward, state, other)
-        result.append(interval(derivative(reward, 1.0, state, x)))
+            state = reward.join(state, other)
+        result.append(interval(reward.derivative(1.0, state, x)))
     return result
 
 

@@ -12,22 +12,24 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from superarm.actions import Subsets, list_batches
-from superarm.arrays import Bools, Floats, Ints
-from superarm.environments import has_own_reward
-from superarm.errors import InvalidArgument
+from superarm.actions import Explicit, Subsets
+from superarm.actions.explicit import tabulate
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.oracles import Default
-from superarm.rewards.traits import additive, monotone
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
-from superarm.theory.batch_table import arm_extremes, batch_values
-from superarm.theory.search import ROUNDING, SearchProblem, SearchRecord, descend, prepare_search, relaxation, search
+from superarm.theory.search import ROUNDING, SearchRecord, SubsetSearch
 
 MAX_ENUMERATED_BATCHES = 500_000
 """Up to this many batches are enumerated; for more, subsets are searched by branch and bound."""
 
-MAX_NODES = 100_000_000
+MAX_NODES = 20_000_000
 """A search stops after this many nodes, and the gaps are bracketed instead."""
+
+CELLS = 1 << 20
+"""So many item states are held at once: 8 MB."""
 
 Method: TypeAlias = Literal["enumeration", "search", "bracket"]
 
@@ -111,16 +113,20 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
     (section Preliminaries). Differs: values closer to the target than a relative 1e-12 count as equal to it; an arm in
     no suboptimal batch has no gap (NaN), which the paper leaves undefined.
 
-    >>> import superarm as sa
-    >>> problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(1))
-    >>> gaps(sa.Instance(problem, sa.environments.Bernoulli([[0.5], [0.25], [0.125]]))).minimum
+    >>> from superarm import environments
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Linear
+    >>> from superarm.simulation.instances import Instance
+    >>> problem = Problem(n_arms=3, n_items=1, reward=Linear(), actions=Subsets(1))
+    >>> gaps(Instance(problem, environments.Bernoulli([[0.5], [0.25], [0.125]]))).minimum
     array([  nan, 0.25 , 0.375])
     """
     problem, p = instance.problem, instance.p
     few = problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES
-    if has_own_reward(instance.environment) or not additive(problem.reward):
+    if instance.environment.own_reward or not problem.reward.additive:
         raise InvalidArgument("instance", "its reward is not a sum over items", "gaps are for such rewards only")
-    if not few and not monotone(problem.reward):
+    if not few and not problem.reward.monotone:
         raise InvalidArgument(
             "instance", f"more arms can lower its reward, and it has more than {MAX_ENUMERATED_BATCHES} batches",
             "give an instance with fewer batches, which are enumerated",
@@ -129,7 +135,7 @@ def gaps(instance: Instance, alpha: float | None = None, nodes: int = MAX_NODES)
     if few:
         return _enumerate_gaps(instance, alpha)
     if isinstance(problem.actions, Subsets):
-        return _search_gaps(prepare_search(problem, p), alpha, nodes)
+        return _search_gaps(SubsetSearch(problem, p, nodes), alpha)
     r_max = optimum(problem, p)
     top = np.full(problem.n_arms, alpha * r_max.high)
     return Gaps(alpha, r_max, np.zeros(problem.n_arms), top, top.copy(), "bracket", 0)
@@ -147,15 +153,30 @@ def _check_alpha(instance: Instance, alpha: float | None) -> float:
     return float(alpha)
 
 
+def list_batches(problem: Problem) -> Ints:
+    """Every batch of the action set, one per row, padded with -1: (n_batches, k)."""
+    if isinstance(problem.actions, Explicit):
+        return problem.actions.table
+    return tabulate(problem.actions.batches(problem.n_arms))
+
+
+def batch_values(problem: Problem, p: Floats, table: Ints) -> Floats:
+    """r(A; p) of every row of ``table``, (n_batches,)."""
+    q, step = problem.entries(p), max(1, CELLS // problem.n_items)
+    return np.concatenate([problem.values(q, table[n : n + step]) for n in range(0, len(table), step)])
+
+
 def _enumerate_gaps(instance: Instance, alpha: float) -> Gaps:
     problem = instance.problem
-    table, sizes = list_batches(problem.actions, problem.n_arms)
-    value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
+    table = list_batches(problem)
+    value = batch_values(problem, instance.p, table)
     best = float(value.max())
-    below, lowest = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
-    arm_extremes(table, sizes, value, _ceiling(alpha, best), below, lowest)
-    least, most = _gaps_below(alpha * best, below, lowest)
-    return Gaps(alpha, Bracket(best, best), least, most, least, "enumeration", len(sizes))
+    under = value < _ceiling(alpha, best)
+    below, lowest = np.full(problem.n_arms + 1, -np.inf), np.full(problem.n_arms + 1, np.inf)  # the last is of -1
+    np.maximum.at(below, table[under], value[under, None])
+    np.minimum.at(lowest, table[under], value[under, None])
+    least, most = _gaps_below(alpha * best, below[:-1], lowest[:-1])
+    return Gaps(alpha, Bracket(best, best), least, most, least, "enumeration", len(table))
 
 
 def _ceiling(alpha: float, r_max: float) -> float:
@@ -167,38 +188,31 @@ def _gaps_below(target: float, below: Floats, lowest: Floats) -> tuple[Floats, F
     return tuple(np.where(np.isfinite(v), target - v, np.nan) for v in (below, lowest))  # type: ignore[return-value]
 
 
-def _search_gaps(field: SearchProblem, alpha: float, nodes: int) -> Gaps:
-    n_arms, k = len(field.order), field.large.shape[2]
-    work = np.array([0, nodes], np.int64)
-    slack = ROUNDING * float(field.terms.weights.sum())
-    top = SearchRecord(np.array([-np.inf, -np.inf, slack]), np.zeros((2, k), np.int64), work)
-    done = search(field, np.inf, -1, top)
-    r_max = float(top.best[0])
+def _search_gaps(tree: SubsetSearch, alpha: float) -> Gaps:
+    n_arms, top = tree.problem.n_arms, SearchRecord()
+    done = tree.search(np.inf, -1, top)
     if not done:
-        return _bracket_gaps(field, alpha, r_max, work)
-    ceiling = _ceiling(alpha, r_max)
+        return _bracket_gaps(tree, alpha, top.below)
+    r_max, ceiling = top.below, _ceiling(alpha, top.below)
     below, lowest = np.full(n_arms, -np.inf), np.full(n_arms, np.inf)
     for j in range(n_arms):
-        start = np.array([below[j], min(lowest[j], descend(field, j)), slack])
-        record = SearchRecord(start, np.full((2, k), j, np.int64), work)
-        if not search(field, ceiling, j, record):
-            return _bracket_gaps(field, alpha, r_max, work)
-        below[j], lowest[j] = record.best[:2]
-        if lowest[j] >= ceiling:
-            below[j], lowest[j] = -np.inf, np.inf
-        for other in record.batches[0]:  # a value found for one arm holds for the other arms of its batch
-            below[other] = max(below[other], below[j])
+        record = SearchRecord(below[j], tree.descend(j))
+        if not tree.search(ceiling, j, record):
+            return _bracket_gaps(tree, alpha, r_max)
+        if record.lowest < ceiling:
+            below[j], lowest[j] = record.below, record.lowest
+        below[record.batch] = np.maximum(below[record.batch], below[j])  # it holds for all arms of the batch
     least, most = _gaps_below(alpha * r_max, below, lowest)
-    return Gaps(alpha, Bracket(r_max, r_max), least, most, least, "search", int(work[0]))
+    return Gaps(alpha, Bracket(r_max, r_max), least, most, least, "search", tree.nodes)
 
 
-def _bracket_gaps(field: SearchProblem, alpha: float, found: float, work: Ints) -> Gaps:
+def _bracket_gaps(tree: SubsetSearch, alpha: float, found: float) -> Gaps:
     """What holds without a finished search: no bound of the smallest gaps, and relaxations of the largest."""
-    n_arms = len(field.order)
-    high = max(found, relaxation(field, -1, field.large[0]))
-    lowest = np.array([relaxation(field, j, field.small[0]) for j in range(n_arms)])
-    least_seen = np.array([descend(field, j) for j in range(n_arms)])
+    n_arms = tree.problem.n_arms
+    high = max(found, tree.relaxation(-1, tree.large[0]))
+    lowest = np.array([tree.relaxation(j, tree.small[0]) for j in range(n_arms)])
+    least_seen = np.array([tree.descend(j) for j in range(n_arms)])
     target = alpha * high
     return Gaps(
-        alpha, Bracket(found, high), np.zeros(n_arms), target - lowest, target - least_seen, "bracket", int(work[0])
+        alpha, Bracket(found, high), np.zeros(n_arms), target - lowest, target - least_seen, "bracket", tree.nodes
     )

@@ -22,14 +22,14 @@ import numpy as np
 from scipy.optimize import brentq, linprog
 
 from superarm.actions import Explicit
-from superarm.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Dense
 from superarm.environments import Bernoulli, Comonotone
-from superarm.errors import InvalidArgument
 from superarm.rewards import Coverage, Linear
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket
-from superarm.support import Dense
-from superarm.theory.batch_table import batch_values
+from superarm.theory.gaps import batch_values, list_batches
 from superarm.theory.search import ROUNDING
 
 _MIN_PULL_SHARE = 1e-9
@@ -62,8 +62,8 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     ``rounds`` cutting planes are added per batch. Implements [GravesLai1997]_ in the form of [CombesEtAl2015]_ for
     semi-bandits; on the instance of [MerlisMannor2019]_ it is the bound of Lai and Robbins.
 
-    >>> import superarm as sa
-    >>> rate = graves_lai(sa.instances.lower_bound(12, 3, epsilon=0.1))
+    >>> from superarm.simulation import instances
+    >>> rate = graves_lai(instances.lower_bound(12, 3, epsilon=0.1))
     >>> round(rate.low, 3), round(rate.high, 3)
     (44.697, 44.697)
     """
@@ -103,38 +103,22 @@ def _read_case(instance: Instance) -> _Case:
     problem, environment = instance.problem, instance.environment
     if not isinstance(problem.reward, Coverage | Linear) or not isinstance(problem.support, Dense):
         raise InvalidArgument("instance", "its reward is not covered", "give Coverage() or Linear(), without a support")
-    p, weights = instance.p.reshape(problem.n_arms, problem.n_items), problem.weights
+    n = problem.actions.n_batches(problem.n_arms)
+    if not isinstance(problem.actions, Explicit) and n > MAX_BATCHES:
+        raise InvalidArgument("instance", f"it has {n:g} batches", f"give one with at most {MAX_BATCHES}")
+    p, weights = instance.p, problem.weights
     if isinstance(environment, Comonotone) and (p == p[:, :1]).all():
         p, weights = p[:, :1], weights.sum(keepdims=True)
     elif not isinstance(environment, Bernoulli):
         raise InvalidArgument("instance", "its outcomes are dependent", "give environments.Bernoulli(p)")
-    table, sizes = _list_batches(instance)
-    value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
+    table = list_batches(problem)
+    value = batch_values(problem, instance.p, table)
     best = float(value.max())
     gap = np.where(value < best - ROUNDING * best, best - value, 0.0)
-    holds = np.zeros((len(sizes), problem.n_arms), bool)
-    for row in range(len(sizes)):
-        holds[row, table[row, : sizes[row]]] = True
+    holds = (table[:, :, None] == np.arange(problem.n_arms)).any(1)
     free = ~holds[gap == 0.0].any(axis=0)
     linear = isinstance(problem.reward, Linear)
     return _Case(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best, linear)
-
-
-def _list_batches(instance: Instance) -> tuple[Ints, Ints]:
-    """Every batch, padded, and the sizes."""
-    problem = instance.problem
-    actions = problem.actions
-    if isinstance(actions, Explicit):
-        return actions.table, actions.sizes
-    n = actions.n_batches(problem.n_arms)
-    if n > MAX_BATCHES:
-        raise InvalidArgument("instance", f"it has {n:g} batches", f"give one with at most {MAX_BATCHES}")
-    batches = list(actions.batches(problem.n_arms))
-    sizes = np.array([len(batch) for batch in batches])
-    table = np.zeros((len(batches), int(sizes.max())), np.int64)
-    for row, batch in enumerate(batches):
-        table[row, : len(batch)] = batch
-    return table, sizes
 
 
 def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:

@@ -4,19 +4,33 @@ Every result is widened by a few units in the last place, so that rounding canno
 """
 
 import math
+import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType, SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 _WIDEN = 4.0 * 2.0**-52  # four units in the last place, relative
 _TINY = 1e-300  # absolute, for results near 0
+_INCREASING = (np.exp, np.expm1, np.log, np.log1p, np.sqrt, np.tanh, np.arctan)
+_ARITHMETIC: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.negative: operator.neg,
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """All numbers from ``low`` to ``high``."""
+    """All numbers from ``low`` to ``high``; the arithmetic and the functions of NumPy work on it, comparisons do not.
+
+    >>> round(np.exp(np.minimum(0.5, 1.0 - Interval(0.0, 1.0))).high, 6)
+    1.648721
+    """
 
     low: float
     high: float
@@ -69,6 +83,21 @@ class Interval:
     def __float__(self) -> float:
         raise TypeError("an interval is not a number")
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            return NotImplemented
+        ends = [interval(value) for value in inputs]
+        if ufunc in _INCREASING:
+            with np.errstate(all="ignore"):  # what is undefined is NaN, which is refused
+                return _widen(float(ufunc(ends[0].low)), float(ufunc(ends[0].high)))
+        if ufunc in (np.minimum, np.maximum):
+            return Interval(float(ufunc(ends[0].low, ends[1].low)), float(ufunc(ends[0].high, ends[1].high)))
+        if ufunc in _ARITHMETIC:
+            return _ARITHMETIC[ufunc](*ends)
+        if ufunc is np.power:
+            return ends[0] ** inputs[1]
+        raise TypeError(f"numpy.{ufunc.__name__} of an interval is not known")
+
 
 def interval(value: Any) -> Interval:
     """A number as an interval, an interval as itself.
@@ -89,39 +118,3 @@ def _widen(low: float, high: float) -> Interval:
 def _step_up(x: float) -> float:
     """A number above x; above an overflow to minus infinity, the least float."""
     return x + _WIDEN * abs(x) + _TINY if x > -math.inf else -sys.float_info.max
-
-
-def _increasing(f: Callable[[float], float]) -> Callable[[Any], Interval]:
-    """An increasing function of the reals, on intervals."""
-    return lambda x: _widen(f(interval(x).low), f(interval(x).high))
-
-
-_MATH = SimpleNamespace(
-    **{name: _increasing(getattr(math, name)) for name in ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "atan")},
-    pi=math.pi,
-    e=math.e,
-)
-
-
-def _minimum(*values: Any) -> Interval:
-    ends = [interval(value) for value in values]
-    return Interval(min(end.low for end in ends), min(end.high for end in ends))
-
-
-def _maximum(*values: Any) -> Interval:
-    ends = [interval(value) for value in values]
-    return Interval(max(end.low for end in ends), max(end.high for end in ends))
-
-
-def on_intervals(method: Any) -> Callable[..., Any]:
-    """A component's method for intervals: the same code, with ``math``, ``min`` and ``max`` of intervals.
-
-    >>> import superarm as sa
-    >>> join = on_intervals(sa.Logistic.join)
-    >>> state = join(sa.Logistic(), 1.0, Interval(0.0, 1.0))
-    >>> state.low <= 1 / 2.718281828459045 < 1 <= state.high
-    True
-    """
-    plain = getattr(method, "py_func", method)
-    names = {**plain.__globals__, "math": _MATH, "min": _minimum, "max": _maximum}
-    return FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)

@@ -11,13 +11,26 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from superarm.arrays import Floats
-from superarm.errors import InvalidArgument
-from superarm.indices.kl import divergence
-from superarm.problem import Problem
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import rounds
 from superarm.theory.gaps import Gaps, gaps
+
+
+def divergence(p: float, q: float) -> float:
+    r"""The Bernoulli divergence kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)).
+
+    >>> round(divergence(0.25, 0.5), 12)
+    0.130812035941
+    """
+    d = 0.0
+    if p > 0.0:
+        d += p * math.log(p / q) if q > 0.0 else math.inf
+    if p < 1.0:
+        d += (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if q < 1.0 else math.inf
+    return max(0.0, d)
 
 
 @dataclass(frozen=True)
@@ -56,8 +69,8 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     is loose by a factor of almost 2 for small gaps. Needs :math:`\Delta \le \bar M/2` (a condition that the paper
     leaves out) and L > K.
 
-    >>> import superarm as sa
-    >>> bound = lower_bound(sa.instances.lower_bound(12, 3, epsilon=0.1), 1000)
+    >>> from superarm.simulation import instances
+    >>> bound = lower_bound(instances.lower_bound(12, 3, epsilon=0.1), 1000)
     >>> round(bound.stated, 3), round(bound.exact, 3)
     (22.5, 44.697)
     """
@@ -99,8 +112,8 @@ def lower_bound_independent(instance: Instance, horizon: Any, known: Gaps | None
     is :math:`(L - K)\lVert w\rVert_2^2/(2\Delta)`. This closes the remark of [MerlisMannor2019]_ (after Proposition 1)
     from below; the proof is in ``docs/theory/lower-bounds.md``. Needs :math:`\Delta \le \bar M/2` and L > K.
 
-    >>> import superarm as sa
-    >>> bound = lower_bound_independent(sa.instances.lower_bound(12, 3, n_items=4, epsilon=0.1), 1000)
+    >>> from superarm.simulation import instances
+    >>> bound = lower_bound_independent(instances.lower_bound(12, 3, n_items=4, epsilon=0.1), 1000)
     >>> round(bound.stated, 3), round(bound.exact, 3)
     (22.5, 44.697)
     """
@@ -182,8 +195,8 @@ def lower_bound_gap_free(instance: Instance | Problem, horizon: Any) -> Floats:
     [MerlisMannor2019]_ (Proposition 1), after [AuerEtAl2002]_. Needs L > K, as the paper says; 0 otherwise, since with
     L = K all arms can be in one batch, and then there is nothing to learn.
 
-    >>> import superarm as sa
-    >>> lower_bound_gap_free(sa.instances.lower_bound(12, 3), [1, 1000]).tolist()
+    >>> from superarm.simulation import instances
+    >>> lower_bound_gap_free(instances.lower_bound(12, 3), [1, 1000]).tolist()
     [0.05, 5.0]
     """
     problem = instance.problem if isinstance(instance, Instance) else instance

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints
-from superarm.catalog import bc_ucb
-from superarm.environments.traits import partial
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import run_keys
+from superarm.core.support import Dense
+from superarm.core.tally import Tally, View
+from superarm.indices import Bernstein
 from superarm.policies import IndexPolicy
-from superarm.simulation.engine import rounds
+from superarm.simulation.engine import Run
 from superarm.simulation.instances import Instance
-from superarm.simulation.replicate import seeds
-from superarm.support import Dense
-from superarm.tally import estimates
+from superarm.simulation.simulate import seeds
 from superarm.theory.bound import Setting, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.sequences import Sequences, geometric
@@ -120,54 +120,57 @@ def follow(
     lemmas are about BC-UCB and rounds in which the oracle succeeds; with another policy, or an oracle with beta < 1,
     :attr:`Trace.contradictions` can be positive.
 
-    >>> import superarm as sa
-    >>> trace = follow(sa.instances.lower_bound(6, 3), 200)
+    >>> from superarm.simulation import instances
+    >>> trace = follow(instances.lower_bound(6, 3), 200)
     >>> trace.contradictions, bool(trace.bad_mean.any())
     (0, False)
     """
-    if not isinstance(instance.problem.support, Dense) or partial(instance.environment):
+    if not isinstance(instance.problem.support, Dense) or instance.environment.partial:
         raise InvalidArgument(
             "instance", "it is sparse, or shows only part of the feedback", "give a dense instance with full feedback"
         )
     if not isinstance(policy, IndexPolicy | None):
         raise InvalidArgument("policy", f"{type(policy).__name__} is not an index policy", "give e.g. bc_ucb()")
     g = gaps(instance) if known is None else known
-    steps = _Steps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
-    plain = (bc_ucb() if policy is None else policy).plain(instance.problem)  # its memory holds q
-    played = rounds(instance.problem, instance.environment, plain, seeds(seed, 1)[0], horizon)
-    records = [
-        steps.measure(t, run.tally, run.memory.q, action) for t, run, action, _ in played if run.tally.pulls.all()
-    ]
+    steps = _ProofSteps(instance, setting(instance, g), g, sequences or geometric(instance.problem.k))
+    played = IndexPolicy(Bernstein()) if policy is None else policy
+    run = Run(instance.problem, instance.environment, played, run_keys(seeds(seed, 1)), fuse=False)
+    records = []
+    for t in range(1, horizon + 1):
+        before = run.tally.take([0])  # a copy: what the policy knows when it chooses
+        run.play_round()
+        if before.pulls.all():
+            view = View(t, before, run.keys.policy, before.pulls, run.eligible, run.pinned)
+            records.append(steps.measure(t, before, played.scores(instance.problem, view), run.last[0]))
     if not records:
         raise InvalidArgument("horizon", f"{horizon} rounds do not play every arm once", "give more rounds")
     columns = [np.array(column) for column in zip(*records, strict=True)]
     return Trace(*columns)
 
 
-class _Steps:
+class _ProofSteps:
     """The quantities of the proof, round by round."""
 
     def __init__(self, instance: Instance, s: Setting, g: Gaps, sequences: Sequences) -> None:
         self.problem, self.s, self.target, self.sequences = instance.problem, s, g.target, sequences
-        self.p = instance.p.reshape(s.n_arms, s.n_items)
+        self.p = instance.p
         self.constants = paper(s)
         a, b = sequences
         before = np.concatenate([[1.0], b[:-1]])
         self.ell = float(np.sum((before - b) / a) + b[-1] / a[-1])
 
-    def measure(self, t: int, tally: Any, q: Floats, action: Ints) -> tuple[Any, ...]:
-        s, c = self.s, self.constants
-        mean, variance = (v.reshape(self.p.shape) for v in estimates(tally, self.problem.support))
-        x = math.log(t) / tally.pulls[:, None]
+    def measure(self, t: int, tally: Tally, q: Floats, batch: Ints) -> tuple[Any, ...]:
+        s, c, action, pulls = self.s, self.constants, batch[batch >= 0], tally.pulls[0]
+        mean, variance, optimistic = (self.problem.support.to_user(v[0]) for v in (tally.mean, tally.deviation**2, q))
+        x = math.log(t) / pulls[:, None]
         bad_mean = bool((np.abs(mean - self.p) > np.sqrt(6.0 * variance * x) + 9.0 * x).any())
         bad_variance = bool((variance > 2.0 * self.p * (1.0 - self.p) + 3.5 * x).any())
         gap = self.target - self.problem.value(self.p, action)
         share = float(x[action].sum())
         radius = s.weight * (c.c1 * math.sqrt(share) + c.c2 * share)
-        few, level, threshold = self._levels(gap, math.log(t), tally.pulls[action])
-        optimistic = q.reshape(self.p.shape)
+        few, level, threshold = self._levels(gap, math.log(t), pulls[action])
         return (
-            t, gap, bad_mean, bad_variance, radius, level, few, tally.pulls[action].min(), threshold,
+            t, gap, bad_mean, bad_variance, radius, level, few, pulls[action].min(), threshold,
             self._width(optimistic[action], self.p[action], x[action]), self._allowed(radius, optimistic, action),
         )  # fmt: skip
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.statistics import mean_and_standard_error
 from superarm.environments import Bernoulli
-from superarm.errors import InvalidArgument
 from superarm.oracles import Default, Guarantee
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
-from superarm.simulation.replicate import simulate
-from superarm.statistics import mean_and_standard_error
+from superarm.simulation.simulate import simulate
+from superarm.theory.bound import LABELS
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.labels import LABELS
 from superarm.theory.lower import lower_bound, lower_bound_gap_free, lower_bound_independent
 from superarm.theory.theorems import (
     ASSUMPTIONS,
@@ -32,6 +32,9 @@ from superarm.theory.theorems import (
 
 MAX_REPORTED_HORIZON, POINTS_PER_DECADE = 1e30, 2000
 """The horizons at which bounds are compared with the trivial one: a relative distance of 0.1 %."""
+
+SMALLEST_DRAWN = 1e-9
+"""Regret below it is drawn at it, since a log axis has no 0."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,11 @@ def bounds_report(
     regretDef), and so are the gaps in its bounds. The text names the theorems that cover each policy and what they
     assume; a bound that does not apply to the instance is left out, and the text says why.
 
-    >>> import superarm as sa
-    >>> instance = sa.instances.lower_bound(6, 3, epsilon=0.2)
-    >>> text = bounds_report(instance, {"BC-UCB": sa.bc_ucb()}, 300, 2, progress=False)
+    >>> from superarm.indices import Bernstein
+    >>> from superarm.policies import IndexPolicy
+    >>> from superarm.simulation import instances
+    >>> instance = instances.lower_bound(6, 3, epsilon=0.2)
+    >>> text = bounds_report(instance, {"BC-UCB": IndexPolicy(Bernstein())}, 300, 2, progress=False)
     >>> print(text.splitlines()[0])
     r_max 0.5, alpha 1, gaps from 0.2 to 0.2 over 5 of 6 arms (exact, by enumeration of 4 batches)
     """
@@ -97,8 +102,6 @@ def bounds_report(
 
 
 def _write(directory: Path, text: str, compared: ComparedBounds) -> None:
-    from superarm.theory.plots import plot_bounds
-
     directory.mkdir(parents=True, exist_ok=True)
     plot_bounds(compared).savefig(directory / "bounds.png", dpi=150)
     (directory / "bounds.txt").write_text(text + "\n")
@@ -191,3 +194,46 @@ def _find_crossovers(instance: Instance, bounds: Sequence[_ReportedBound]) -> li
         when = f"from T = {horizons[np.argmax(below)]:.3g} on" if below.any() else "never"
         lines.append(f"{one.label} beats the trivial bound {when}")
     return lines
+
+
+def plot_bounds(compared: ComparedBounds) -> Any:
+    """Regret with 95 % bands, lower bounds dashed, upper bounds dotted, on log axes; every line labelled at its end."""
+    from superarm.simulation.plots import draw_curves, line_style, new_figure
+
+    figure = new_figure(figsize=(10.0, 6.0))
+    axes = figure.add_subplot()
+    draw_curves(axes, compared.rounds, compared.regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
+    means = {name: float(values[:, -1].mean()) for name, values in compared.regret.items()}
+    ends = [(mean, name, line_style(n)["color"]) for n, (name, mean) in enumerate(means.items())]
+    for style, colour, family in (("--", "#00695c", compared.lower), (":", "#8e0000", compared.upper)):
+        for name, values in family.items():
+            shown = values > 0.0  # a rate times log T is 0 at T = 1
+            axes.plot(compared.rounds[shown], values[shown], style, color=colour, linewidth=1.5)
+            ends.append((values[-1], name, colour))
+    axes.plot(compared.rounds, compared.trivial, "-", color="#bbbbbb", linewidth=1.2)
+    ends.append((compared.trivial[-1], "trivial: largest gap × T", "#888888"))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    largest = max(float(end) for end, _, _ in ends if np.isfinite(end))
+    axes.set_ylim(max(1e-2, min(means.values()) / 1e3), 3.0 * largest)
+    axes.set_xlim(min(2, compared.rounds[-1] / 2), compared.rounds[-1])
+    _label_ends(axes, ends)
+    axes.set_xlabel("round")
+    axes.set_ylabel("regret (approximation target)")
+    axes.grid(alpha=0.25, linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _label_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
+    """Write names at the right ends of the lines, moved apart where they would overlap, each with a line to its end."""
+    low, high = np.log(axes.get_ylim())
+    apart = (high - low) / 24.0
+    at = -np.inf
+    for value, name, colour in sorted(end for end in ends if np.isfinite(end[0]) and end[0] > 0.0):
+        at = max(np.log(value), at + apart, low)
+        axes.annotate(
+            name, (1.0, value), (1.05, (at - low) / (high - low)), xycoords=("axes fraction", "data"),
+            textcoords="axes fraction", color=colour, fontsize=8.5, va="center",
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1.0, "shrinkB": 0.0},
+        )  # fmt: skip

@@ -11,215 +11,162 @@ where in the first bound every item has its own m arms, and where the second hol
 bounds need only monotonicity, which [MerlisMannor2019]_ (definition of monotone Gini-smooth rewards) requires.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
-from superarm.arrays import Floats, Ints
-from superarm.problem import Problem
-from superarm.rewards import Reward, Terms, gain, initial_states, join_arm, value_of_states
-from superarm.rewards.base import join, worth
-from superarm.support import item, span
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.problem import Problem
 
 ROUNDING = 1e-12
 """Values and bounds closer than this times the scale of the reward may be equal."""
 
+_FIRST, _CELLS = 4, 1 << 22
+"""How many nodes are split at once: so many until a first batch is complete; then as their gains fit into 32 MB."""
 
-class SearchProblem(NamedTuple):
-    """What a search reads: reward, parameters, the ``order`` of arms, and the sorted parameters from each position on.
 
-    ``large[c, i, n]`` is the n-th largest parameter of item i among ``order[c:]``, ``small`` the n-th smallest.
+class SearchRecord:
+    """What a search finds: the largest value below a ceiling and its batch, and the smallest value."""
+
+    def __init__(self, below: float = -math.inf, lowest: float = -math.inf) -> None:
+        self.below, self.lowest, self.batch = below, lowest, np.empty(0, np.int64)
+
+
+class _Nodes(NamedTuple):
+    """Incomplete batches of one size: item states, arms, position of the last arm, and bounds of all completions."""
+
+    states: Floats
+    arms: Ints
+    position: Ints
+    low: Floats
+    high: Floats
+
+    def take(self, rows: Ints | Bools | slice) -> "_Nodes":
+        return _Nodes._make(part[rows] for part in self)
+
+
+class SubsetSearch:
+    """Searches over the subsets of one problem at the parameters ``p``; ``nodes`` counts what all of them visited.
+
+    Arms are ordered by the value that each has alone. ``large[c, i]`` are the k largest parameters of item i among
+    the arms from position c on, in descending order, ``small`` the k smallest in ascending order.
     """
 
-    reward: Reward
-    terms: Terms
-    p: Floats
-    order: Ints
-    large: Floats
-    small: Floats
-    submodular: bool
+    def __init__(self, problem: Problem, p: Floats, limit: int) -> None:
+        self.problem, self.q, self.limit, self.nodes = problem, problem.entries(p), limit, 0
+        start = problem.reward.empty_states(problem, 1)
+        self.order = np.argsort(-problem.reward.gains(problem, start, self.q)[0], kind="stable")
+        everyone = np.arange(problem.n_arms)[None]
+        rows = problem.support.rows_to_items(problem.support.rows(self.q, everyone), everyone)[0][self.order]
+        self.large, self.small = _sort_parameters(rows, problem.k)
+        self.slack = ROUNDING * float(problem.weights.sum())
 
+    def value(self, states: Floats) -> Floats:
+        """The values (n,) of item states (n, n_items)."""
+        return np.asarray(self.problem.reward.worth(self.problem.weights[None], states).sum(1))
 
-class SearchRecord(NamedTuple):
-    """What a search writes.
+    def start(self, forced: int) -> tuple[Floats, Ints]:
+        """The state (1, n_items) and the arms (1, n) of the batch of arm ``forced`` alone; empty if it is -1."""
+        arms = np.array([[forced]] if forced >= 0 else [[]], np.int64)
+        return self.problem.reward.states(self.problem, self.q, arms), arms
 
-    ``best`` (3,) holds the largest value below the ceiling, the smallest value, and the tolerance of comparisons;
-    ``batches`` (2, k) the batches with these two values; ``work`` (2,) the number of nodes visited and the limit.
-    """
+    def descend(self, forced: int) -> float:
+        """The value of the batch that grows from ``forced`` by the smallest gain each time: a start for a search."""
+        problem, (states, arms) = self.problem, self.start(forced)
+        taken = np.zeros(problem.n_arms, bool)
+        taken[arms] = True
+        for _ in range(problem.k - arms.shape[1]):
+            gains = np.where(taken, np.inf, problem.reward.gains(problem, states, self.q)[0])
+            arm = np.array([gains.argmin()])
+            problem.support.join(states, self.q, arm, problem.reward.join)
+            taken[arm] = True
+        return float(self.value(states)[0])
 
-    best: Floats
-    batches: Ints
-    work: Ints
+    def relaxation(self, forced: int, ranked: Floats) -> float:
+        """A bound of the value of every batch with arm ``forced`` (any if -1); each item has its ``ranked`` arms."""
+        states, arms = self.start(forced)
+        return float(self._join_ranked(states, ranked[None], self.problem.k - arms.shape[1])[0])
 
+    def search(self, ceiling: float, forced: int, record: SearchRecord) -> bool:
+        """Visit every batch of k arms with arm ``forced`` (any if -1) that could improve the record.
 
-def prepare_search(problem: Problem, p: Floats) -> SearchProblem:
-    """Prepare a problem for the search: arms are ordered by the value that each has alone."""
-    reward, terms = problem.reward, problem.terms
-    start = initial_states(reward, terms)
-    alone = np.array([gain(reward, terms, start, p, j) for j in range(problem.n_arms)])
-    order = np.argsort(-alone, kind="stable").astype(np.int64)
-    dense = np.zeros((problem.n_arms, problem.n_items))
-    for j in range(problem.n_arms):
-        first, last = span(terms.support, j)
-        for o in range(last - first):
-            dense[j, item(terms.support, first, o)] = p[first + o]
-    large, small = _sort_parameters(dense[order], problem.k)
-    return SearchProblem(reward, terms, p, order, large, small, bool(reward.submodular))
+        Returns False if the limit of nodes was reached; the record then proves nothing.
+        """
+        states, arms = self.start(forced)
+        if arms.shape[1] == self.problem.k:
+            self._update(record, ceiling, states, arms)
+            return True
+        ends = np.full(1, -math.inf), np.full(1, math.inf)
+        waiting, size = [_Nodes(states, arms, np.full(1, -1), *ends)], _FIRST
+        while waiting:
+            block = waiting.pop()
+            block = block.take(self._can_improve(record, ceiling, block.low, block.high))
+            if len(block.low) > size:
+                waiting.append(block.take(slice(size, None)))
+            children = self._split(block.take(slice(size)), forced)
+            self.nodes += len(children.low)
+            if children.arms.shape[1] == self.problem.k:
+                size = max(_FIRST, _CELLS // (self.problem.n_entries * self.problem.n_arms))
+                self._update(record, ceiling, children.states, children.arms)
+            elif self.nodes > self.limit:
+                return False
+            else:
+                children = self._bound(children, forced, record, ceiling)
+                waiting.append(children.take(np.argsort(-children.high, kind="stable")))
+        return True
+
+    def _split(self, nodes: _Nodes, forced: int) -> _Nodes:
+        """Every node with one more arm, from a later position, that leaves enough arms to complete the batch."""
+        n_arms, left = self.problem.n_arms, self.problem.k - nodes.arms.shape[1]
+        places = np.arange(n_arms)
+        later = (places > nodes.position[:, None]) & (self.order != forced)
+        enough = np.cumsum(later[:, ::-1], axis=1)[:, ::-1] >= left
+        parent, position = np.nonzero(later & enough)
+        states, arm = nodes.states[parent], self.order[position]
+        self.problem.support.join(states, self.q, arm, self.problem.reward.join)
+        arms = np.concatenate([nodes.arms[parent], arm[:, None]], axis=1)
+        return _Nodes(states, arms, position, nodes.low[parent], nodes.high[parent])
+
+    def _bound(self, nodes: _Nodes, forced: int, record: SearchRecord, ceiling: float) -> _Nodes:
+        """The nodes that could improve the record, with bounds of their completions."""
+        problem, m = self.problem, self.problem.k - nodes.arms.shape[1]
+        low = self._join_ranked(nodes.states, self.small[nodes.position + 1], m)
+        high = self._join_ranked(nodes.states, self.large[nodes.position + 1], m)
+        kept = self._can_improve(record, ceiling, low, high)
+        nodes = nodes._replace(low=low, high=high).take(kept)
+        if m == 1 or not problem.reward.submodular or not len(nodes.low):
+            return nodes  # with one arm to add, trying all of them costs no more than a bound
+        gains = problem.reward.gains(problem, nodes.states, self.q)[:, self.order]
+        later = (np.arange(problem.n_arms) > nodes.position[:, None]) & (self.order != forced)
+        top = np.partition(np.where(later, gains, 0.0), -m, axis=1)[:, -m:].sum(1)
+        high = np.minimum(nodes.high, self.value(nodes.states) + top)
+        return nodes._replace(high=high).take(self._can_improve(record, ceiling, nodes.low, high))
+
+    def _can_improve(self, record: SearchRecord, ceiling: float, low: Floats, high: Floats) -> Bools:
+        """Whether a completion may lie below the smallest value, or between the largest below the ceiling and it."""
+        between = (low < ceiling) & (high > record.below + self.slack)
+        return np.asarray((low < record.lowest - self.slack) | between)
+
+    def _update(self, record: SearchRecord, ceiling: float, states: Floats, arms: Ints) -> None:
+        value = self.value(states)
+        under = np.where(value < ceiling, value, -math.inf)
+        if under.max(initial=-math.inf) > record.below:
+            record.below, record.batch = float(under.max()), arms[under.argmax()]
+        record.lowest = min(record.lowest, float(value.min(initial=math.inf)))
+
+    def _join_ranked(self, states: Floats, ranked: Floats, m: int) -> Floats:
+        """The values of item states after every item has taken its first ``m`` parameters of ``ranked`` (n, M, k)."""
+        for n in range(m):
+            states = self.problem.reward.join(states, ranked[:, :, n])
+        return self.value(states)
 
 
 def _sort_parameters(rows: Floats, k: int) -> tuple[Floats, Floats]:
     n_arms, n_items = rows.shape
-    large = np.zeros((n_arms + 1, n_items, k))
-    small = np.ones((n_arms + 1, n_items, k))
+    large, small = np.zeros((n_arms + 1, n_items, k)), np.ones((n_arms + 1, n_items, k))
     for c in range(n_arms - 1, -1, -1):
-        both = np.concatenate([large[c + 1], rows[c][:, None]], axis=1)
-        large[c] = -np.sort(-both, axis=1)[:, :k]
-        both = np.concatenate([small[c + 1], rows[c][:, None]], axis=1)
-        small[c] = np.sort(both, axis=1)[:, :k]
+        new = rows[c][:, None]
+        large[c] = -np.sort(-np.concatenate([large[c + 1], new], axis=1), axis=1)[:, :k]
+        small[c] = np.sort(np.concatenate([small[c + 1], new], axis=1), axis=1)[:, :k]
     return large, small
-
-
-@kernel
-def _value_by_items(field: SearchProblem, states: Floats, ranked: Floats, m: int) -> float:
-    """The value of a batch in state ``states`` after every item has taken its first ``m`` parameters in ``ranked``."""
-    r = 0.0
-    for i in range(len(states)):
-        state = states[i]
-        for n in range(m):
-            state = join(field.reward, state, ranked[i, n])
-        r += worth(field.reward, field.terms.weights[i], state)
-    return r
-
-
-@kernel
-def _value_by_gains(field: SearchProblem, states: Floats, c: int, m: int, forced: int) -> float:
-    """The value of a batch in state ``states`` plus the ``m`` largest gains among ``order[c:]``."""
-    top = np.zeros(m)
-    for position in range(c, len(field.order)):
-        if field.order[position] == forced:
-            continue
-        g = gain(field.reward, field.terms, states, field.p, field.order[position])
-        if g > top[m - 1]:
-            n = m - 1
-            while n > 0 and top[n - 1] < g:
-                top[n] = top[n - 1]
-                n -= 1
-            top[n] = g
-    r = value_of_states(field.reward, field.terms, states)
-    for g in top:
-        r += g
-    return r
-
-
-@kernel
-def _can_improve(field: SearchProblem, record: SearchRecord, ceiling: float, states: Floats, node: Ints) -> bool:
-    """Whether a completion of the node could improve the record; ``node`` is (position, arms to add, forced).
-
-    It can if some completion may lie between the best value found below the ceiling and the ceiling, or below the
-    smallest value found.
-    """
-    c, m, forced = node[0], node[1], node[2]
-    slack = record.best[2]
-    least = _value_by_items(field, states, field.small[c], m)
-    if least < record.best[1] - slack:
-        return True
-    if least >= ceiling:
-        return False
-    if _value_by_items(field, states, field.large[c], m) <= record.best[0] + slack:
-        return False
-    if m == 1 or not field.submodular:  # with one arm to add, trying all of them costs no more than a bound
-        return True
-    return bool(_value_by_gains(field, states, c, m, forced) > record.best[0] + slack)
-
-
-@kernel
-def _update(record: SearchRecord, ceiling: float, r: float, chosen: Ints) -> None:
-    if r < ceiling and r > record.best[0]:
-        record.best[0] = r
-        record.batches[0] = chosen
-    if r < record.best[1]:
-        record.best[1] = r
-        record.batches[1] = chosen
-
-
-@kernel
-def descend(field: SearchProblem, forced: int) -> float:
-    """The value of the batch that grows from ``forced`` by the smallest gain each time: a start for a search."""
-    states = initial_states(field.reward, field.terms)
-    taken = np.zeros(len(field.order), np.bool_)
-    j = forced
-    for size in range(field.large.shape[2]):
-        if size > 0 or forced < 0:
-            least = np.inf
-            for other in range(len(taken)):
-                if not taken[other]:
-                    g = gain(field.reward, field.terms, states, field.p, other)
-                    if g < least:
-                        j, least = other, g
-        join_arm(field.reward, field.terms, states, field.p, j)
-        taken[j] = True
-    return value_of_states(field.reward, field.terms, states)
-
-
-@kernel
-def _start(field: SearchProblem, forced: int, states: Floats, chosen: Ints) -> int:
-    """Put arm ``forced`` (none if -1) into the empty batch; return how many arms the batch has."""
-    states[0] = initial_states(field.reward, field.terms)
-    if forced < 0:
-        return 0
-    chosen[0] = forced
-    states[1] = states[0]
-    join_arm(field.reward, field.terms, states[1], field.p, forced)
-    return 1
-
-
-@kernel
-def search(field: SearchProblem, ceiling: float, forced: int, record: SearchRecord) -> bool:
-    """Visit every batch of k arms with arm ``forced`` (any if -1) that could improve the record, depth first.
-
-    Returns False if the limit of ``record.work`` was reached; the record then proves nothing. ``position[s]`` is the
-    position in the order of the arm chosen at depth ``s``.
-    """
-    k, n_arms = field.large.shape[2], len(field.order)
-    states = np.empty((k + 1, len(field.terms.weights)))
-    chosen, position, node = np.empty(k, np.int64), np.empty(k + 1, np.int64), np.empty(3, np.int64)
-    first = _start(field, forced, states, chosen)
-    if first == k:
-        _update(record, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
-        return True
-    depth = first
-    position[depth] = -1
-    while depth >= first:
-        position[depth] += 1
-        if position[depth] < n_arms and field.order[position[depth]] == forced:
-            position[depth] += 1
-        if n_arms - position[depth] < k - depth:
-            depth -= 1
-            continue
-        j = field.order[position[depth]]
-        chosen[depth] = j
-        states[depth + 1] = states[depth]
-        join_arm(field.reward, field.terms, states[depth + 1], field.p, j)
-        record.work[0] += 1
-        if depth + 1 == k:
-            _update(record, ceiling, value_of_states(field.reward, field.terms, states[k]), chosen)
-            continue
-        if record.work[0] > record.work[1]:
-            return False
-        node[0], node[1], node[2] = position[depth] + 1, k - depth - 1, forced
-        if _can_improve(field, record, ceiling, states[depth + 1], node):
-            position[depth + 1] = position[depth]
-            depth += 1
-    return True
-
-
-@kernel
-def relaxation(field: SearchProblem, forced: int, ranked: Floats) -> float:
-    """A bound of the value of every batch with arm ``forced`` (any if -1), where each item has its ``ranked`` arms."""
-    states = initial_states(field.reward, field.terms)
-    k = field.large.shape[2]
-    if forced >= 0:
-        join_arm(field.reward, field.terms, states, field.p, forced)
-        k -= 1
-    return _value_by_items(field, states, ranked, k)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Floats
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 
 
 class Sequences(NamedTuple):

@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from superarm.arrays import Floats, count
-from superarm.errors import InvalidArgument
-from superarm.parameters import has_method
-from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, plain_method, slopes
+from superarm.core.arrays import Floats, count, floats
+from superarm.core.errors import InvalidArgument
+from superarm.rewards import Reward, Smoothness
+from superarm.theory.certificate import MAX_BOXES, bound_slopes, maximise_slopes, slopes
 
 Status: TypeAlias = Literal["exact", "bounded", "claimed", "not certified"]
 MAX_MULTILINEAR_K = 16
@@ -77,12 +77,13 @@ def smoothness(
     The rewards of superarm have closed forms: coverage exactly :math:`\gamma_g = 1/2`, where [MerlisMannor2019]_ gives
     the bound :math:`1/\sqrt e`; logistic by a search in one dimension. A reward of your own, a component or a plain
     function of k parameters, gets a lower estimate by maximisation, and an upper bound by interval arithmetic if its
-    code allows: arithmetic, ``math``, ``min`` and ``max``, no branching on parameters. A ``claim`` of (gamma_inf,
+    code allows: arithmetic and NumPy's ``exp``, ``log``, ``sqrt``, ``minimum`` and their like, no branching on
+    parameters. A ``claim`` of (gamma_inf,
     gamma_g), or the one that its own ``smoothness(k)`` makes, is tested; a wrong one raises :class:`Refuted`, with the
     point that refutes it.
 
-    >>> import superarm as sa
-    >>> found = smoothness(sa.Coverage(), k=10)
+    >>> from superarm.rewards import Coverage
+    >>> found = smoothness(Coverage(), k=10)
     >>> found.gamma_inf, found.gamma_g, round(found.gamma_g_paper, 6), found.status
     (1.0, 0.5, 0.606531, 'exact')
     >>> smoothness(lambda x: x[0] * x[1], k=2, claim=(1.0, 0.4))
@@ -90,15 +91,16 @@ def smoothness(
     superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
     """
     count(k, "k", 1)
-    own = reward.smoothness(k) if has_method(reward, "smoothness") else None
-    if own is not None and type(reward).__module__.startswith("superarm.rewards."):
+    own = reward.smoothness(k) if isinstance(reward, Reward) else None
+    if own is not None and type(reward).__module__ == Reward.__module__:
         top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
         _check_claim(claim, top, at, gini, at_gini)
         return SmoothnessCertificate(own[0], own[1], own[2], "exact", top, gini, at, at_gini)
     top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k)
     claims = claim if claim is not None or own is None else (own[0], own[1])
     _check_claim(claims, top, at, gini, at_gini)
-    above = bound_slopes(reward, int(k), boxes) if has_method(reward, "derivative") else None
+    differentiable = isinstance(reward, Reward) and type(reward).derivative is not Reward.derivative
+    above = bound_slopes(reward, int(k), boxes) if differentiable else None
     if above is not None and _differentiates(reward, int(k)):
         return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, at_gini)
     if claims is not None:
@@ -122,10 +124,10 @@ def _differentiates(reward: Any, k: int) -> bool:
     """Whether the reward's ``derivative`` agrees with differences of its ``worth`` at random points."""
 
     def worth(x: Floats) -> float:
-        state = plain_method(reward, "start")(reward, 1.0)
+        state = reward.start(np.ones(1))
         for q in x:
-            state = plain_method(reward, "join")(reward, state, float(q))
-        return float(plain_method(reward, "worth")(reward, 1.0, state))
+            state = reward.join(state, np.full(1, q))
+        return float(reward.worth(np.ones(1), state)[0])
 
     points = np.random.default_rng(0).uniform(0.01, 0.99, (32, k))
     numeric, stated = slopes(worth, k), slopes(reward, k)
@@ -169,3 +171,30 @@ def _steepest_edge(changes: list[Any], i: int, k: int) -> tuple[Floats, Floats]:
     at_gini[i] = 0.5
     assert len(corner) == k
     return corner, at_gini
+
+
+def sensitivity(smoothness: Smoothness | SmoothnessCertificate, u: Any, v: Any = 0.0) -> float:
+    r"""The largest rise of one item's reward when parameters rise by at most :math:`u\sqrt{x(1-x)} + v`.
+
+    .. math:: f(x + \epsilon) - f(x) \le 2\gamma_g\Bigl(\sum_j u_j^2\Bigr)^{1/2} + \gamma_\infty\sum_j v_j, \qquad
+              0 \le \epsilon_j \le \min\bigl\{u_j\sqrt{x_j(1 - x_j)} + v_j,\ 1 - x_j\bigr\}
+
+    for every x. [MerlisMannor2019]_ (lemma paramSens). Differs: the constant is 2 where the paper has
+    :math:`3\sqrt2` (``docs/theory/sensitivity.md``).
+
+    Parameters
+    ----------
+    smoothness
+        The parameters of the reward for batches of this size: ``reward.smoothness(k)`` or ``theory.smoothness``.
+    u, v
+        Numbers, or one number per arm of the batch; not negative.
+
+    Examples
+    --------
+    >>> from superarm.rewards import Coverage
+    >>> sensitivity(Coverage().smoothness(3), u=[0.3, 0.0, 0.4], v=0.01)
+    0.53
+    """
+    u_array, v_array = floats(u, "u", low=0.0, high=np.inf), floats(v, "v", low=0.0, high=np.inf)
+    u_all, v_all = np.broadcast_arrays(np.atleast_1d(u_array), v_array)
+    return float(2.0 * smoothness.gamma_g * np.sqrt(np.sum(u_all**2)) + smoothness.gamma_inf * np.sum(v_all))

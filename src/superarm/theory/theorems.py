@@ -1,22 +1,19 @@
 """Which upper bounds hold for which policy on which instance, and what they assume."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from superarm.actions import Subsets
-from superarm.environments import has_own_reward
-from superarm.environments.traits import changes, partial
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.environments import Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import IndexPolicy, Policy
-from superarm.policies.start import TryEveryArm
-from superarm.problem import Problem
 from superarm.simulation.instances import Instance
-from superarm.theory import upper
-from superarm.theory.bound import Bound
+from superarm.theory.bound import LABELS, Bound
 from superarm.theory.gaps import Gaps, gaps
-from superarm.theory.labels import LABELS, REPORTED
+from superarm.theory.upper import bc_ucb, cascade, kl_ucb, local, paper
 
 ASSUMPTIONS = (
     "Upper bounds assume the same means in every round, outcomes that are independent over rounds, every arm in some "
@@ -27,22 +24,27 @@ ASSUMPTIONS = (
 
 _BC_UCB, _KL_THEOREM, _KL_DEFAULT, _CUCB = Bernstein(3.0), KL(3.0, 0.0), KL(1.0, 3.0), Hoeffding(3.0)
 
-COVERED: Mapping[str, Index] = {
-    "upper_bound": _BC_UCB,
-    "upper_bound_gap_free": _BC_UCB,
-    "upper_bound_sharp": _BC_UCB,
-    "upper_bound_sharp_gap_free": _BC_UCB,
-    "upper_bound_kl": _KL_THEOREM,
-    "upper_bound_kl_gap_free": _KL_THEOREM,
-    "upper_bound_local": _KL_THEOREM,
-    "upper_bound_kl_default": _KL_DEFAULT,
-    "upper_bound_kl_default_gap_free": _KL_DEFAULT,
-    "upper_bound_local_default": _KL_DEFAULT,
-    "upper_bound_cascade": _BC_UCB,
-    "upper_bound_cascade_kl": _KL_DEFAULT,
-    "upper_bound_wang_chen": _CUCB,
-}
-"""The index that each of the reported theorems is about, with its constants."""
+_REPORTED: tuple[tuple[Callable[..., Bound], Index], ...] = (
+    (paper.upper_bound, _BC_UCB),
+    (paper.upper_bound_gap_free, _BC_UCB),
+    (bc_ucb.upper_bound_sharp, _BC_UCB),
+    (bc_ucb.upper_bound_sharp_gap_free, _BC_UCB),
+    (kl_ucb.upper_bound_kl, _KL_THEOREM),
+    (kl_ucb.upper_bound_kl_gap_free, _KL_THEOREM),
+    (local.upper_bound_local, _KL_THEOREM),
+    (kl_ucb.upper_bound_kl_default, _KL_DEFAULT),
+    (kl_ucb.upper_bound_kl_default_gap_free, _KL_DEFAULT),
+    (local.upper_bound_local_default, _KL_DEFAULT),
+    (cascade.upper_bound_cascade, _BC_UCB),
+    (cascade.upper_bound_cascade_kl, _KL_DEFAULT),
+    (paper.upper_bound_wang_chen, _CUCB),
+)
+"""The upper bounds that reports show where they apply, each with the index that it is about, with its constants."""
+
+_BOUNDS = {bound.__name__: bound for bound, _ in _REPORTED}
+
+COVERED: Mapping[str, Index] = {bound.__name__: index for bound, index in _REPORTED}
+"""The index that each of the reported theorems is about, by the name of the theorem."""
 
 CASCADES = ("upper_bound_cascade", "upper_bound_cascade_kl")
 """The theorems for lists of which only a part is read."""
@@ -54,26 +56,27 @@ def theorems_for(policy: Policy, instance: Instance) -> tuple[str, ...]:
     A theorem is for one index with its constants, for the paper's start (every arm once), and for an oracle with a
     guarantee. The theorems are those of [MerlisMannor2019]_, [WangChen2017]_ and ``docs/theory``.
 
-    >>> import superarm as sa
-    >>> instance = sa.instances.lower_bound(6, 3)
-    >>> theorems_for(sa.cucb(), instance), theorems_for(sa.kl_moss(), instance)
+    >>> from superarm.simulation import instances
+    >>> instance = instances.lower_bound(6, 3)
+    >>> theorems_for(IndexPolicy(Hoeffding()), instance), theorems_for(IndexPolicy(Hoeffding(2.0)), instance)
     (('upper_bound_wang_chen',), ())
-    >>> theorems_for(sa.bcucb_t(), sa.instances.cascade())
+    >>> theorems_for(IndexPolicy(Bernstein(), start=False), instances.cascade())
     ('upper_bound_cascade',)
     """
     index = _index_of(policy, instance)
     if index is None or guarantee_of(policy, instance.problem).alpha == 0.0:
         return ()
     found = theorems_on(instance)
-    return tuple(name for name in found if type(COVERED[name]) is type(index) and COVERED[name] == index)
+    return tuple(name for name in found if COVERED[name] == index)
 
 
 def theorems_on(instance: Instance) -> tuple[str, ...]:
     """The names of the reported bounds whose theorem is about such an instance, whatever the policy."""
     environment = instance.environment
-    if has_own_reward(environment) or changes(environment, 2) is not None:
+    drawn_by = environment.environment if isinstance(environment, FreeSamples) else environment
+    if environment.own_reward or environment.n_contexts or type(drawn_by).changes is not Environment.changes:
         return ()
-    return tuple(name for name in REPORTED if (name in CASCADES) == partial(environment))
+    return tuple(name for name in COVERED if (name in CASCADES) == environment.partial)
 
 
 def _index_of(policy: Policy, instance: Instance) -> Index | None:
@@ -84,15 +87,14 @@ def _index_of(policy: Policy, instance: Instance) -> Index | None:
     """
     if not isinstance(policy, IndexPolicy):
         return None
-    tries = isinstance(policy.start, TryEveryArm)
-    if partial(instance.environment):
-        return policy.confidence if not tries or isinstance(instance.problem.actions, Subsets) else None
-    return policy.confidence if tries else None
+    if instance.environment.partial:
+        return policy.index if not policy.start or isinstance(instance.problem.actions, Subsets) else None
+    return policy.index if policy.start else None
 
 
 def guarantee_of(policy: Policy, problem: Problem) -> Guarantee:
     """What the policy's own oracle guarantees on ``problem``, from which its regret and gaps are measured."""
-    return policy.fit(problem).guarantee(problem)
+    return policy.guarantee(problem)
 
 
 def gaps_of(policy: Policy, instance: Instance) -> Gaps:
@@ -103,10 +105,9 @@ def gaps_of(policy: Policy, instance: Instance) -> Gaps:
 def evaluate(name: str, instance: Instance, horizon: Any, known: Gaps) -> Bound | None:
     """The bound ``theory.<name>``; None if it does not apply to this instance."""
     try:
-        bound: Bound = getattr(upper, name)(instance, horizon, known=known)
+        return _BOUNDS[name](instance, horizon, known=known)
     except InvalidArgument:
         return None
-    return bound
 
 
 def describe_theorems(label: str, policy: Policy, instance: Instance) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from superarm.next.offline import simulated
+from superarm.offline import simulated
 from tests.next import names as sa
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from superarm.next.offline.assumption import FIRST_PULLS, balanced_weights, deviations_from_mean
+from superarm.offline.assumption import FIRST_PULLS, balanced_weights, deviations_from_mean
 from tests.next import names as sa
 
 from .static_logs import coverage_problem, draw_log

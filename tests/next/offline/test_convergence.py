@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from superarm.next.core.tally import Tally
-from superarm.next.offline import certify_convergence
+from superarm.core.tally import Tally
+from superarm.offline import certify_convergence
 from tests.next import names as sa
 
 PROBLEM = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from superarm.next.offline.estimators.entries import EntryMeans, entry_intervals, entry_means, threshold
-from superarm.next.theory.lower import divergence
+from superarm.offline.estimators.entries import EntryMeans, entry_intervals, entry_means, threshold
+from superarm.theory.lower import divergence
 from tests.next import names as sa
 
 

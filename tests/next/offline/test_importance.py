@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from superarm.next.offline.estimators import importance, model_based
-from superarm.next.offline.estimators.entries import EntryMeans
-from superarm.next.offline.inclusion import explored_inclusion, explored_positions
+from superarm.offline.estimators import importance, model_based
+from superarm.offline.estimators.entries import EntryMeans
+from superarm.offline.inclusion import explored_inclusion, explored_positions
 from tests.next import names as sa
 
 from .static_logs import coverage_problem

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from superarm.next.offline.estimators.entries import entry_intervals, entry_means
-from superarm.next.offline.learning import clcb_bound, kl_clcb_bound
-from superarm.next.theory.lower import divergence
+from superarm.offline.estimators.entries import entry_intervals, entry_means
+from superarm.offline.learning import clcb_bound, kl_clcb_bound
+from superarm.theory.lower import divergence
 from tests.next import names as sa
 
 from .static_logs import coverage_problem, draw_log
@@ -84,7 +84,7 @@ def test_the_inequalities_of_the_proof():
             assert gap <= 4 * math.sqrt(x / n) + 1e-12
     for n in (1, 2, 5, 50, 5000):
         s = np.linspace(0.0, n, 400)
-        from superarm.next.offline.estimators.entries import threshold
+        from superarm.offline.estimators.entries import threshold
 
         allowed = threshold(np.full(400, float(n)), s, 1.0)
         assert np.argmax(allowed) in (0, 399)

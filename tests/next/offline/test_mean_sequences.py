@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from superarm.next.offline.mean_sequences import BoundedSums, bound_mean, sum_radius
+from superarm.offline.mean_sequences import BoundedSums, bound_mean, sum_radius
 
 
 def misses(means, runs, delta, scale, seed):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from superarm.cli import main
-from superarm.next.offline.page import choose_ticks, draw_strips
+from superarm.offline.page import choose_ticks, draw_strips
 from tests.next import names as sa
 
 from .static_logs import coverage_problem, draw_log

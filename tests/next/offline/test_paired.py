@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.next.offline.estimators.slates import difference_bounds, shared_arms_cancel
+from superarm.offline.estimators.slates import difference_bounds, shared_arms_cancel
 from tests.next import names as sa
 
 REWARDS = [sa.Coverage(), sa.Linear(), sa.ClippedLinear(2.0, 0.1), sa.Conjunctive(), sa.Logistic(0.5), sa.Logistic(4.0)]

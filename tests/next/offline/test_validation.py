@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from superarm.cli import main
-from superarm.next.offline.validation import list_scenarios, measure_learning
+from superarm.offline.validation import list_scenarios, measure_learning
 from tests.next import names as sa
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from superarm.errors import InvalidArgument
-from superarm.next.offline import explored_inclusion
-from superarm.next.offline.estimators.methods import METHODS
-from superarm.next.offline.estimators.targets import PolicyTarget, mix_slates, next_slates
-from superarm.next.offline.value import by_scores
+from superarm.core.errors import InvalidArgument
+from superarm.offline import explored_inclusion
+from superarm.offline.estimators.methods import METHODS
+from superarm.offline.estimators.targets import PolicyTarget, mix_slates, next_slates
+from superarm.offline.value import by_scores
 from tests.next import names as sa
 
 from .static_logs import coverage_problem, draw_log

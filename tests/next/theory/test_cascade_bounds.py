@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from superarm.next.theory import gaps, upper_bound_cascade, upper_bound_cascade_kl
-from superarm.next.theory.upper.cascade import KL_WIDTHS
+from superarm.theory import gaps, upper_bound_cascade, upper_bound_cascade_kl
+from superarm.theory.upper.cascade import KL_WIDTHS
 from tests.next import names as sa
 
 unit = st.floats(0.0, 1.0)

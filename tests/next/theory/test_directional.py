@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from superarm.next.theory import upper_bound_directional, upper_bound_directional_greedy
+from superarm.theory import upper_bound_directional, upper_bound_directional_greedy
 from tests.next import names as sa
 
 

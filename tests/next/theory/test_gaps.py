@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from superarm.next.theory import gaps
-from superarm.next.theory.gaps import _enumerate_gaps, _search_gaps
-from superarm.next.theory.search import SubsetSearch
+from superarm.theory import gaps
+from superarm.theory.gaps import _enumerate_gaps, _search_gaps
+from superarm.theory.search import SubsetSearch
 from tests.next import names as sa
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from superarm.next.theory import graves_lai, lower_bound
+from superarm.theory import graves_lai, lower_bound
 from tests.next import names as sa
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.next.theory import gaps, local_slopes, upper_bound_local, upper_bound_local_default
-from superarm.next.theory.upper.bc_ucb import charge_factors
+from superarm.theory import gaps, local_slopes, upper_bound_local, upper_bound_local_default
+from superarm.theory.upper.bc_ucb import charge_factors
 from tests.next import names as sa
 
 

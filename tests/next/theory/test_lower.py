@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from superarm.next.theory import gaps, graves_lai, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
-from superarm.next.theory.lower import divergence, rates
+from superarm.theory import gaps, graves_lai, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
+from superarm.theory.lower import divergence, rates
 from tests.next import names as sa
 
 

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from superarm.next.theory import best_sequences, follow, geometric
-from superarm.next.theory.proof import _ProofSteps
+from superarm.theory import best_sequences, follow, geometric
+from superarm.theory.proof import _ProofSteps
 from tests.next import names as sa
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from superarm.next.simulation.regret import Target
-from superarm.next.theory import bounds_report
+from superarm.simulation.regret import Target
+from superarm.theory import bounds_report
 from superarm.simulation.results import Results
 from tests.next import names as sa
 
@@ -36,7 +36,7 @@ def test_order_of_the_table(report):
 
 
 def test_each_policy_has_the_bounds_of_its_own_oracle(monkeypatch):
-    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
     p = np.random.default_rng(0).uniform(0.0, 0.3, (6, 3))
     instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
     policies = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.oracles.Exhaustive()), "CTS": sa.cts()}
@@ -60,7 +60,7 @@ def silent(instance, policies, horizon, replications, seed, target, progress):
 
 
 def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
-    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
     p = np.random.default_rng(0).uniform(0.0, 0.6, (6, 3))
     instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
     text = bounds_report(instance, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
@@ -76,7 +76,7 @@ def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
 
 
 def test_bounds_of_other_instances_are_not_called_those_of_this_one(monkeypatch):
-    monkeypatch.setattr("superarm.next.theory.report.simulate", silent)
+    monkeypatch.setattr("superarm.theory.report.simulate", silent)
     problem = sa.Problem(3, 2, sa.Linear(), sa.Explicit([[0], [1], [2]]))
     shocks = sa.Instance(problem, sa.environments.CommonShock([[0.5, 0.4], [0.3, 0.3], [0.3, 0.2]]))
     text = bounds_report(shocks, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)

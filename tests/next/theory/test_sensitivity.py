@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.next.theory import sensitivity
+from superarm.theory import sensitivity
 from tests.next import names as sa
 
 unit = st.floats(0.0, 1.0)

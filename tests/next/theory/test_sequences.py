@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from superarm.next.theory.sequences import Sequences, best_sequences, factor, geometric, levels
+from superarm.theory.sequences import Sequences, best_sequences, factor, geometric, levels
 from tests.next import names as sa
 
 

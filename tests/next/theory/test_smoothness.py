@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from superarm.next.rewards import Smoothness
-from superarm.next.theory import Refuted, multilinear, smoothness
-from superarm.next.theory.certificate import bound_slopes, maximise_slopes, slopes
-from superarm.next.theory.intervals import Interval, interval
+from superarm.rewards import Smoothness
+from superarm.theory import Refuted, multilinear, smoothness
+from superarm.theory.certificate import bound_slopes, maximise_slopes, slopes
+from superarm.theory.intervals import Interval, interval
 from tests.next import names as sa
 
 REWARDS = [sa.Coverage(), sa.Linear(), sa.Logistic(10.0), sa.Logistic(0.5), sa.ClippedLinear(3.0, 0.5)]

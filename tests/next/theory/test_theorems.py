@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from superarm.next.theory import theorems
-from superarm.next.theory.bound import LABELS
+from superarm.theory import theorems
+from superarm.theory.bound import LABELS
 from tests.next import names as sa
 
 INSTANCE = sa.instances.lower_bound(6, 3)

@@ -6,13 +6,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from superarm.next.rewards import Coverage, Linear, Logistic
-from superarm.next.theory import bound
-from superarm.next.theory.bound import Setting, crossover
-from superarm.next.theory.sequences import Sequences, best_sequences, geometric
-from superarm.next.theory.upper import bc_ucb, kl_ucb, paper
-from superarm.next.theory.upper.bc_ucb import charge_factors, factors_at
-from superarm.next.theory.upper.kl_ucb import LATE_FAILURES, PEELING_OFFSET
+from superarm.rewards import Coverage, Linear, Logistic
+from superarm.theory import bound
+from superarm.theory.bound import Setting, crossover
+from superarm.theory.sequences import Sequences, best_sequences, geometric
+from superarm.theory.upper import bc_ucb, kl_ucb, paper
+from superarm.theory.upper.bc_ucb import charge_factors, factors_at
+from superarm.theory.upper.kl_ucb import LATE_FAILURES, PEELING_OFFSET
 from tests.next import names as sa
 
 MIN, MAX = (0.1, 0.25, 0.4), (0.5, 0.25, 0.8)

@@ -8,11 +8,11 @@ import numpy as np
 
 from superarm import theory
 from superarm.actions import Explicit
-from superarm.arrays import Floats, Ints
-from superarm.describe import build
+from superarm.core.arrays import Floats, Ints
+from superarm.core.describe import build
+from superarm.core.errors import InvalidArgument, SuperarmError
 from superarm.environments import Bernoulli, Comonotone
 from superarm.environments.traits import partial
-from superarm.errors import InvalidArgument, SuperarmError
 from superarm.experiments.spec.claim_kinds import BOUNDS
 from superarm.experiments.store import CellResults
 from superarm.oracles import Guarantee

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.statistics import mean_and_standard_error
 from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
 from superarm.experiments.analysis.ratios import compare_over_instances
 from superarm.experiments.analysis.statistics import (
@@ -20,7 +21,6 @@ from superarm.experiments.analysis.statistics import (
 )
 from superarm.experiments.analysis.tails import count_locked
 from superarm.experiments.spec.claim_kinds import BOUNDS, as_list
-from superarm.statistics import mean_and_standard_error
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from superarm.arrays import Floats, Ints
-from superarm.statistics import mean_and_standard_error
+from superarm.core.arrays import Floats, Ints
+from superarm.core.statistics import mean_and_standard_error
 
 LEVEL = 0.95
 """The confidence level of every interval in a report."""

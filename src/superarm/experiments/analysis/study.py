@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm._renamed import old_attributes, old_keywords
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.experiments import manifest as manifests
 from superarm.experiments import store
 from superarm.experiments.spec.experiment import Experiment, load

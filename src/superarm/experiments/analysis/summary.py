@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm._jit import kernel
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
 from superarm.experiments.analysis.statistics import (
     Estimate,
     adjust_holm,

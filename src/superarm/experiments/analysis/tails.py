@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
 from superarm.environments.traits import changes, has_contexts, has_own_reward
 from superarm.experiments.store import CellResults
 from superarm.oracles import Default, solve

@@ -13,8 +13,8 @@ import numpy as np
 import superarm
 from superarm._cache import has_source, is_ours
 from superarm._jit import components
-from superarm.arrays import Ints
-from superarm.describe import describe
+from superarm.core.arrays import Ints
+from superarm.core.describe import describe
 from superarm.experiments.spec.build import build_cases
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import digest_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import superarm
 from superarm._renamed import old_keywords
-from superarm.errors import MissingExtra, SuperarmError
+from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.experiments.execution.cells import find_own_components
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Task, play_task

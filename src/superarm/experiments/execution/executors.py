@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from superarm._renamed import old_keywords
-from superarm.errors import InvalidArgument, SuperarmError
+from superarm.core.errors import InvalidArgument, SuperarmError
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Executor, Task, compile_all, play_task
 from superarm.simulation.runs import Run

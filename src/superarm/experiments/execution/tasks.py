@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from superarm.arrays import Ints
+from superarm.core.arrays import Ints
 from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.policies import Policy

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Ints
+from superarm.core.arrays import Ints
 from superarm.experiments.analysis.summary import item_coverage, pull_shares
 from superarm.experiments.report.axes import INK, PANEL_WIDTH, format_tick, set_titles, style_axes, wide_panel
 from superarm.simulation.plots import new_figure

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from superarm.describe import build, describe
-from superarm.errors import InvalidArgument
+from superarm.core.describe import build, describe
+from superarm.core.errors import InvalidArgument
 from superarm.experiments.analysis.bounds import bound_curves, explain_no_bounds, rebuild_policy
 from superarm.experiments.analysis.ratios import summarise_ratios
 from superarm.experiments.analysis.statistics import Estimate

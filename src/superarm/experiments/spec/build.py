@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from superarm import catalog as _catalog  # noqa: F401  (so that every component of the library can be built)
-from superarm.describe import build, describe
-from superarm.errors import InvalidArgument, InvalidSpec
+from superarm.core.describe import build, describe
+from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec import resolve
 from superarm.experiments.spec.sweeps import Case, KeyPath, expand
 from superarm.policies.traits import is_policy

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 from superarm.experiments.spec.resolve import check_choice
 from superarm.theory.labels import LABELS, REPORTED
 

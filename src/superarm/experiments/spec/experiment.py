@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import without_fraction
-from superarm.errors import InvalidSpec
+from superarm.core.arrays import without_fraction
+from superarm.core.errors import InvalidSpec
+from superarm.core.streams import seed_sequence
 from superarm.experiments.spec import toml
 from superarm.experiments.spec.build import check_section, to_table
 from superarm.experiments.spec.claim_kinds import check_claims
 from superarm.experiments.spec.imports import import_entry, locate
 from superarm.experiments.spec.resolve import check_choice
 from superarm.simulation.regret import CHOICES
-from superarm.streams import seed_sequence
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -161,7 +161,7 @@ def from_toml(text: str, source: str = "spec", home: Path | None = None) -> Expe
 
     >>> from_toml('name = "x"\\nhorizont = 5')
     Traceback (most recent call last):
-    superarm.errors.InvalidSpec: spec:2: horizont: unknown key 'horizont'; did you mean 'horizon'?
+    superarm.core.errors.InvalidSpec: spec:2: horizont: unknown key 'horizont'; did you mean 'horizon'?
     """
     try:
         return from_dict(_resolve_files(tomllib.loads(text), home))

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from superarm._jit import components
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 
 _imported: dict[str, ModuleType] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from superarm._jit import components
-from superarm.describe import build
-from superarm.errors import InvalidArgument, InvalidSpec
+from superarm.core.describe import build
+from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec.imports import find_named, list_imported
 from superarm.experiments.spec.sweeps import KeyPath
 
@@ -21,7 +21,7 @@ _FAMILIES = {
     "model": "context",
 }
 _POLICY_MODULES = (
-    "superarm.catalog",
+    "superarm.policies.catalog",
     "superarm.policies.cascade_catalog",
     "superarm.policies.contextual.catalog",
     "superarm.policies.covariance_catalog",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from superarm.errors import InvalidSpec
+from superarm.core.errors import InvalidSpec
 
 SWEEP = "sweep"
 KeyPath = tuple[str, ...]

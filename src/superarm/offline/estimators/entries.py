@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
-from superarm.arrays import Bools, Floats
-from superarm.indices.kl import upper_confidence
-from superarm.problem import Problem
-from superarm.support import Sparse
-from superarm.tally import Tally
+from superarm.core.arrays import Bools, Floats
+from superarm.core.problem import Problem
+from superarm.core.tally import Tally
+from superarm.indices import kl_upper
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -71,10 +69,8 @@ def seen_shares(log: "Log", rounds: Bools) -> Floats:
 
 def pooled_means(problem: Problem, tally: Tally) -> EntryMeans:
     """The means of all entries of a tally, as one group."""
-    support = problem.support
-    widths = np.diff(support.start) if isinstance(support, Sparse) else support.n_items
-    seen = np.repeat(tally.pulls, widths) - (tally.missed if tally.missed.size else 0.0)
-    return EntryMeans(seen[None, :], np.asarray(tally.total)[None, :])
+    seen = np.broadcast_to(tally.counts(tally.pulls), tally.total.shape)
+    return EntryMeans(*(problem.support.to_user(part[0]).reshape(1, -1) for part in (seen, tally.total)))
 
 
 def threshold(count: Floats, total: Floats, delta: float) -> Floats:
@@ -97,17 +93,11 @@ def entry_intervals(means: EntryMeans, delta: float) -> EntryIntervals:
     allowed = threshold(means.seen, means.total, delta / n_intervals)
     level = np.where(means.seen > 0.0, allowed / np.maximum(means.seen, 1.0), np.inf)
     mean = np.clip(means.mean, 0.0, 1.0)
-    shape = mean.shape
-    high = _invert(mean.reshape(-1), level.reshape(-1)).reshape(shape)
-    low = 1.0 - _invert(1.0 - mean.reshape(-1), level.reshape(-1)).reshape(shape)
-    return EntryIntervals(np.minimum(low, mean), mean, high)
+    return EntryIntervals(np.minimum(1.0 - _invert(1.0 - mean, level), mean), mean, _invert(mean, level))
 
 
-@kernel
 def _invert(mean: Floats, level: Floats) -> Floats:
     """The largest q with kl(mean, q) <= level, for each entry; 1 where nothing is known."""
-    result = np.ones(len(mean))
-    for e in range(len(mean)):
-        if level[e] < np.inf:
-            result[e] = upper_confidence(mean[e], level[e])
-    return result
+    known = np.isfinite(level)
+    high = kl_upper(mean.reshape(1, -1), np.where(known, level, 1.0).reshape(1, -1))
+    return np.where(known, high.reshape(mean.shape), 1.0)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.errors import InvalidArgument
-from superarm.offline.estimators import model_based, replay, weighted
-from superarm.offline.estimators.mixture import mix_slates
-from superarm.offline.estimators.scores import RoundScores
+from superarm.core.errors import InvalidArgument
+from superarm.offline.estimators import importance, model_based, replay
+from superarm.offline.estimators.importance import RoundScores
+from superarm.offline.estimators.targets import SlateMixture, mix_slates
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -43,86 +43,50 @@ class Method:
     score: Callable[["Log", Any], RoundScores] | None = None
 
 
-def _of_mixture(function: Callable[..., RoundScores]) -> Callable[["Log", Any], RoundScores]:
-    return lambda log, target: function(log, mix_slates(log, target))
+Scorer = Callable[["Log", SlateMixture], RoundScores]
 
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "intervals",
-            "entry intervals",
-            (SEMI_BANDIT, STATIONARY, "nothing about how the slates of the log were chosen; look as often as you like"),
-        ),
-        Method(
-            "direct",
-            "direct method",
-            (SEMI_BANDIT, STATIONARY, NORMAL),
-            score=_of_mixture(model_based.score_direct),
-        ),
-        Method(
-            "one_step",
-            "entrywise one-step estimator",
-            (
-                SEMI_BANDIT,
-                "every arm of the target could have been shown in every round, with the logged inclusion probability",
-                "the means of the log are near the true ones, or the reward is linear: errors of second order remain",
-                "whether an outcome of a shown arm was seen does not depend on what it is",
-                NORMAL,
-            ),
-            "inclusion probabilities",
-            _of_mixture(model_based.score_one_step),
-        ),
-        Method(
-            "ips",
-            "slate IPS",
-            (OVERLAP, KNOWN_REWARD, NORMAL),
-            "slate propensities",
-            _of_mixture(weighted.score_slate_ips),
-        ),
-        Method(
-            "snips",
-            "self-normalised slate IPS",
-            (OVERLAP, KNOWN_REWARD, NORMAL),
-            "slate propensities",
-            _of_mixture(weighted.score_slate_snips),
-        ),
-        Method(
-            "independent_ips",
-            "independent IPS",
-            ("what a slot adds to the reward depends on its own arm alone: a linear reward", KNOWN_REWARD, NORMAL),
-            "position propensities",
-            _of_mixture(weighted.score_independent_ips),
-        ),
-        Method(
-            "cascade_ips",
-            "cascade (reward-interaction) IPS",
-            ("what a slot adds to the reward depends on the slots up to it alone", OVERLAP, KNOWN_REWARD, NORMAL),
-            "slot propensities",
-            _of_mixture(weighted.score_cascade_ips),
-        ),
-        Method(
-            "cascade_dr",
-            "cascade doubly robust",
-            ("what a slot adds to the reward depends on the slots up to it alone", OVERLAP, KNOWN_REWARD, NORMAL),
-            "slot propensities",
-            _of_mixture(weighted.score_cascade_dr),
-        ),
-        Method(
-            "pseudoinverse",
-            "pseudoinverse (fitted to the log)",
-            ("the value of a slate is a sum over its pairs of slot and arm: a linear reward", KNOWN_REWARD, NORMAL),
-            score=_of_mixture(weighted.score_pseudoinverse),
-        ),
-        Method(
-            "replay",
-            "replay",
-            ("the slates of the log were drawn uniformly at random, whatever came before", KNOWN_REWARD, NORMAL),
-            score=replay.score_replay,
-        ),
-    )
-}
+def _of_mixture(score: Scorer) -> Callable[["Log", Any], RoundScores]:
+    return lambda log, target: score(log, mix_slates(log, target))
+
+
+def _weighted(score: Scorer) -> Callable[["Log", Any], RoundScores]:
+    """The same for an estimator that weights slates: the logged ones have weight 1."""
+    return _of_mixture(lambda log, mixture: RoundScores(log.rewards) if mixture.logged else score(log, mixture))
+
+
+_SLATES = (OVERLAP, KNOWN_REWARD, NORMAL)
+_CASCADE = ("what a slot adds to the reward depends on the slots up to it alone", *_SLATES)
+_SLOTS = ("what a slot adds to the reward depends on its own arm alone: a linear reward", KNOWN_REWARD, NORMAL)
+_PAIRS = ("the value of a slate is a sum over its pairs of slot and arm: a linear reward", KNOWN_REWARD, NORMAL)
+_REPLAY = ("the slates of the log were drawn uniformly at random, whatever came before", KNOWN_REWARD, NORMAL)
+_ANY_LOG = (SEMI_BANDIT, STATIONARY, "nothing about how the slates of the log were chosen; look as often as you like")
+_ONE_STEP = (
+    SEMI_BANDIT,
+    "every arm of the target could have been shown in every round, with the logged inclusion probability",
+    "the means of the log are near the true ones, or the reward is linear: errors of second order remain",
+    "whether an outcome of a shown arm was seen does not depend on what it is",
+    NORMAL,
+)
+_DIRECT, _ENTRIES = _of_mixture(model_based.score_direct), _of_mixture(model_based.score_one_step)
+_IPS, _SNIPS = _weighted(importance.score_slate_ips), _weighted(importance.score_slate_snips)
+_SLOT_IPS, _PAIR_FIT = _weighted(importance.score_independent_ips), _weighted(importance.score_pseudoinverse)
+_CASCADE_IPS, _CASCADE_DR = _weighted(importance.score_cascade_ips), _weighted(importance.score_cascade_dr)
+
+_ALL = (
+    Method("intervals", "entry intervals", _ANY_LOG),
+    Method("direct", "direct method", (SEMI_BANDIT, STATIONARY, NORMAL), score=_DIRECT),
+    Method("one_step", "entrywise one-step estimator", _ONE_STEP, "inclusion probabilities", _ENTRIES),
+    Method("ips", "slate IPS", _SLATES, "slate propensities", _IPS),
+    Method("snips", "self-normalised slate IPS", _SLATES, "slate propensities", _SNIPS),
+    Method("independent_ips", "independent IPS", _SLOTS, "position propensities", _SLOT_IPS),
+    Method("cascade_ips", "cascade (reward-interaction) IPS", _CASCADE, "slot propensities", _CASCADE_IPS),
+    Method("cascade_dr", "cascade doubly robust", _CASCADE, "slot propensities", _CASCADE_DR),
+    Method("pseudoinverse", "pseudoinverse (fitted to the log)", _PAIRS, score=_PAIR_FIT),
+    Method("replay", "replay", _REPLAY, score=replay.score_replay),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 """Every estimator by its name."""
 
 
@@ -143,7 +107,7 @@ def find_method(log: "Log", name: str) -> Method:
 def has(log: "Log", what: str) -> bool:
     """Whether the log knows in every round what a method needs (a key of ``NEEDS``)."""
     if what == "slate propensities":
-        return bool(np.isfinite(weighted.last_prefix(log)).all())
+        return bool(np.isfinite(importance.last_prefix(log)).all())
     known = {
         "slot propensities": log.rows.prefix,
         "position propensities": log.rows.position_propensity,

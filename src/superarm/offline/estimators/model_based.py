@@ -4,24 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.offline.estimators.entries import entry_means, seen_shares
-from superarm.offline.estimators.mixture import SlateMixture
-from superarm.offline.estimators.scores import RoundScores
-from superarm.offline.estimators.slates import add_gradients, row_derivatives, value_each_slate
-from superarm.rewards.traits import additive
+from superarm.offline.estimators.importance import FOLDS, RoundScores, fold_of_rounds
+from superarm.offline.estimators.slates import CELLS, mean_slopes, slate_slopes, value_each_slate
+from superarm.offline.estimators.targets import SlateMixture
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
-
-FOLDS = 5
-"""Cross-fitting: the means that predict a round are those of the rounds of the other folds."""
-
-
-def fold_of_rounds(n_rounds: int) -> Ints:
-    """The fold of each round: every fifth round is in the same one."""
-    return np.arange(n_rounds) % FOLDS
 
 
 def score_direct(log: "Log", mixture: SlateMixture) -> RoundScores:
@@ -70,17 +61,16 @@ def score_one_step(log: "Log", mixture: SlateMixture) -> RoundScores:
 
 def check_additive(log: "Log") -> None:
     """Refuse rewards that have no derivatives entry by entry."""
-    if not additive(log.problem.reward):
+    if not log.problem.reward.additive:
         raise InvalidArgument("method", "the reward is not a sum over items", "take method='intervals'")
 
 
 def _values_and_slopes(log: "Log", mixture: SlateMixture, mean: Floats) -> tuple[Floats, Floats]:
     """The target's value in each group, (n_groups,), and its derivatives, (n_groups, n_entries)."""
-    reward, terms = log.problem.reward, log.problem.terms
     values, slopes = np.zeros(log.n_groups), np.zeros(mean.shape)
     for g in range(log.n_groups):
-        values[g] = mixture.shares[g] @ value_each_slate(reward, terms, mean[g], mixture.slates)
-        slopes[g] = add_gradients(reward, terms, mean[g], mixture.slates, mixture.shares[g])
+        values[g] = mixture.shares[g] @ value_each_slate(log.problem, mean[g], mixture.slates)
+        slopes[g] = mean_slopes(log.problem, mean[g], mixture.slates, mixture.shares[g])
     return values, slopes
 
 
@@ -99,13 +89,16 @@ def _logged_scores(log: "Log", mean: Floats, share: Floats) -> Floats:
 
     ``share`` is how often each entry is seen, (n_groups, n_entries).
     """
-    problem, score = log.problem, np.zeros(log.n_rounds)
-    distinct, which = np.unique(log.slates, axis=0, return_inverse=True)
+    rows, score, error = log.rows, np.zeros(log.n_rounds), np.zeros(log.rows.outcome.shape)
+    shown, step = np.flatnonzero(rows.slot >= 0), max(1, CELLS // (log.problem.n_items * log.slates.shape[1]))
     for g in range(log.n_groups):
-        own = log.groups == g
-        score[own] = value_each_slate(problem.reward, problem.terms, mean[g], distinct)[which.reshape(-1)][own]
-    starts = np.searchsorted(log.rows.round, np.arange(log.n_rounds + 1))
-    slopes = row_derivatives(problem.reward, problem.terms, mean, log.groups, starts, log.rows.arm, log.rows.slot)
-    group = log.groups[log.rows.round][:, None]
-    error = np.where(log.observed, (log.rows.outcome - mean[group, log.entries]) / share[group, log.entries], 0.0)
-    return np.asarray(score + np.bincount(log.rows.round, (slopes * error).sum(axis=1), log.n_rounds))
+        every, own = np.flatnonzero(log.groups == g), shown[log.groups[rows.round[shown]] == g]
+        score[every] = value_each_slate(log.problem, mean[g], log.slates[every])
+        for n in range(0, len(every), step):
+            rounds = every[n : n + step]
+            part = own[(rows.round[own] >= rounds[0]) & (rows.round[own] <= rounds[-1])]
+            slopes = slate_slopes(log.problem, mean[g], log.slates[rounds])
+            slopes = slopes[np.searchsorted(rounds, rows.round[part]), rows.slot[part]]
+            off = (rows.outcome[part] - mean[g][log.entries[part]]) / share[g][log.entries[part]]
+            error[part] = np.where(log.observed[part], slopes * off, 0.0)
+    return np.asarray(score + np.bincount(rows.round, error.sum(axis=1), log.n_rounds))

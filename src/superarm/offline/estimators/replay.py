@@ -1,15 +1,22 @@
 """Replay: the rounds in which a target agrees with the log."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.arrays import Bools
-from superarm.errors import InvalidArgument
-from superarm.offline.estimators.mixture import LOGGED, SlateMixture, is_policy_target, mix_slates
-from superarm.offline.estimators.next_slates import PolicyTarget, feedback_by_round, new_learner
-from superarm.offline.estimators.scores import RoundScores
-from superarm.streams import new_stream, seek
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
+from superarm.offline.estimators.importance import RoundScores
+from superarm.offline.estimators.targets import (
+    LOGGED,
+    PolicyTarget,
+    SlateMixture,
+    feedback_by_round,
+    is_policy_target,
+    mix_slates,
+    new_learner,
+)
 
 if TYPE_CHECKING:
     from superarm.offline.log import Log
@@ -33,19 +40,18 @@ def replay_policy(log: "Log", policy: Any) -> Bools:
     if log.problem.context is not None or target.explore:
         wrong = "the policy learns in segments" if log.problem.context is not None else "the policy explores besides"
         raise InvalidArgument("method", f"'replay', and {wrong}", "take another method, or a policy without either")
-    learner, stream = new_learner(log, target.policy), new_stream(np.random.SeedSequence(0))
+    learner, key = new_learner(log, target.policy), np.zeros(1, np.uint64)
     eligible = learner.playable(target.eligible)
     sets = [frozenset(slate[slate >= 0].tolist()) for slate in log.slates]
     agreed, t = np.zeros(log.n_rounds, bool), 0
     for n, feedback in enumerate(feedback_by_round(log)):
-        seek(stream, t + 1, 0)
-        slate = learner.choose(t + 1, eligible, stream)
+        slate = learner.choose(learner.view(t + 1, key, eligible))
         if frozenset(slate.tolist()) == sets[n]:
             t += 1
             agreed[n] = True
             learner.pend(slate, t)
             learner.unpend(slate)
-            learner.apply(feedback._replace(t=t), stream)
+            learner.apply(replace(feedback, t=t), key)
     return agreed
 
 

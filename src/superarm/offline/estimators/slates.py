@@ -1,116 +1,132 @@
-"""Rewards, values and derivatives of many slates, by one compiled call each. A slate is padded with -1."""
+"""Values and derivatives of many slates, and bounds of their differences. A slate is padded with -1.
+
+Parameters are flat here, (n_entries,), arm after arm, as ``Log.entries`` numbers them.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from superarm._jit import kernel
-from superarm.arrays import Bools, Floats, Ints
-from superarm.rewards.base import Terms, derivative, initial_states, join, join_arm, start, value, worth
-from superarm.support import item, span
+from superarm.core.arrays import Floats, Ints
+from superarm.core.problem import Problem
+from superarm.core.support import Dense
+from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
+
+CELLS = 1 << 20
+"""So many item states are held at once: 8 MB."""
 
 
-def fill_padding(n: int, width: int, round: Ints, slot: Ints, arm: Ints) -> Ints:
-    """Slates (n, width) from one row per arm, -1 where a slate is shorter.
-
-    >>> fill_padding(2, 2, np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([5, 3, 4])).tolist()
-    [[5, 3], [4, -1]]
-    """
-    slates = np.full((n, width), -1)
-    slates[round, slot] = arm
-    return slates
-
-
-def gains_of_rows(problem: Any, rows: Any) -> Floats:
+def gains_of_rows(problem: Problem, rows: Any) -> Floats:
     """What each row of a log added to the realised reward of the slots before it; outcomes not seen count as 0."""
-    starts = np.searchsorted(rows.round, np.arange(int(rows.round.max(initial=-1)) + 2))
-    inside = support_table(problem)[rows.arm] if problem.n_entries < problem.n_arms * problem.n_items else None
-    within = np.ones(rows.outcome.shape, bool) if inside is None else inside
-    seen = np.where(rows.seen, rows.outcome, 0.0)
-    return realised_gains(problem.reward, problem.weights, starts, rows.slot, seen, within)
-
-
-def support_table(problem: Any) -> Bools:
-    """Whether each arm can touch each item, (n_arms, n_items)."""
-    table = np.zeros((problem.n_arms, problem.n_items), bool)
-    for j in range(problem.n_arms):
-        first, last = (int(end) for end in span(problem.support, j))
-        table[j, [int(item(problem.support, first, o)) for o in range(last - first)]] = True
-    return table
-
-
-@kernel
-def realised_gains(reward: Any, weights: Floats, starts: Ints, slot: Ints, outcome: Floats, inside: Bools) -> Floats:
-    """The gain of each row over the rows before it in its round; rounds are ``starts[n]:starts[n + 1]``."""
-    added = np.zeros(len(outcome))
-    states = np.empty(len(weights))
-    for n in range(len(starts) - 1):
-        for i in range(len(weights)):
-            states[i] = start(reward, weights[i])
-        for row in range(starts[n], starts[n + 1]):
-            if slot[row] < 0:
-                continue
-            for i in range(len(weights)):
-                if inside[row, i]:
-                    after = join(reward, states[i], outcome[row, i])
-                    added[row] += worth(reward, weights[i], after) - worth(reward, weights[i], states[i])
-                    states[i] = after
+    reward, weights, added = problem.reward, problem.weights, np.zeros(len(rows.arm))
+    n_rounds, width = int(rows.round.max(initial=-1)) + 1, int(rows.slot.max(initial=-1)) + 1
+    states = reward.empty_states(problem, n_rounds)
+    for slot in range(width):
+        own = np.flatnonzero(rows.slot == slot)
+        at = rows.round[own]
+        after = reward.join(states[at], np.where(rows.seen[own], rows.outcome[own], 0.0))
+        if not isinstance(problem.support, Dense):
+            after = np.where(entry_numbers(problem, rows.arm[own]) >= 0, after, states[at])
+        added[own] = (reward.worth(weights, after) - reward.worth(weights, states[at])).sum(1)
+        states[at] = after
     return added
 
 
-@kernel
-def value_each_slate(reward: Any, terms: Terms, q: Floats, slates: Ints) -> Floats:
-    """r(A; q) of each slate."""
-    values = np.empty(len(slates))
-    for n in range(len(slates)):
-        values[n] = value(reward, terms, q, slates[n][slates[n] >= 0])
-    return values
+def entry_numbers(problem: Problem, arm: Ints) -> Ints:
+    """The number of each item's parameter for the arms ``arm`` (n,), (n, n_items); -1 outside of the support."""
+    support = problem.support
+    if isinstance(support, Dense):
+        return np.asarray(arm[:, None] * support.n_items + np.arange(support.n_items))
+    inside, numbers = support.row_entries[arm], np.full((len(arm), support.n_items), -1)
+    row, place = np.nonzero(inside >= 0)
+    numbers[row, support.items[inside[row, place]]] = inside[row, place]
+    return numbers
 
 
-@kernel
-def add_gradients(reward: Any, terms: Terms, q: Floats, slates: Ints, shares: Floats) -> Floats:
+def value_each_slate(problem: Problem, q: Floats, slates: Ints) -> Floats:
+    """r(A; q) of each slate, (n,)."""
+    entries, step = problem.support.to_entries(q), max(1, CELLS // problem.n_items)
+    parts = [problem.values(entries, slates[n : n + step]) for n in range(0, len(slates), step)]
+    return np.concatenate([np.empty(0), *parts])
+
+
+def slate_slopes(problem: Problem, q: Floats, slates: Ints) -> Floats:
+    """The derivatives of r(A; q) in the parameters of each place of each slate, (n, k, n_items)."""
+    return problem.support.rows_to_items(  # type: ignore[no-any-return]
+        problem.reward.slopes(problem, problem.support.to_entries(q), slates), slates
+    )
+
+
+def mean_slopes(problem: Problem, q: Floats, slates: Ints, shares: Floats) -> Floats:
     """The derivatives of the mean of r(A; q) over slates with these shares, (n_entries,)."""
-    result = np.zeros(len(q))
-    for n in range(len(slates)):
-        if shares[n] > 0.0:
-            for place in range(slates.shape[1]):
-                if slates[n, place] >= 0:
-                    _add_arm(reward, terms, q, slates[n], place, shares[n], result)
+    result, used = np.zeros(problem.n_entries), np.flatnonzero(shares > 0.0)
+    step = max(1, CELLS // (problem.n_items * slates.shape[1]))
+    for n in range(0, len(used), step):
+        some = used[n : n + step]
+        slopes = shares[some, None, None] * slate_slopes(problem, q, slates[some])
+        row, place = np.nonzero(slates[some] >= 0)
+        numbers = entry_numbers(problem, slates[some][row, place])
+        np.add.at(result, numbers[numbers >= 0], slopes[row, place][numbers >= 0])
     return result
 
 
-@kernel
-def _add_arm(reward: Any, terms: Terms, q: Floats, slate: Ints, place: int, share: float, result: Floats) -> None:
-    """Add the derivatives in the parameters of one arm of the slate, times ``share``, to those of its entries."""
-    states = initial_states(reward, terms)
-    for other in range(len(slate)):
-        if other != place and slate[other] >= 0:
-            join_arm(reward, terms, states, q, slate[other])
-    first, last = span(terms.support, slate[place])
-    for o in range(last - first):
-        i = item(terms.support, first, o)
-        result[first + o] += share * derivative(reward, terms.weights[i], states[i], q[first + o])
+# --- the difference of two slates, in which shared arms cancel ---
 
 
-@kernel
-def row_derivatives(reward: Any, terms: Terms, q: Floats, groups: Ints, starts: Ints, arm: Ints, slot: Ints) -> Floats:
-    """The derivative of each round's value in the parameters of each row's arm, (n_rows, n_items).
+def shared_arms_cancel(reward: Any) -> bool:
+    r"""Whether :func:`difference_bounds` may treat the arms that two slates share together.
 
-    ``q`` has one row of parameters per group, ``groups`` says which of them a round has; arms outside of the slate
-    (slot -1) have derivative 0.
+    Let s be the state of an item after the shared arms have joined, and d(s) the difference of the item's worth between
+    the two slates. The bounds take d at the two extreme states of the box, which is right if d is monotone in s. It is
+    for the rewards that are linear in the state (coverage, conjunctive) or modular, and for the logistic reward with
+    c <= 1: a concave f of the sum x has a monotone f(x + a) - f(x + b). Of other rewards nothing is assumed.
     """
-    slopes = np.zeros((len(arm), len(terms.weights)))
-    for n in range(len(starts) - 1):
-        own = q[groups[n]]
-        for row in range(starts[n], starts[n + 1]):
-            if slot[row] < 0:
-                continue
-            states = initial_states(reward, terms)
-            for other in range(starts[n], starts[n + 1]):
-                if other != row and slot[other] >= 0:
-                    join_arm(reward, terms, states, own, arm[other])
-            first, last = span(terms.support, arm[row])
-            for o in range(last - first):
-                i = item(terms.support, first, o)
-                slopes[row, i] = derivative(reward, terms.weights[i], states[i], own[first + o])
-    return slopes
+    concave = isinstance(reward, Logistic) and reward.c <= 1.0
+    return concave or isinstance(reward, Coverage | Conjunctive | Linear | ClippedLinear)
+
+
+def difference_bounds(problem: Problem, low: Floats, high: Floats, slate: Ints, others: Ints) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of r(slate; p) - r(other; p) for low <= p <= high, for each row of ``others``.
+
+    Slates are padded with -1. If shared arms do not cancel, only equal slates do.
+    """
+    least, most, step = np.zeros(len(others)), np.zeros(len(others)), max(1, CELLS // problem.n_items)
+    bound = _paired_bounds if shared_arms_cancel(problem.reward) else _separate_bounds
+    ends = problem.support.to_entries(low), problem.support.to_entries(high)
+    for n in range(0, len(others), step):
+        other = others[n : n + step]
+        own = np.repeat(slate[slate >= 0][None], len(other), 0)
+        in_other = (own[:, :, None] == other[:, None, :]).any(2)
+        in_own = (own[:, :, None] == other[:, None, :]).any(1)
+        same = in_other.all(1) & (in_own | (other < 0)).all(1)
+        shared, own_rest = np.where(in_other, own, -1), np.where(in_other, -1, own)
+        other_rest = np.where(in_own, -1, other)
+        found = bound(problem, *ends, shared, own_rest, other_rest)
+        least[n : n + step], most[n : n + step] = (np.where(same, 0.0, end) for end in found)
+    return least, most
+
+
+def _paired_bounds(
+    problem: Problem, low: Floats, high: Floats, shared: Ints, own: Ints, other: Ints
+) -> tuple[Floats, Floats]:
+    """The bounds where the arms ``shared`` join at both ends of the box, and the rest of each slate at its own."""
+
+    def worth(at: Floats, rest: Ints, q: Floats) -> Floats:
+        states = problem.reward.states(problem, at, shared)
+        for arm in rest.T:
+            problem.support.join(states, q, arm, problem.reward.join)
+        return np.asarray(problem.reward.worth(problem.weights, states))
+
+    least = [worth(at, own, low) - worth(at, other, high) for at in (low, high)]
+    most = [worth(at, own, high) - worth(at, other, low) for at in (low, high)]
+    return np.minimum(*least).sum(1), np.maximum(*most).sum(1)
+
+
+def _separate_bounds(
+    problem: Problem, low: Floats, high: Floats, shared: Ints, own: Ints, other: Ints
+) -> tuple[Floats, Floats]:
+    whole = [np.concatenate([shared, rest], axis=1) for rest in (own, other)]
+    (own_low, own_high), (other_low, other_high) = (
+        [problem.values(q, slates) for q in (low, high)] for slates in whole
+    )
+    return own_low - other_high, own_high - other_low

@@ -1,19 +1,65 @@
-"""A log from a table with one row per arm of a slate and item: what the service exports, or your own."""
+"""A log from a table with one row per arm of a slate and item: a file that the service exported, or your own frame."""
 
+import csv
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from superarm.actions import Subsets
-from superarm.arrays import Floats, Ints
-from superarm.describe import build
-from superarm.errors import InvalidArgument
-from superarm.offline.formats.columns import check_probabilities, make_log
-from superarm.offline.formats.files import Columns
-from superarm.offline.log import Log
-from superarm.offline.rows import LogRows
-from superarm.problem import Problem
+from superarm.core.arrays import Floats, Ints
+from superarm.core.describe import build
+from superarm.core.errors import InvalidArgument, MissingExtra
+from superarm.core.problem import Problem
+from superarm.offline.formats.arrays import check_probabilities, make_log
+from superarm.offline.log import Log, LogRows
+
+Columns = dict[str, list[Any]]
+
+METADATA = b"superarm"
+"""The key under which a Parquet file of the service holds its problems."""
+
+
+def read_columns(path: Path) -> tuple[Columns, Any]:
+    """The columns of a .parquet, .csv or .jsonl file, and the problems that a Parquet file describes, if it does."""
+    if path.suffix == ".parquet":
+        return _read_parquet(path)
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return _transpose([{k: v.removeprefix("'") for k, v in row.items()} for row in csv.DictReader(file)]), None
+    if path.suffix == ".jsonl":
+        return _transpose([msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]), None
+    raise InvalidArgument("path", f"{path.name!r}", "give a name that ends in .parquet, .csv or .jsonl")
+
+
+def _read_parquet(path: Path) -> tuple[Columns, Any]:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "lab") from None
+    table = parquet.read_table(path)
+    stored = (table.schema.metadata or {}).get(METADATA)
+    return table.to_pydict(), None if stored is None else msgspec.json.decode(stored)
+
+
+def _transpose(rows: list[dict[str, Any]]) -> Columns:
+    """Rows as columns; a value that a row lacks is None."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def frame_columns(frame: Any) -> Columns:
+    """The columns of a pandas data frame, an Arrow table, or a dict of columns."""
+    if isinstance(frame, dict):
+        return {str(name): list(values) for name, values in frame.items()}
+    if callable(getattr(frame, "to_pydict", None)):  # Arrow
+        return {str(name): values for name, values in frame.to_pydict().items()}
+    if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):  # pandas, polars
+        return {str(name): list(frame[name]) for name in frame.columns}
+    raise InvalidArgument("frame", f"{type(frame).__name__}", "give a pandas data frame, an Arrow table or a dict")
+
 
 NAMES = {
     "decision": ("decision", "slate_id"),
@@ -136,7 +182,7 @@ class _Names:
             raise InvalidArgument("problem", wrong, f"the log has {len(self.arms)} arms and {len(self.items)} items")
         if self.stored and given.reward is None and given.weights is None:
             problem: Problem = build(self.stored["problem"])
-            return problem if given.k is None else problem._replace(actions=Subsets(given.k))
+            return problem if given.k is None else problem.changed(actions=Subsets(given.k))
         if given.reward is None:
             raise InvalidArgument(
                 "reward", "the file does not say what a slate is worth", "give e.g. reward=sa.Coverage()"

@@ -6,14 +6,14 @@ from urllib.parse import urlencode
 
 from msgspec import UnsetType
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.tally import Tally
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, join, tag
 from superarm.service.console.times import TimeRange
 from superarm.service.console.view import range_form, scrollable, section
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http import views
-from superarm.tally import Tally
 
 MAX_ITEMS_SHOWN = 100
 

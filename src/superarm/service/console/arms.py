@@ -4,14 +4,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
+from superarm.core.tally import Tally
 from superarm.service.console import svg
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.numbers import ARMS_PER_PAGE, Overview, overview
 from superarm.service.console.view import View, export_link, hidden_inputs, pages, scrollable, section
 from superarm.service.domain.intervals import known_means
 from superarm.service.domain.problem import ProblemState
-from superarm.tally import Tally
 
 HEAT_ITEMS = 40
 NARROW_ITEMS = 14

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from superarm import catalog
-from superarm.arrays import Bools
 from superarm.context import Segments
-from superarm.errors import InvalidArgument, SuperarmError
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument, SuperarmError
+from superarm.core.support import Sparse
 from superarm.learner import Learner
 from superarm.offline import PolicyValue, Recommendation
 from superarm.offline.candidates import parse_candidate
@@ -27,7 +28,6 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import PolicySpec, to_policy
 from superarm.service.storage.base import Position, Store
 from superarm.service.storage.recent import log_of, recent_decisions
-from superarm.support import Sparse
 
 MAX_SHIPPED_SEGMENTS = 12
 """For so many segments at most, the slate to ship is shown for each of them."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.tally import Tally
 from superarm.service.console.times import moment
 from superarm.service.domain.moments import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http import views
-from superarm.tally import Tally
 
 CELLS_PER_PART = 20_000
 """A large table is made in parts of so many cells, and other requests are answered in between."""

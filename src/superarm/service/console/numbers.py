@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
+from superarm.core.tally import Tally
 from superarm.offline.convergence import Convergence
 from superarm.service.console.markup import shorten
 from superarm.service.domain.control import guard_of
@@ -15,7 +16,6 @@ from superarm.service.domain.lift import RESUMED_DECISIONS, measure_lift
 from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.views import needed_decisions
-from superarm.tally import Tally
 
 ARMS_PER_PAGE = 25
 NAME_LETTERS = 24

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from starlette.routing import Route
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.service.console import evaluation, evaluation_page, notices, page
 from superarm.service.console.arms import read_arms
 from superarm.service.console.certificates import Certificates

@@ -18,7 +18,7 @@ from superarm.actions import (
     SpanningTrees,
     Subsets,
 )
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.learner.names import Names
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]

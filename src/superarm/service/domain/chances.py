@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from superarm.actions import Actions, Subsets
-from superarm.arrays import Bools
+from superarm.core.arrays import Bools
 from superarm.learner.other_policies import choose_by
 from superarm.offline.inclusion import explored_inclusion
 from superarm.policies import EpsilonGreedy, Uniform

@@ -7,15 +7,15 @@ from msgspec.structs import replace
 
 from superarm import learner as library
 from superarm.actions import Actions, Pinned, Subsets
+from superarm.core.problem import Problem
+from superarm.core.streams import Stream
 from superarm.policies import Forgetting, Policy, prepare
-from superarm.problem import Problem
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.decision import advance_record, open_record
 from superarm.service.domain.events import ALL, Asked, Changed, Created, Told
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import joinable_arms
 from superarm.service.domain.spec import ProblemSpec, to_problem
-from superarm.streams import Stream
 
 
 def kernel_kind(state: ProblemState) -> tuple[object, ...]:

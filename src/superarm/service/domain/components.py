@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from superarm import catalog
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.policies import contextual, directional_kl_moss, directional_kl_ucb
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Spread
 

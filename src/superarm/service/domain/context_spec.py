@@ -8,8 +8,8 @@ from msgspec import Meta, Struct, field
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
 from superarm.context.design import group_count, make_design
 from superarm.context.models import MAX_KEPT
-from superarm.errors import InvalidArgument
-from superarm.problem import Problem
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
 from superarm.service.domain.action_sets import Name
 
 MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000

@@ -5,12 +5,12 @@ from itertools import chain
 
 import numpy as np
 
-from superarm.arrays import Floats
-from superarm.problem import Problem
+from superarm.core.arrays import Floats
+from superarm.core.problem import Problem
+from superarm.core.support import Sparse
+from superarm.core.tally import Feedback, Tally
 from superarm.service.domain.decision import Row
 from superarm.service.domain.events import UNSEEN
-from superarm.support import Sparse
-from superarm.tally import Feedback, Tally
 
 MAX_UNCOUNTED_VALUES = 50_000
 """The most values that wait to be counted, and the most that one call counts, in a few milliseconds."""

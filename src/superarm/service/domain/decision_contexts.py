@@ -5,17 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Bools, Floats, Ints
 from superarm.context import EncodedContext, Frame
 from superarm.context.encoding import hashed_words
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import Stream
+from superarm.core.tally import Feedback, Tally
 from superarm.learner import Learner
 from superarm.learner.context_batch import choose_in_contexts
 from superarm.learner.contexts import Contexts, DecisionContext
 from superarm.policies.contextual import Refit
 from superarm.service.domain.events import Asked, Framed, Refitted, StoredContext
-from superarm.streams import Stream
-from superarm.tally import Feedback, Tally
 
 STEPS_OF_INDEX = 30
 """What the index of an entry takes, in multiplications."""

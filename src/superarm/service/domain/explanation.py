@@ -4,7 +4,7 @@ import numpy as np
 
 from superarm.agent.decisions import Decision, DecisionEntry
 from superarm.agent.explanations import Explanation, explain_decision
-from superarm.arrays import Ints
+from superarm.core.arrays import Ints
 from superarm.service.domain.compilation import ask_once
 from superarm.service.domain.decision import DecisionRecord, open_record, pending_arms
 from superarm.service.domain.events import Created

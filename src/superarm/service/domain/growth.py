@@ -1,10 +1,10 @@
 """The action set and the support of a problem that gets more arms."""
 
 from superarm.actions import Actions
+from superarm.core.support import Sparse
 from superarm.learner import Learner, Names
 from superarm.learner.growth import support_with_arms
 from superarm.service.domain.action_sets import ActionSpec, to_actions
-from superarm.support import Sparse
 
 
 def enlarge(

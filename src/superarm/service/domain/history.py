@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
+from superarm.core.support import Dense, Sparse
 from superarm.rewards import Spread, Terms
 from superarm.service.domain.counting import flatten_rows
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
@@ -19,7 +20,6 @@ from superarm.service.domain.events import UNSEEN, Asked
 from superarm.service.domain.intervals import gains_each, row_terms
 from superarm.service.domain.lift import LiftSums
 from superarm.service.domain.moments import RunningMoments, join_moments
-from superarm.support import Dense, Sparse
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200

@@ -6,12 +6,12 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions import Candidates
-from superarm.arrays import Floats, Ints
+from superarm.core.arrays import Floats, Ints
+from superarm.core.support import Dense, Sparse, Support
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals
 from superarm.oracles.gains import gains
 from superarm.rewards import Reward, Terms, gain, initial_states, join_arm
 from superarm.rewards.base import reset_states, value_of_states
-from superarm.support import Dense, Sparse, Support
 
 MAX_BLOCK_ENTRIES = 20_000
 """The values of so many entries are computed by one call."""

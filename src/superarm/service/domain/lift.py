@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
+from superarm.core.support import Dense
 from superarm.offline.mean_sequences import BoundedSums, MeanBounds, bound_mean
 from superarm.rewards import Spread, Terms
 from superarm.service.domain.events import Asked
 from superarm.service.domain.intervals import gains_each
-from superarm.support import Dense
 
 
 class LiftSums(Struct):

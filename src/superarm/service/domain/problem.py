@@ -12,12 +12,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from superarm import learner as library
-from superarm.arrays import Bools, Floats, Ints
 from superarm.context import EncodedContext
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.problem import Problem
+from superarm.core.streams import Stream
+from superarm.core.support import Sparse
+from superarm.core.tally import Tally
 from superarm.intake import Exact
 from superarm.learner.names import Names
 from superarm.policies import Policy, PolicyState
-from superarm.problem import Problem
 from superarm.service.domain.action_sets import SlotsSpec
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.counting import UncountedRows, join_rows, past
@@ -28,9 +31,6 @@ from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Create
 from superarm.service.domain.growth import enlarge
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
-from superarm.streams import Stream
-from superarm.support import Sparse
-from superarm.tally import Tally
 
 MAX_UNCOUNTED_ROWS = 4_096
 """After this many rows of feedback, all rows that wait are counted by one call."""

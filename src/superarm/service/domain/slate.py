@@ -9,9 +9,10 @@ import numpy as np
 
 from superarm._jit import kernel
 from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
-from superarm.arrays import Bools, Ints
 from superarm.candidates import Candidates
 from superarm.context import EncodedContext
+from superarm.core.arrays import Bools, Ints
+from superarm.core.streams import Stream, integer, seek, uniform
 from superarm.service.domain.chances import Drawn, exact_chances
 from superarm.service.domain.components import POLICIES
 from superarm.service.domain.events import Restriction
@@ -19,7 +20,6 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
 from superarm.service.interpreter import give_turn
-from superarm.streams import Stream, integer, seek, uniform
 
 DRAWS_PER_TURN = 8
 """After so many slates drawn to count chances, about a millisecond, other threads have a turn."""

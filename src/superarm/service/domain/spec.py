@@ -8,17 +8,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from superarm import catalog
 from superarm.actions import Actions, Explicit, Subsets
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.core.support import Sparse
 from superarm.learner.names import Names
 from superarm.policies import Policy, forgets
 from superarm.policies.contextual import for_context
-from superarm.problem import Problem
 from superarm.rewards import Reward
 from superarm.service.domain import action_sets
 from superarm.service.domain.action_sets import AnyActionSpec, to_actions
 from superarm.service.domain.components import POLICIES, REWARDS, build, find
 from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
-from superarm.support import Sparse
 
 Name = action_sets.Name
 ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]

@@ -10,7 +10,7 @@ import secrets
 import time
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
 from superarm.service.runtime.heavy import run_to_end
 from superarm.service.runtime.rates import TokenBuckets

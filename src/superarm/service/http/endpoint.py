@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder

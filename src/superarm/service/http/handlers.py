@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 from msgspec import structs
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec

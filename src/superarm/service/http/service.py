@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.errors import overloaded
 from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
 from superarm.service.http.bodies import Bodies

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.errors import RequestError
 
 MIN_SECRET_CHARACTERS = 32

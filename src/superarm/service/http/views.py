@@ -6,7 +6,8 @@ import numpy as np
 from msgspec import UNSET
 
 from superarm.agent.explanations import Explanation
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.tally import Tally
 from superarm.offline.convergence import Convergence
 from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
@@ -23,7 +24,6 @@ from superarm.service.replies import (
     LiftReply,
     ProblemReply,
 )
-from superarm.tally import Tally
 
 
 def decision(record: DecisionRecord, learner: ProblemState, created: bool = False) -> DecisionReply:
@@ -134,7 +134,7 @@ def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | N
 
 
 def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:
-    """What is known of an arm: the estimates of ``superarm.tally.estimate``, without a kernel to be compiled first.
+    """What is known of an arm: the estimates of ``superarm.core.tally.estimate``, without a kernel to be compiled first.
 
     ``counters`` are the counts and the pending pulls of all arms, over all contexts.
     """

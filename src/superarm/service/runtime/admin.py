@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Sparse
 from superarm.learner.growth import require_actions, with_arms, with_items
 from superarm.learner.names import Names
 from superarm.service.domain.compilation import compile_kernels
@@ -38,7 +39,6 @@ from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.heavy import HEAVY_VALUES
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
-from superarm.support import Sparse
 
 HEAVY_NAMES = 1_000
 """A request that adds or retires so many arms is planned in a thread."""

@@ -2,16 +2,16 @@
 
 import asyncio
 
-from superarm.arrays import Bools
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.core.tally import Tally
 from superarm.offline.convergence import Convergence, certify_convergence
 from superarm.policies import forgets
-from superarm.problem import Problem
 from superarm.rewards.traits import additive
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.runtime.gates import Gates
-from superarm.tally import Tally
 
 MAX_CERTIFIED_ENTRIES = 1_000_000
 """Of larger problems no certificate is computed. One of this size took 7 s of a core: ``benchmarks.certificate``."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.events import Compacted
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError

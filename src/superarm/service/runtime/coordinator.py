@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
+from superarm.core.tally import Tally
 from superarm.service.domain.compilation import compile_kernels, kernel_kind
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Created
@@ -30,7 +31,6 @@ from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer, WriteRequest, make_write
 from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import take_snapshot
-from superarm.tally import Tally
 
 log = logging.getLogger("superarm.coordinator")
 

@@ -5,7 +5,7 @@ import logging
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Told, Unit

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from superarm.actions import Slots
-from superarm.arrays import Bools
 from superarm.context import EncodedContext
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Sparse
 from superarm.learner.contexts import require_context
 from superarm.learner.names import Names
 from superarm.service.domain.control import assign_group, digest_unit
@@ -17,7 +18,6 @@ from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import Slate, SlateRequest, assign_slots, choose_slate, to_request
 from superarm.service.errors import invalid
 from superarm.service.schemas import AskBody
-from superarm.support import Sparse
 
 UNRESTRICTED = Restriction()
 

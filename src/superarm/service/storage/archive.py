@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key

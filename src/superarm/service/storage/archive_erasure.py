@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import Asked, Compacted, Erased, ErasureRequested

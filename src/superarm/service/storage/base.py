@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.event_lines import decode
 from superarm.service.domain.ledger import Key, LogEntry

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import open_record
 from superarm.service.domain.event_lines import encode
 from superarm.service.domain.events import Asked, Compacted, Erased

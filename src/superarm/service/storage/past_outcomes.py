@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from superarm.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument
 from superarm.offline.formats.files import read_columns
 from superarm.offline.formats.tables import NAMES, NOT_SHOWN
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.json import encode as json_encode
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from superarm.errors import MissingExtra, SuperarmError
+from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.storage.base import AddressRefused, StoreUnavailable
 
 try:

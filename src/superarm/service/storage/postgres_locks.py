@@ -8,7 +8,7 @@ import hashlib
 import time
 from typing import Any, Literal
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 
 MAX_WORKERS = 256
 CLASS = 0x5A5A

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.storage.postgres_locks import CLASS, MIGRATION
 
 MIGRATIONS = [

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot
 from superarm.service.storage.compaction import OldDecision, choose_old

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     MOVED,

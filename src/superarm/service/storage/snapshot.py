@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import DecodeError, Raw, Struct, msgpack
 
-from superarm.arrays import Floats
 from superarm.context.observations import ContextTally
-from superarm.errors import SuperarmError
+from superarm.core.arrays import Floats
+from superarm.core.errors import SuperarmError
+from superarm.core.tally import Tally
 from superarm.policies import KeptRows, PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Activated, Erased
@@ -19,7 +20,6 @@ from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
 from superarm.service.storage.packing import Piece, join_pieces, pack_array, pack_elements, pack_map, pack_numbers
-from superarm.tally import Tally
 
 log = logging.getLogger("superarm.snapshot")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,

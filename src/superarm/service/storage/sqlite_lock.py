@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 
 
 def lock_file(path: Path) -> list[int]:

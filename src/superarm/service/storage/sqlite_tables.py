@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.storage.sqlite_base import COMPACTED_VERSIONS
 
 MIGRATIONS = [

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec import json
 
-from superarm.describe import describe
-from superarm.errors import InvalidArgument, MissingExtra
+from superarm.core.describe import describe
+from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from superarm.errors import SuperarmError
+from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store

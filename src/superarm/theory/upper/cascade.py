@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from superarm.core.errors import InvalidArgument
 from superarm.environments import Cascade, ConjunctiveCascade, Environment, FreeSamples
-from superarm.errors import InvalidArgument
 from superarm.rewards import Conjunctive, Coverage
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import BERNSTEIN_FAILURES, LABELS, Bound, Setting, assemble, initial_and_failed, setting
 from superarm.theory.gaps import Gaps
-from superarm.theory.labels import LABELS
 from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, Exploration, scale_level
 
 CAP = 4.0
@@ -55,8 +54,8 @@ def upper_bound_cascade(instance: Instance, horizon: Any, known: Gaps | None = N
     independent within a round, every arm in some batch, immediate feedback, and at most one free sample of each arm;
     for ``bc_ucb()``, which first tries every arm, the action set ``Subsets``, where it does so at the top of a list.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_cascade(sa.instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_cascade(instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
     '1.609e+06'
     """
     _find_cascade(instance)
@@ -76,8 +75,8 @@ def upper_bound_cascade_kl(instance: Instance, horizon: Any, known: Gaps | None 
     derived for superarm under the TPVM condition of [LiuEtAl2022]_ for the policy of [KvetonEtAl2015]_. Assumptions as
     for :func:`upper_bound_cascade`.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_cascade_kl(sa.instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_cascade_kl(instances.cascade(n_arms=16, k=4), 10**6)):.4g}"
     '9.685e+04'
     """
     width = KL_WIDTHS[_find_cascade(instance)]

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from superarm import arrays
 from superarm.actions import Subsets
-from superarm.errors import InvalidArgument
-from superarm.oracles.base import greedy_alpha
+from superarm.core import arrays
+from superarm.core.errors import InvalidArgument
 from superarm.rewards import Coverage
-from superarm.rewards.traits import linear_gain
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import Bound, assemble
 from superarm.theory.gaps import Gaps, gaps
-from superarm.theory.upper.charges import charge_factors
+from superarm.theory.upper.bc_ucb import charge_factors
 
 FAILED = 12.0
 """The sum over t of the probability that a bound or width fails, per arm: at most (e + 2) pi^2 / 6 + e zeta(3)."""
@@ -54,15 +52,19 @@ def upper_bound_directional(instance: Instance, deviations: Any, horizon: Any, k
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> problem = sa.Problem(2, 16, sa.Coverage(), sa.Subsets(1))
-    >>> instance = sa.Instance(problem, sa.environments.Bernoulli([[0.5] * 16, [0.45] * 16]))
+    >>> from superarm import environments
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> from superarm.simulation.instances import Instance
+    >>> problem = Problem(2, 16, Coverage(), Subsets(1))
+    >>> instance = Instance(problem, environments.Bernoulli([[0.5] * 16, [0.45] * 16]))
     >>> [round(float(upper_bound_directional(instance, [sd, sd], 10**6).gamma_g)) for sd in (2.0, 8.0)]
     [1658, 26526]
     """
     problem = instance.problem
     known_direction = problem.k == 1 or (problem.reward.modular and problem.actions.matroid)
-    if not (linear_gain(problem.reward) and known_direction):
+    if not (problem.reward.linear_gain and known_direction):
         raise InvalidArgument(
             "instance", "the direction is estimated", "take batches of one arm, or Linear on a matroid"
         )
@@ -102,22 +104,27 @@ def upper_bound_directional_greedy(instance: Instance, horizon: Any, known: Gaps
     horizon
         One or more horizons T.
     known
-        The gaps, if they have been computed already, for ``alpha = greedy_alpha(K)``.
+        The gaps, if they have been computed already, for :math:`\alpha = 1 - (1 - 1/K)^K`.
 
     Examples
     --------
-    >>> import superarm as sa
-    >>> instance = sa.Instance(
-    ...     sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2)),
-    ...     sa.environments.Bernoulli([[0.9, 0.8], [0.8, 0.9], [0.1, 0.1], [0.1, 0.2]]),
+    >>> from superarm import environments, theory
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> from superarm.rewards import Coverage
+    >>> from superarm.simulation.instances import Instance
+    >>> instance = Instance(
+    ...     Problem(4, 2, Coverage(), Subsets(2)),
+    ...     environments.Bernoulli([[0.9, 0.8], [0.8, 0.9], [0.1, 0.1], [0.1, 0.2]]),
     ... )
-    >>> float(upper_bound_directional_greedy(instance, 100)) > float(sa.theory.upper_bound_kl(instance, 100))
+    >>> float(upper_bound_directional_greedy(instance, 100)) > float(theory.upper_bound_kl(instance, 100))
     True
     """
     problem = instance.problem
     if not (isinstance(problem.reward, Coverage) and isinstance(problem.actions, Subsets)):
         raise InvalidArgument("instance", "another reward or action set", "take Coverage with Subsets(k)")
-    g = gaps(instance, alpha=greedy_alpha(problem.k)) if known is None else known
+    alpha = 1.0 - (1.0 - 1.0 / problem.k) ** problem.k
+    g = gaps(instance, alpha=alpha) if known is None else known
     least, most, b = g.minimum[g.suboptimal], g.maximum[g.suboptimal], float(problem.weights.sum())
     scale, factors = problem.n_items + 3.0, charge_factors(problem.k)
     main = scale * 25.0 * b**2 * factors.total * float(np.sum(1.0 / least))

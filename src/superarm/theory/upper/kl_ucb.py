@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.arrays import Floats, count
+from superarm.core.arrays import Floats, count
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import CHERNOFF_FAILURES, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import CHERNOFF_FAILURES, LABELS, Bound, Setting, assemble, initial_and_failed, setting
 from superarm.theory.gaps import Gaps
-from superarm.theory.labels import LABELS
-from superarm.theory.upper.charges import charge_factors
+from superarm.theory.upper.bc_ucb import charge_factors
 
 MAIN = 8.0
 r""":math:`(2\sqrt2)^2`, the square of the width in angles."""
@@ -62,8 +61,8 @@ def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) 
     of [MerlisMannor2019]_. Assumes the same means in every round, outcomes in [0, 1] that are independent over rounds,
     every arm in some batch, complete and immediate feedback; any dependence within a round.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_kl(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_kl(instances.disjoint_batches(4), 10**6)):.4g}"
     '6.395e+04'
     """
     return kl(setting(instance, known), horizon)
@@ -82,8 +81,8 @@ def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None
     Theorem 1 of ``docs/theory/kl-ucb.md``, derived for superarm; assumptions as for :func:`upper_bound_kl`, setting of
     [MerlisMannor2019]_.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_kl_gap_free(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_kl_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
     '4.505e+05'
     """
     return kl_gap_free(setting(instance, known), horizon)
@@ -104,8 +103,8 @@ def upper_bound_kl_default(instance: Instance, horizon: Any, known: Gaps | None 
     deviation inequality of [GarivierCappe2011]_ (Theorem 10), which the page proves. Assumptions as for
     :func:`upper_bound_kl`.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_kl_default(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_kl_default(instances.disjoint_batches(4), 10**6)):.4g}"
     '3.613e+04'
     """
     return kl_default(setting(instance, known), horizon)
@@ -125,8 +124,8 @@ def upper_bound_kl_default_gap_free(instance: Instance, horizon: Any, known: Gap
     Theorem 2 of ``docs/theory/kl-ucb.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
     :func:`upper_bound_kl`.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_kl_default_gap_free(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_kl_default_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
     '3.285e+05'
     """
     return kl_default_gap_free(setting(instance, known), horizon)
@@ -148,8 +147,8 @@ def upper_bound_kl_late(instance: Instance, horizon: Any, delay: int, known: Gap
     Assumptions as for :func:`upper_bound_kl`, but for the delay, which must not depend on outcomes; feedback is
     complete in the end. No such bound is known for the default level.
 
-    >>> import superarm as sa
-    >>> instance = sa.instances.disjoint_batches(4)
+    >>> from superarm.simulation import instances
+    >>> instance = instances.disjoint_batches(4)
     >>> bool(upper_bound_kl_late(instance, 10**6, delay=10).value > upper_bound_kl(instance, 10**6).value)
     True
     """

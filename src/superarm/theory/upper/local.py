@@ -10,17 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.actions import list_batches
-from superarm.arrays import Floats
-from superarm.errors import InvalidArgument
+from superarm.core.arrays import Floats
+from superarm.core.errors import InvalidArgument
 from superarm.rewards import Coverage, Linear, Logistic, Reward
 from superarm.simulation.instances import Instance
-from superarm.theory.batch_table import batch_values, largest_slopes
-from superarm.theory.bound import Bound, assemble, initial_and_failed, setting
-from superarm.theory.gaps import MAX_ENUMERATED_BATCHES, Gaps, gaps
-from superarm.theory.labels import LABELS
+from superarm.theory.bound import LABELS, Bound, assemble, initial_and_failed, setting
+from superarm.theory.gaps import CELLS, MAX_ENUMERATED_BATCHES, Gaps, batch_values, gaps, list_batches
 from superarm.theory.search import ROUNDING
-from superarm.theory.upper.charges import charge_factors
+from superarm.theory.upper.bc_ucb import charge_factors
 from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, MAIN, THREE_LOGS, Exploration, scale_level
 
 SLOW = 4.0
@@ -45,8 +42,8 @@ def local_slopes(instance: Instance, known: Gaps | None = None) -> LocalSlopes:
     :math:`H_j \le \gamma_\infty\bar M`. Derived for superarm (``docs/theory/local.md``); the slopes are those of the
     Gini-weighted smoothness of [MerlisMannor2019]_ at one point.
 
-    >>> import superarm as sa
-    >>> slopes = local_slopes(sa.instances.disjoint_batches(4))
+    >>> from superarm.simulation import instances
+    >>> slopes = local_slopes(instances.disjoint_batches(4))
     >>> round(float(np.nanmax(slopes.main)), 4), round(float(np.nanmax(slopes.slow)), 4)
     (0.0838, 0.9269)
     """
@@ -56,12 +53,17 @@ def local_slopes(instance: Instance, known: Gaps | None = None) -> LocalSlopes:
         raise InvalidArgument(
             "instance", f"it has more than {MAX_ENUMERATED_BATCHES} batches", "take a bound without local slopes"
         )
-    table, sizes = list_batches(problem.actions, problem.n_arms)
-    value = batch_values(problem.reward, problem.terms, instance.p, table, sizes)
-    below = np.asarray(value < g.target - ROUNDING * abs(g.r_max.high))
-    main, slow = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, -np.inf)
-    largest_slopes(problem.reward, problem.terms, instance.p, table[below], sizes[below], main, slow)
-    return LocalSlopes(*(np.where(np.isfinite(x), x, np.nan) for x in (main, slow)))
+    table = list_batches(problem)
+    table = table[batch_values(problem, instance.p, table) < g.target - ROUNDING * abs(g.r_max.high)]
+    main, slow = (np.full(problem.n_arms + 1, -np.inf) for _ in range(2))  # the last is of -1
+    q, step = problem.entries(instance.p), max(1, CELLS // (problem.support.widest * table.shape[1]))
+    for n in range(0, len(table), step):
+        some = table[n : n + step]
+        slopes, p = problem.reward.slopes(problem, q, some), problem.support.rows(q, some)
+        gini = ((slopes * np.sqrt(p * (1.0 - p))).sum(2) ** 2).sum(1)
+        np.maximum.at(main, some, gini[:, None])
+        np.maximum.at(slow, some, slopes.sum(2).max(1)[:, None])
+    return LocalSlopes(*(np.where(np.isfinite(x), x, np.nan)[:-1] for x in (main, slow)))
 
 
 def upper_bound_local(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -76,9 +78,10 @@ def upper_bound_local(instance: Instance, horizon: Any, known: Gaps | None = Non
     [MerlisMannor2019]_. Assumptions as for :func:`superarm.theory.upper_bound_kl`; the reward is ``Coverage``,
     ``Linear``, or ``Logistic`` with c <= 1, and there are few batches.
 
-    >>> import superarm as sa
-    >>> instance = sa.instances.disjoint_batches(16)
-    >>> local, general = (f(instance, 10**6) for f in (upper_bound_local, sa.theory.upper_bound_kl))
+    >>> from superarm import theory
+    >>> from superarm.simulation import instances
+    >>> instance = instances.disjoint_batches(16)
+    >>> local, general = (f(instance, 10**6) for f in (upper_bound_local, theory.upper_bound_kl))
     >>> round(float(local.gamma_g / general.gamma_g), 3)
     0.329
     """
@@ -95,8 +98,8 @@ def upper_bound_local_default(instance: Instance, horizon: Any, known: Gaps | No
     Theorem of ``docs/theory/local.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
     :func:`upper_bound_local`.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_local_default(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_local_default(instances.disjoint_batches(4), 10**6)):.4g}"
     '4.827e+04'
     """
     return _local("upper_bound_local_default", instance, horizon, known, DEFAULT_LEVEL)
@@ -127,8 +130,8 @@ def _local(name: str, instance: Instance, horizon: Any, known: Gaps | None, expl
 def is_concave_upwards(reward: Reward) -> bool:
     """Whether the reward is known to be concave along every increasing direction (``docs/theory/local.md``).
 
-    >>> import superarm as sa
-    >>> is_concave_upwards(sa.Coverage()), is_concave_upwards(sa.Logistic(2.0))
+    >>> from superarm.rewards import Coverage, Logistic
+    >>> is_concave_upwards(Coverage()), is_concave_upwards(Logistic(2.0))
     (True, False)
     """
     return isinstance(reward, Coverage | Linear) or (isinstance(reward, Logistic) and math.log(reward.c) <= 0.0)

@@ -1,19 +1,21 @@
-r"""The upper bounds that the paper states or compares with, corrected where its statement is wrong.
+r"""The upper bounds that the paper states or compares with, corrected where its statement is wrong; and as printed.
 
 Notation as in [MerlisMannor2019]_: L arms, M items, batches of at most K, :math:`\bar M = \sum_i w_i`; sums run over
 the arms that belong to some suboptimal batch. All assume the same means in every round, outcomes in [0, 1] that are
 independent over rounds, every arm in some batch, and complete feedback before the next round.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
-from superarm.arrays import Floats
+from superarm.core.arrays import Floats
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import (
     BERNSTEIN_FAILURES,
     CHERNOFF_FAILURES,
+    LABELS,
     Bound,
     Setting,
     assemble,
@@ -22,7 +24,6 @@ from superarm.theory.bound import (
     setting,
 )
 from superarm.theory.gaps import Gaps
-from superarm.theory.labels import LABELS
 from superarm.theory.sequences import Sequences, factor, geometric, levels
 
 
@@ -37,8 +38,8 @@ def upper_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     :math:`\lceil\log K/1.61\rceil` is 0 for K = 1, which makes the statement false, and too small for K = 626, since
     1.61 > log 5; sums leave out arms in no suboptimal batch. ``known`` gaps are not computed again.
 
-    >>> import superarm as sa
-    >>> bound = upper_bound(sa.instances.disjoint_batches(4), [1, 10**6])
+    >>> from superarm.simulation import instances
+    >>> bound = upper_bound(instances.disjoint_batches(4), [1, 10**6])
     >>> [f"{x:.4g}" for x in bound.value]
     ['774.5', '7.863e+06']
     """
@@ -63,8 +64,8 @@ def upper_bound_gap_free(instance: Instance, horizon: Any, known: Gaps | None = 
     [MerlisMannor2019]_ (Corollary 1). Differs: :math:`\log^+` for log, without which the right-hand side can be
     negative; :math:`k_0` as in :func:`upper_bound`.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_gap_free(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
     '6.194e+06'
     """
     return corollary(setting(instance, known), horizon)
@@ -102,9 +103,10 @@ def upper_bound_sequences(
 
     [MerlisMannor2019]_ (lemma sumOfSmallGaps, first form); ``theory.best_sequences(k)`` are the best that we found.
 
-    >>> import superarm as sa
-    >>> best = upper_bound_sequences(sa.instances.disjoint_batches(8), 10**6, sa.theory.best_sequences(8))
-    >>> bool(best.value < 0.45 * upper_bound(sa.instances.disjoint_batches(8), 10**6).value)
+    >>> from superarm import theory
+    >>> from superarm.simulation import instances
+    >>> best = upper_bound_sequences(instances.disjoint_batches(8), 10**6, theory.best_sequences(8))
+    >>> bool(best.value < 0.45 * upper_bound(instances.disjoint_batches(8), 10**6).value)
     True
     """
     s = setting(instance, known)
@@ -125,8 +127,8 @@ def upper_bound_unsplit(instance: Instance, horizon: Any, known: Gaps | None = N
     below :func:`upper_bound`, since :math:`\bar M^2 \le M\lVert w\rVert_2^2` and :math:`\bar M \le M\max_i w_i`, and
     equal to it for one item. It is for comparison: it does not use that a reward is a sum over items.
 
-    >>> import superarm as sa
-    >>> instance = sa.instances.lower_bound(6, 3, n_items=4)
+    >>> from superarm.simulation import instances
+    >>> instance = instances.lower_bound(6, 3, n_items=4)
     >>> bool(upper_bound_unsplit(instance, 100).value >= upper_bound(instance, 100).value)
     True
     """
@@ -147,8 +149,8 @@ def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None =
     [MerlisMannor2019]_ compares with. Differs: the last term is printed without m, which the union bound over base
     arms needs; ``theory.printed_wang_chen`` has it as printed.
 
-    >>> import superarm as sa
-    >>> f"{float(upper_bound_wang_chen(sa.instances.disjoint_batches(4), 10**6)):.4g}"
+    >>> from superarm.simulation import instances
+    >>> f"{float(upper_bound_wang_chen(instances.disjoint_batches(4), 10**6)):.4g}"
     '4.392e+05'
     """
     return wang_chen(setting(instance, known), horizon)
@@ -166,8 +168,67 @@ def wang_chen(s: Setting, horizon: Any) -> Bound:
 def trivial(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
     r""":math:`\Delta_{\max}T`, which the regret of no policy exceeds, [MerlisMannor2019]_ (section Preliminaries).
 
-    >>> import superarm as sa
-    >>> round(float(trivial(sa.instances.lower_bound(5, 3), 10)), 12)
+    >>> from superarm.simulation import instances
+    >>> round(float(trivial(instances.lower_bound(5, 3), 10)), 12)
     1.0
     """
     return setting(instance, known).largest * rounds(horizon)
+
+
+# --- the statements as printed, including those that are wrong: for comparison only ---
+# Where the paper's gamma_g is undefined or below the exact one (Logistic with C < 0.485), the exact one is taken.
+
+
+def printed_levels(k: int) -> int:
+    r""":math:`\lceil\log K/1.61\rceil`, [MerlisMannor2019]_ (Theorem 1): 0 for K = 1, and one too few for K = 626.
+
+    >>> [printed_levels(k) for k in (1, 5, 6, 626)]
+    [0, 1, 2, 4]
+    """
+    return math.ceil(math.log(k) / 1.61)
+
+
+def printed_theorem(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
+    """Theorem 1 as printed in [MerlisMannor2019]_: false for K = 1, where it claims bounded regret.
+
+    >>> from superarm.simulation import instances
+    >>> printed_theorem(instances.lower_bound(3, 1), [10, 10**6]).round(3).tolist()
+    [2.274, 2.274]
+    """
+    s = setting(instance, known)
+    g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps
+    inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0)
+    return (g + inf) * printed_levels(s.k) ** 2 * np.log(rounds(horizon)) + _constant(s)
+
+
+def printed_corollary(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
+    """Corollary 1 as printed in [MerlisMannor2019]_: can be negative, and is NaN at T = 1 or K = 1.
+
+    >>> from superarm.simulation import instances
+    >>> bool(printed_corollary(instances.disjoint_batches(4), 10) < 0)
+    True
+    """
+    s, t = setting(instance, known), rounds(horizon)
+    k0 = printed_levels(s.k)
+    u2 = 340.0 * s.smoothness.gamma_inf * s.weight * s.n_arms * k0**2
+    root = 2.0 * math.sqrt(8640.0) * s.gamma_g_paper * s.weight * k0 * np.sqrt(s.n_arms * t * np.log(t))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slow = u2 * np.log(t) * (2.0 + np.log(s.largest * t / (u2 * np.log(t))))
+    return np.asarray(root + _constant(s) + slow)
+
+
+def printed_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
+    r"""The bound of [WangChen2017]_ as printed in [LiuEtAl2023]_ (appendix C.1): its last term lacks a factor m.
+
+    >>> from superarm.simulation import instances
+    >>> float(printed_wang_chen(instances.lower_bound(3, 1), 1).round(3))
+    6.329
+    """
+    s = setting(instance, known)
+    b, m = s.smoothness.gamma_inf * s.heaviest, s.n_items * s.n_arms
+    slow = 48.0 * b**2 * s.n_items**2 * s.k * s.inverse_gaps
+    return slow * np.log(rounds(horizon)) + 2.0 * b * m + s.largest * math.pi**2 / 3.0
+
+
+def _constant(s: Setting) -> float:
+    return s.n_arms * s.largest * (1.0 + s.n_items * 2.0 * math.pi**2 / 3.0)

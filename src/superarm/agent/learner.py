@@ -1,0 +1,392 @@
+"""Learner: a problem, a policy, and everything that was observed so far."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from superarm.actions.base import Actions, pins_are_eligible
+from superarm.actions.explicit import Pinned
+from superarm.agent.growth import grow_held, grow_tally, with_arms, with_items, without_items
+from superarm.agent.names import Given, names_for
+from superarm.core import streams
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import arms as check_arms
+from superarm.core.errors import InvalidArgument
+from superarm.core.problem import Problem
+from superarm.core.tally import Feedback, Tally, View
+from superarm.indices import Index
+from superarm.policies.base import Policy
+
+Arms = Ints | Sequence[int]
+_NOBODY = np.empty(0, np.int64)
+
+
+class Learner:
+    """The state of one problem that is being learnt; ``Agent`` and the service are built around it.
+
+    ``problem`` and ``policy`` are what is learnt and how; ``declared`` is the policy as it was given, which may differ
+    from the one that suits the problem's context. ``tally`` is what was observed, and ``memory`` what the
+    policy derives from it. ``pending`` counts pulls that were handed out and not observed yet, in the shape of
+    ``tally.pulls``: (1, n_arms), or (n_segments, n_arms). ``asked`` is the last round that was handed out, ``retired``
+    and ``retired_items`` are what counts no longer.
+
+    Every change of policy is a new version, counted from 0. Feedback is recorded as the policy that asked for it
+    records outcomes, so that it can be taken back exactly under a later one: ``roundings`` holds that for each version.
+    The moments of the tally hold feedback to decisions of version ``moments_since`` and later.
+
+    Under a policy that forgets, feedback counts for the round of its decision, but for round ``since`` if the decision
+    is of a version before ``first``: so the state depends on which feedback there is, and not on the order in which it
+    came.
+
+    Parameters
+    ----------
+    problem, policy
+        What is to be learnt, and how.
+    arms, items
+        Names; by default their numbers.
+
+    Examples
+    --------
+    >>> from superarm.actions import Subsets
+    >>> from superarm.indices import KL
+    >>> from superarm.policies import IndexPolicy
+    >>> from superarm.rewards import Coverage
+    >>> learner = Learner(Problem(3, 1, Coverage(), Subsets(2)), IndexPolicy(KL()))
+    >>> key = np.array([7], np.uint64)
+    >>> batch = learner.choose(learner.view(1, key))
+    >>> learner.pend(batch, 1)
+    >>> learner.unpend(batch)
+    >>> learner.apply(Feedback(1, batch[None], np.array([[[1.0], [0.0]]])), key)
+    >>> learner.tally.total
+    array([[[1., 0., 0.]]])
+    """
+
+    def __init__(self, problem: Problem, policy: Policy, arms: Given | None = None, items: Given | None = None) -> None:
+        require_problem(problem, policy)
+        self.declared, policy = policy, fit_policy(policy, problem)
+        self.arms, self.items = names_for(arms, problem.n_arms, "arms"), names_for(items, problem.n_items, "items")
+        self.retired: Bools = np.zeros(problem.n_arms, bool)
+        self.retired_items: set[int] = set()
+        self.asked, self.roundings, self.moments_since = 0, [policy.rounding], 0
+        self.first, self.since = 0, 0
+        tally = policy.new_tally(problem, 1)
+        self.contexts: Any = None
+        if problem.context is not None:
+            from superarm.contextual.history import ContextHistory
+
+            self.contexts = ContextHistory(problem)
+        self.pending: Floats = np.zeros_like(tally.pulls)
+        self._settle(problem, policy, tally)
+
+    def _settle(self, problem: Problem, policy: Policy, tally: Tally, held: dict[str, Any] | None = None) -> None:
+        """Take on a problem, a policy, a tally and what the policy keeps beside it; derive all that is derived."""
+        memory = policy.prepare(problem, tally)
+        if held is not None:
+            policy.restore_state(memory, held)
+        self.problem, self.policy, self.tally, self.memory = problem, policy, tally, memory
+        self._used: Any = memory
+        self._forgetter = _forgetter(policy)
+        self._pins = np.array([problem.actions.pins], np.int64).reshape(1, -1)
+        self._playable: Bools = ~self.retired
+        self.rounds = int(tally.pulls.max())  # at most one pull per arm and round
+
+    @property
+    def t(self) -> int:
+        """The last round that has passed: the last one asked for, or the most pulls that an arm has had."""
+        return max(self.asked, self.rounds)
+
+    @property
+    def version(self) -> int:
+        """How often the policy was changed."""
+        return len(self.roundings) - 1
+
+    @property
+    def held(self) -> dict[str, Any] | None:
+        """What the policy keeps beside the tally; None for most policies."""
+        return self.policy.save_state(self.memory)
+
+    # --- decisions ---
+
+    def playable(self, eligible: Iterable[Any] | None = None) -> Bools:
+        """Which arms may be played: those that are not retired, and ``eligible`` if it is given (by name or number)."""
+        if eligible is None:
+            return self._playable
+        mask = np.zeros(self.problem.n_arms, bool)
+        mask[self.arms.numbers(eligible)] = True
+        return mask & self._playable
+
+    def view(self, t: int, key: Any, eligible: Bools | None = None, pinned: Arms = (), context: Any = None) -> View:
+        """What the policy sees when it chooses for round ``t``: out of the ``eligible`` arms, around the ``pinned``.
+
+        ``key`` (1,) is that of the policy's random numbers in this decision, ``context`` the ``EncodedContext`` of the
+        decision, if the problem has one, or the ``DecisionContext`` of one that was made.
+        """
+        mask = self._playable if eligible is None else eligible
+        pins = self._pins if not len(pinned) else self._pin(pinned)
+        counts, given = self.tally.pulls + self.pending, None
+        if self.contexts is not None:
+            fresh = not hasattr(context, "encoded")
+            given = self.contexts.contexts(*((context,) if fresh else (context.encoded, context.t)))
+            if len(counts) > 1:
+                counts = counts[given.segment]
+        return View(t, self.tally, key, counts, mask[None], pins, given)
+
+    def _pin(self, pinned: Arms) -> Ints:
+        actions, n_arms = self.problem.actions, self.problem.n_arms
+        own = self._pins[0].tolist()
+        pins = own + [int(j) for j in pinned if int(j) not in own]
+        Pinned(actions.actions if isinstance(actions, Pinned) else actions, pins).validate(n_arms)
+        return check_arms(pins, "pinned", n_arms)[None]
+
+    def choose(self, view: View) -> Ints:
+        """The batch for ``view``, in the order of picking; empty if there is none.
+
+        Nothing is changed: ``pend`` says that the batch was handed out.
+        """
+        if view.pinned.size and not pins_are_eligible(view):
+            return _NOBODY
+        self._used = self.memory_at(view.t)
+        action: Ints = self.policy.choose(self.problem, view, self._used)[0]
+        return action if action[-1] >= 0 else action[action >= 0]
+
+    def choose_by(self, view: View, policy: Policy | None = None, actions: Actions | None = None) -> Ints:
+        """The batch that another policy would choose, or this one out of another action set; nothing is changed.
+
+        Another policy that forgets sees the whole tally as one round.
+        """
+        problem = self.problem if actions is None else self.problem.changed(actions=actions)
+        if actions is not None and len(actions.pins):
+            view = replace(view, pinned=np.array([actions.pins], np.int64))
+        chosen, held = fit_policy(self.declared if policy is None else policy, problem), self.held
+        moments = self.tally.moments
+        self._used = chosen.prepare(problem, self.tally)
+        if policy is None and held is not None:
+            chosen.restore_state(self._used, held)
+        action: Ints = chosen.choose(problem, view, self._used)[0]
+        self.tally.moments = moments  # those that another policy asked for
+        return action[action >= 0]
+
+    def memory_at(self, t: int) -> Any:
+        """The memory to choose with: a copy where the policy would forget, so that only ``pend`` moves time on."""
+        if self._forgetter is None or self._forgetter.age(self.memory, t) >= 0:
+            return self.memory
+        memory = self.policy.prepare(self.problem, self.tally)
+        self.policy.restore_state(memory, self.policy.save_state(self.memory) or {})
+        return memory
+
+    def weigh(self, view: View, action: Ints, context: Any) -> Any:
+        """The ``DecisionContext`` of a decision made by the last ``choose``; ``action`` need not be that choice.
+
+        ``context`` is the encoded one; None, as that of decisions without a context, gives None.
+        """
+        if context is None:
+            return None
+        weighed = self.policy.weigh(self.problem, view, self._used, action[None])
+        return self.contexts.decide(context, weighed, action)
+
+    def pend(self, action: Arms, t: int, context: Any = None) -> None:
+        """The batch of round ``t`` was handed out: its pulls count in the radius, not in the mean."""
+        self.unpend(action, context, -1.0)
+        self.asked = max(self.asked, t)
+        self._advance(t)
+
+    def unpend(self, arms: Arms, context: Any = None, sign: float = 1.0, action: Arms | None = None) -> None:
+        """Pulls are pending no longer: they were observed, or will never be (``sign=-1.0``: they are again).
+
+        ``context`` is that of their decision, and ``action`` its arms, if they are not ``arms``.
+        """
+        row = 0
+        if context is not None:
+            row = int(context.encoded.segment)
+            some, whole = (np.asarray(part, np.int64) for part in (arms, arms if action is None else action))
+            self.contexts.pend(context, whole, some, -sign)
+        self.pending[row, arms] -= sign
+
+    def bring_up_to_date(self, given: Any, t: int) -> None:
+        """Count the context of the decision of round ``t``, and begin the frame and take the refit that are due."""
+        frames = self.contexts.frames
+        frames.count(given)
+        frame = frames.due()
+        if frame is not None:
+            self.memory = self.contexts.begin_frame(self.policy, self.tally, self.memory, frame)
+        self.policy.refit(self.problem, self.memory, t)
+
+    def _advance(self, t: int) -> None:
+        """Let time go on to round ``t``: what is too old for it is forgotten."""
+        if self._forgetter is not None and self._forgetter.age(self.memory, t) < 0:
+            self.memory.move_on((t - 1) // self._forgetter.block)
+
+    # --- feedback ---
+
+    def apply(self, feedback: Feedback, key: Any, sign: float = 1.0, version: int | None = None) -> None:
+        """Record feedback (``sign=1.0``), or take back what was recorded (``sign=-1.0``), exactly.
+
+        ``feedback.t`` is the round of its decision, ``feedback.context`` what ``contexts.answer`` gives. ``version`` is
+        that of the policy that it was made under (the present one by default), ``key`` (1,) that of the rounding of
+        outcomes.
+        """
+        made = self.version if version is None else version
+        if self.roundings[made] == "coin":
+            outcome = streams.coins(key, feedback.t, feedback.action, feedback.outcome)
+            feedback = replace(feedback, outcome=outcome)
+        if self._forgetter is not None and made < self.first:
+            feedback = replace(feedback, t=self.since)
+        if made < self.moments_since:
+            feedback = replace(feedback, in_moments=False)
+        self.policy.learn(self.problem, self.tally, self.memory, feedback, sign)
+
+    def past_round(self, tally: Tally) -> int:
+        """The round that past data count for if the policy forgets: the last one asked for, or else the next."""
+        return self.asked or 1 + int((self.tally.pulls + tally.pulls).max())
+
+    def warm_start(self, tally: Tally, t: int | None = None) -> None:
+        """Add past data or a prior, which count for round ``t`` (``past_round`` by default) if the policy forgets."""
+        fits = isinstance(tally, Tally) and tally.support == self.tally.support and len(tally) == len(self.tally)
+        if not fits:
+            raise InvalidArgument("tally", "made for another problem", "make it with this problem's past() or prior()")
+        at = self.past_round(tally) if t is None else t
+        self._advance(at)
+        held = self.held
+        if self._forgetter is not None and held is not None:
+            age = self._forgetter.age(self.memory, at)
+            if age < len(held["blocks"]):
+                held["blocks"][age].add(tally)
+        self.tally.add(tally)
+        self._settle(self.problem, self.policy, self.tally, held)
+
+    def restore(
+        self, tally: Tally, asked: int, held: dict[str, Any] | None = None, pending: Floats | None = None
+    ) -> None:
+        """Take over counts that were saved, and what the policy kept beside them; by default nothing is pending."""
+        self.pending, self.asked = np.zeros_like(tally.pulls) if pending is None else pending, asked
+        self._settle(self.problem, self.policy, tally, held)
+
+    # --- changes ---
+
+    def change_policy(self, policy: Policy, t: int | None = None) -> None:
+        """Learn by another policy from round ``t`` on (by default from now on); all counts stay.
+
+        If the new policy forgets, what was observed before counts for round ``t``, unless the old one forgot in equal
+        blocks of rounds: then these stay.
+        """
+        declared, policy = policy, fit_policy(policy, self.problem)
+        same, held = _forget_alike(self.policy, policy), self.held
+        self.declared = declared
+        self.roundings.append(policy.rounding)
+        if not same:
+            self.first, self.since = self.version, self.t if t is None else t
+        before = self.tally.moments
+        if self.contexts is None and not _needs_moments(policy, self.problem):
+            self.tally.moments = None
+        self._settle(self.problem, policy, self.tally, held if same else None)
+        if self.tally.moments is not before:
+            self.moments_since = self.version
+        self._advance(self.since)
+
+    def grow_arms(self, arms: Given | int, *of_problem: Any) -> None:
+        """Add arms by name, or so many of them; a retired arm comes back with all that was learnt about it.
+
+        ``of_problem`` are the further arguments of ``growth.with_arms``; they are about arms that were never there.
+        """
+        if isinstance(arms, str):
+            raise InvalidArgument("arms", f"{arms!r} is one name", f"give a list: [{arms!r}]")
+        back, new = ([], arms) if isinstance(arms, int) else self.split_retired(arms)
+        n = new if isinstance(new, int) else len(new)
+        if n or any(more is not None for more in of_problem):
+            grown = with_arms(self.problem, n, *of_problem)
+            fit_policy(self.declared, grown)
+            self.arms.extend(new)
+            self.retired = np.concatenate([self.retired, np.zeros(n, bool)])
+            self.pending = np.pad(self.pending, ((0, 0), (0, n)))
+            self._grow(grown)
+        self.restore_arms(back)
+
+    def split_retired(self, arms: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Names of arms: those that are retired, and the others."""
+        names = list(arms)
+        back = [name for name in names if (j := self.arms.number(name)) is not None and self.retired[j]]
+        if len(set(back)) < len(back):
+            raise InvalidArgument("arms", "a name appears twice", "give distinct, non-empty strings")
+        return back, [name for name in names if name not in back]
+
+    def grow_items(self, items: Given | int, weights: Any) -> None:
+        """Add items by name, or so many of them, with their weights; of past pulls they were not seen."""
+        n = items if isinstance(items, int) else len(items)
+        grown = with_items(self.problem, weights)
+        if grown.n_items != self.problem.n_items + n:
+            raise InvalidArgument(
+                "weights", f"{grown.n_items - self.problem.n_items} weights", f"give {n}, one per item"
+            )
+        fit_policy(self.declared, grown)
+        self.items.extend(items)
+        self._grow(grown)
+
+    def _grow(self, grown: Problem) -> None:
+        held = grow_held(self.held, self.problem, grown)
+        if self.contexts is not None:
+            self.contexts.grow(grown)
+        self._settle(grown, fit_policy(self.declared, grown), grow_tally(self.tally, grown), held)
+
+    def retire_arms(self, arms: Iterable[Any], back: bool = False) -> None:
+        """Take arms out of all further batches; feedback about them still counts."""
+        self.retired[self.arms.numbers(arms)] = not back
+        self._playable = ~self.retired
+
+    def restore_arms(self, arms: Iterable[Any]) -> None:
+        """Let retired arms be played again, with what was learnt about them."""
+        self.retire_arms(arms, back=True)
+
+    def retire_items(self, items: Iterable[Any]) -> None:
+        """Give items the weight 0: they count no longer in what a batch is worth."""
+        numbers = self.items.numbers(items)
+        self._settle(without_items(self.problem, numbers), self.policy, self.tally, self.held)
+        self.retired_items |= set(numbers.tolist())
+
+
+def require_problem(problem: Any, policy: Any) -> None:
+    """Raise ``InvalidArgument`` unless both are what they should be; say so if they stand in each other's place."""
+    if not isinstance(problem, Problem):
+        remedy = "swap the arguments" if isinstance(policy, Problem) else "give superarm.Problem(…)"
+        raise InvalidArgument("problem", f"{problem!r} is not a problem", remedy)
+    if isinstance(policy, Index):
+        raise InvalidArgument("policy", f"{policy!r} is an index", f"wrap it: IndexPolicy({policy!r})")
+    if not isinstance(policy, Policy):
+        raise InvalidArgument("policy", f"{policy!r} is not a policy", "give e.g. kl_ucb(), with the parentheses")
+
+
+def fit_policy(policy: Policy, problem: Problem) -> Policy:
+    """The policy for a problem, wrapped for its context if it has one; refused if it does not apply."""
+    require_problem(problem, policy)
+    if problem.context is not None:
+        from superarm.contextual.catalog import for_context
+
+        policy = for_context(policy, problem)
+    elif policy.reads_context:
+        wrong = f"{type(policy).__name__} needs a context"
+        raise InvalidArgument("policy", wrong, "give Problem(…, context=Context(…))")
+    policy.validate(problem)
+    return policy
+
+
+def _forgetter(policy: Any) -> Any:
+    """The policy itself or the one that it wraps, if that weighs observations by their age; else None."""
+    while policy is not None and not hasattr(policy, "age"):
+        policy = None if policy.reads_context else getattr(policy, "policy", None)
+    return policy
+
+
+def _forget_alike(one: Policy, other: Policy) -> bool:
+    """Whether both policies keep the same blocks of rounds, or neither keeps any."""
+    a, b = _forgetter(one), _forgetter(other)
+    if a is None or b is None:
+        return a is b
+    return bool(a.block == b.block and len(a.weights) == len(b.weights))
+
+
+def _needs_moments(policy: Policy, problem: Problem) -> bool:
+    """Whether the policy attaches moments to a tally that has none."""
+    tally = policy.new_tally(problem, 1)
+    policy.prepare(problem, tally)
+    return tally.moments is not None

@@ -1,0 +1,51 @@
+"""Policies for decisions with a context: any policy on segments, and policies on linear and logistic models.
+
+base: what they have in common · segments: any policy on the tally of the user's segment · rules: how far policies on
+linear models explore · ridge: estimates and widths · linear, logistic: policies on regression models · kept:
+observations kept for refits · forgetting: windows and discounts · history: what an agent keeps · catalog: policies by
+the names of their papers
+"""
+
+from superarm.contextual.base import ContextPolicy
+from superarm.contextual.catalog import (
+    c2_ucb,
+    c3_ucb,
+    comb_lin_ts,
+    for_context,
+    logistic_kl_ucb,
+    logistic_ts,
+    vac2_ucb,
+)
+from superarm.contextual.forgetting import ContextForgetting
+from superarm.contextual.history import ContextHistory, DecisionContext, feature_names
+from superarm.contextual.kept import Refit, carry_kept, grow_kept
+from superarm.contextual.linear import LinearPolicy
+from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy
+from superarm.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
+from superarm.contextual.segments import SegmentPolicy
+
+__all__ = [
+    "ContextForgetting",
+    "ContextHistory",
+    "ContextPolicy",
+    "DecisionContext",
+    "Ellipsoid",
+    "GaussianPosterior",
+    "GroupedPolicy",
+    "LinearPolicy",
+    "LogisticPolicy",
+    "Refit",
+    "Rule",
+    "SegmentPolicy",
+    "VarianceWeighted",
+    "c2_ucb",
+    "c3_ucb",
+    "carry_kept",
+    "comb_lin_ts",
+    "feature_names",
+    "for_context",
+    "grow_kept",
+    "logistic_kl_ucb",
+    "logistic_ts",
+    "vac2_ucb",
+]

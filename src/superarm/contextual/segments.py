@@ -1,0 +1,143 @@
+"""Any policy on the tally of the user's segment."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.context.context import Contexts
+from superarm.context.models import Segments
+from superarm.contextual.base import ContextPolicy
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import round_keys
+from superarm.core.tally import Feedback, Tally, View
+from superarm.oracles.base import Guarantee
+from superarm.policies.base import Policy
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
+
+
+class SegmentPolicy(ContextPolicy):
+    r"""Any policy on segments: it chooses from the tally of the user's segment.
+
+    The tally has one row for every replication and segment, those of a replication one after the other. With
+    ``pooling`` c > 0 the tally of segment s is
+
+    .. math:: N_j = N_j^{(s)} + f_j N_j^{(-s)}, \qquad \sum X_{ij} = \sum X_{ij}^{(s)} + f_j \sum X_{ij}^{(-s)},
+              \qquad f_j = \min\{1, c / N_j^{(-s)}\}
+
+    where (-s) are all other segments together: what they observed counts as at most c pulls of an arm. Partial pooling
+    after [EfronMorris1975]_, with a strength that is given, not estimated.
+    """
+
+    policy: Policy
+    pooling: float = 0.0
+    learns = Segments
+
+    def check(self) -> None:
+        self.require_family("policy", Policy, "kl_ucb()")
+        self.require("pooling", self.pooling >= 0.0, "give a number >= 0")
+
+    @property
+    def rounding(self) -> str:  # type: ignore[override]
+        """How the policy on the segment records outcomes."""
+        return self.policy.rounding
+
+    @property
+    def caveat(self) -> str:  # type: ignore[override]
+        pooled = "it is biased towards what other segments prefer while a segment has few observations"
+        own = self.policy.caveat
+        return own if not self.pooling else f"{own}; {pooled}" if own else pooled
+
+    def validate(self, problem: "Problem") -> None:
+        super().validate(problem)
+        self.policy.validate(problem)
+        moments = self.policy.new_tally(problem, 1).moments
+        if moments is not None and not hasattr(moments, "take"):
+            wrong = f"{type(self.policy).__name__} needs moments of items, which segments do not keep"
+            raise InvalidArgument("policy", wrong, "take an index policy, e.g. kl_ucb()")
+
+    def new_tally(self, problem: "Problem", replications: int, partial: bool = False) -> Tally:
+        return self.policy.new_tally(problem, replications * problem.context.n_segments, partial)
+
+    def prepare(self, problem: "Problem", tally: Tally) -> Tally | None:
+        """The sums over the segments of each replication; None where nothing is pooled."""
+        if not self.pooling:
+            return None
+        n = problem.context.n_segments
+        sums = tally.take(slice(0, None, n)).like()
+        for segment in range(n):
+            sums.add(tally.take(slice(segment, None, n)))
+        return sums
+
+    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+        out = np.full((len(view), problem.k), -1)
+        for some, own in self.views(problem, view, memory):
+            out[some] = self.policy.choose(problem, own, self.policy.prepare(problem, own.tally))
+        return out
+
+    def views(self, problem: "Problem", view: View, memory: Any) -> Iterator[tuple[Ints, View]]:
+        """What the policy of the segments sees: views of those replications that have the same time.
+
+        The time is how many decisions the segment had. Random numbers are those of the round.
+        """
+        rows, given = segment_rows(problem, view.context, view.tally), view.context
+        keys = round_keys(view.keys, view.t)
+        for t in np.unique(given.t):
+            some = np.flatnonzero(given.t == t)
+            at = slice(rows[some[0]], rows[some[0]] + 1) if len(some) == 1 else rows[some]
+            own, counts = view.tally.take(at), view.counts[some]
+            if self.pooling:
+                waiting = counts - own.pulls
+                own = _pool(own, memory.take(some if len(memory) > 1 else np.zeros(len(some), int)), self.pooling)
+                counts = own.pulls + waiting
+            pinned = view.pinned[some] if len(view.pinned) > 1 else view.pinned
+            yield some, View(int(t), own, keys[some], counts, view.eligible[some], pinned)
+
+    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
+        rows = segment_rows(problem, feedback.context, tally)
+        if feedback.seen is not None and not feedback.seen.all():
+            tally.allow_missing()
+        at = slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
+        own = tally.take(at)
+        own.record(feedback, sign)
+        tally.put(at, own)
+        if memory is not None:
+            memory.record(feedback, sign)
+
+    def estimates(self, problem: "Problem", view: View, memory: Any) -> tuple[Floats, Floats]:
+        """Those of the policy on the segment, of one decision."""
+        policy: Any = self.policy
+        ((_, own),) = self.views(problem, view, memory)
+        if hasattr(policy, "estimates"):
+            return policy.estimates(problem, own, policy.prepare(problem, own.tally))  # type: ignore[no-any-return]
+        if hasattr(policy, "scores"):
+            return own.tally.mean, policy.scores(problem, own)
+        return super().estimates(problem, view, memory)
+
+    def guarantee(self, problem: "Problem") -> Guarantee:
+        return self.policy.guarantee(problem)
+
+
+def segment_rows(problem: "Problem", given: Contexts, tally: Tally) -> Ints:
+    """The row of each replication's segment in a tally of all segments, (R,); the tally may be that of one."""
+    n = problem.context.n_segments
+    first = np.arange(len(given.segment)) * n if len(tally) > n else 0
+    return given.segment + first
+
+
+def _pool(own: Tally, sums: Tally, strength: float) -> Tally:
+    """The tally of segments, with the others counted as at most ``strength`` pulls per arm."""
+    others = sums.pulls - own.pulls
+    share = np.where(others > 0.0, np.minimum(1.0, strength / np.maximum(others, 1.0)), 0.0)
+    by_entry, pooled = own.support.by_arm(share), own.take(slice(None))
+    pooled.pulls = own.pulls + share * others
+    pooled.total = own.total + by_entry * (sums.total - own.total)
+    pooled.square = own.square + by_entry * (sums.square - own.square)
+    if sums.partial:
+        missed = own.missed if own.partial else np.zeros_like(own.total)
+        pooled.missed = missed + by_entry * (sums.missed - missed)
+    pooled.refresh()
+    return pooled

@@ -1,0 +1,235 @@
+"""Problem: what is to be learnt, without the true parameters."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from superarm.actions.base import Actions
+from superarm.core.arrays import Floats, Ints, arms, count, floats, probabilities
+from superarm.core.component import Component, shorten
+from superarm.core.errors import InvalidArgument
+from superarm.core.labels import align, is_frame, numbered
+from superarm.core.support import AnySupport, Dense, Sparse
+from superarm.core.tally import GRID, Feedback, Tally, View
+from superarm.rewards import Reward
+
+MAX_DIMENSION = 2**31
+"""Dimensions of a problem are below this."""
+
+
+class Problem(Component):
+    """A combinatorial semi-bandit problem: arms, items, weights, reward and action set.
+
+    Parameters
+    ----------
+    n_arms, n_items
+        How many arms there are to choose from, and how many items they can touch.
+    reward
+        The function from batches to numbers: ``Coverage()``, ``Logistic(c)``, ``Linear()``, or your own.
+    actions
+        Which batches may be played, e.g. ``Subsets(k)`` or ``Explicit([...])``.
+    weights
+        The weight of each item, (n_items,), not negative; all 1 by default.
+    support
+        Which items each arm can touch: a SciPy sparse matrix of shape (n_arms, n_items) whose stored entries are the
+        support. By default every arm can touch every item.
+    context
+        What is known of users and arms, if outcomes depend on it: ``superarm.Context(…)``.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is of the wrong type or out of range, or the action set does not fit the number of arms.
+
+    Examples
+    --------
+    >>> from superarm.rewards import Coverage
+    >>> from superarm.actions import Subsets
+    >>> problem = Problem(n_arms=4, n_items=2, reward=Coverage(), actions=Subsets(2), weights=[1, 3])
+    >>> p = [[0.5, 0.0], [0.5, 0.5], [0.0, 1.0], [0.1, 0.1]]
+    >>> problem.value(p, [0, 1])
+    2.25
+    """
+
+    n_arms: int
+    n_items: int
+    reward: Reward
+    actions: Actions
+    weights: Any = None
+    support: Any = None
+    context: Any = None
+
+    def check(self) -> None:
+        for name in ("n_arms", "n_items"):
+            value = count(getattr(self, name), name, 1)
+            if value >= MAX_DIMENSION:
+                raise InvalidArgument(name, f"{value!r} is too large", f"give an int below {MAX_DIMENSION}")
+            self.convert(name, value)
+        self.require_family("reward", Reward, "Coverage()")
+        self.require_family("actions", Actions, "Subsets(k)")
+        self.actions.validate(self.n_arms)
+        self.convert("weights", _parse_weights(self.weights, self.n_items))
+        self.convert("support", _parse_support(self.support, self.n_arms, self.n_items))
+        if self.context is not None:
+            self.context.validate(self.n_arms, self.n_items)
+
+    def __repr__(self) -> str:
+        low, high = float(self.weights.min()), float(self.weights.max())
+        weights = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        entries = "" if isinstance(self.support, Dense) else f", {self.n_entries} entries"
+        parts = f"{self.n_arms} arms, {self.n_items} items of weight {weights}, {self.reward!r}"
+        context = "" if self.context is None else ", with a context"
+        return f"<Problem: {parts}, {shorten(repr(self.actions))}{entries}{context}>"
+
+    def changed(self, **changes: Any) -> "Problem":
+        """The same problem with other parameters.
+
+        >>> from superarm.rewards import Linear
+        >>> from superarm.actions import Subsets
+        >>> Problem(4, 2, Linear(), Subsets(2)).changed(weights=[1, 3]).weights.tolist()
+        [1.0, 3.0]
+        """
+        return type(self)(**(self.parameters() | changes))
+
+    @cached_property
+    def k(self) -> int:
+        """The size of the largest batch, K."""
+        return int(self.actions.capacity(self.n_arms))
+
+    @property
+    def n_entries(self) -> int:
+        """How many parameters there are: n_arms * n_items, or the stored entries of the support."""
+        return int(self.support.size)
+
+    def entries(self, p: Any, name: str = "p") -> Floats:
+        """Parameters as users write them, (n_arms, n_items), as entries with one replication; refuse a wrong shape."""
+        if is_frame(p):
+            p, _ = align(p, numbered("arms", self.n_arms), numbered("items", self.n_items), name=name)
+        values = probabilities(p, name)
+        dense = isinstance(self.support, Dense)
+        right = (self.n_arms, self.n_items) if dense else (self.n_entries,)
+        if values.shape not in (right, (self.n_entries,)):
+            raise InvalidArgument(name, f"shape {values.shape}", f"give shape {right}, one row per arm")
+        if hasattr(p, "tocsr") and not dense and Sparse.of(p) != self.support:
+            remedy = "store exactly the entries of the support, zeros included"
+            raise InvalidArgument(name, "stores other entries than the support", remedy)
+        return self.support.to_entries(values)  # type: ignore[no-any-return]
+
+    def values(self, q: Floats, action: Ints) -> Floats:
+        """The reward of each batch of ``action`` (R, K), padded with -1, at the entries ``q``: (R,)."""
+        return self.reward.values(self, q, action)
+
+    def value(self, p: Any, action: Any) -> float:
+        """The reward r(action; p) at the parameters ``p`` (n_arms, n_items)."""
+        return float(self.values(self.entries(p), self.action(action)[None])[0])
+
+    def gradient(self, p: Any, action: Any) -> Floats:
+        """The derivatives of r(action; p) with respect to p, in the shape of p; zero for arms outside of ``action``."""
+        flat = self.reward.gradient(self, self.entries(p), self.action(action))
+        return self.support.to_user(flat[0])  # type: ignore[no-any-return]
+
+    def gain(self, p: Any, action: Any, arm: int) -> float:
+        """The marginal gain r(action + arm; p) - r(action; p); 0 for an arm of ``action``."""
+        q, batch = self.entries(p), arms(action, "action", self.n_arms)
+        new = int(arms([arm], "arm", self.n_arms)[0])
+        if new in batch:
+            return 0.0
+        states = self.reward.states(self, q, batch[None])
+        return float(self.reward.gains(self, states, q)[0, new])
+
+    def action(self, action: Any) -> Ints:
+        """Convert ``action`` to an array of arms; refuse a batch that may not be played."""
+        batch = arms(action, "action", self.n_arms)
+        if not self.actions.includes(batch, self.n_arms):
+            remedy = f"play one of {shorten(repr(self.actions))}"
+            raise InvalidArgument("action", f"{batch.tolist()} is outside the action set", remedy)
+        return batch
+
+    def view(self, tally: Tally | None = None, t: int = 1, keys: Any = None) -> View:
+        """A view in which all arms are eligible and nothing is pending; of no observations by default."""
+        tally = Tally(self.support) if tally is None else tally
+        keys = np.zeros(len(tally), np.uint64) if keys is None else keys
+        everyone = np.ones((len(tally), self.n_arms), bool)
+        pinned = np.tile(np.array(self.actions.pins, np.int64), (len(tally), 1))
+        return View(t, tally, keys, tally.pulls, everyone, pinned)
+
+    def past(self, arms: Any, outcomes: Any, seen: Any = None) -> Tally:
+        """The tally of past observations, for a warm start.
+
+        Parameters
+        ----------
+        arms
+            The arm of each observation, (n,).
+        outcomes
+            One row per observation, (n, n_items); in a sparse problem, a row has the entries of its arm.
+        seen
+            Which outcomes were observed, in the same shape; all by default.
+        """
+        tally = Tally(self.support, 1, seen is not None)
+        chosen = _parse_arms(arms, self.n_arms)
+        if is_frame(outcomes) or is_frame(seen):
+            outcomes, seen = align(outcomes, None, numbered("items", self.n_items), seen, "outcomes")
+        marks = [None] * len(chosen) if seen is None else list(seen)
+        rows = [self._row(j, row, mark) for j, row, mark in _aligned(chosen, list(outcomes), marks)]
+        if rows:
+            outcome, shown = (np.array(part)[:, None] for part in zip(*rows, strict=True))
+            for j, x, mark in zip(chosen, outcome, shown, strict=True):
+                tally.record(Feedback(0, np.array([[j]]), x[None], None if seen is None else mark[None]))
+        return tally
+
+    def _row(self, arm: int, row: Any, mark: Any) -> tuple[Floats, Any]:
+        """One observation as a row of outcomes and marks, padded to the widest arm."""
+        width = self.n_items if isinstance(self.support, Dense) else int(self.support.widths[arm])
+        seen = np.ones(np.shape(row), bool) if mark is None else np.asarray(mark, bool)
+        for name, shape in (("outcomes", np.shape(row)), ("seen", seen.shape)):
+            if shape != (width,):
+                raise InvalidArgument(name, f"a row has shape {shape}", f"arm {arm} has {width} entries")
+        outcome, shown = np.zeros(self.support.widest), np.ones(self.support.widest, bool)
+        outcome[:width] = floats(np.where(seen, row, 0.0), "outcomes", low=0.0, high=1.0)
+        shown[:width] = seen
+        return outcome, shown
+
+    def prior(self, mean: Any, strength: int) -> Tally:
+        """The tally of ``strength`` imagined binary observations of each arm with means ``mean`` (n_arms, n_items)."""
+        whole = isinstance(strength, int | float | np.number) and 0 < strength < 2**29 and strength == int(strength)
+        if not whole:
+            raise InvalidArgument("strength", f"{strength!r}", "give a whole number of observations, at least 1")
+        tally = Tally(self.support)
+        tally.pulls[...] = float(strength)
+        tally.total[...] = np.floor(self.entries(mean, "mean") * strength * GRID + 0.5) / GRID
+        tally.square[...] = tally.total
+        tally.refresh()
+        return tally
+
+
+def _aligned(chosen: Ints, rows: list[Any], marks: list[Any]) -> Iterable[tuple[int, Any, Any]]:
+    for name, given in (("outcomes", rows), ("seen", marks)):
+        if len(given) != len(chosen):
+            raise InvalidArgument(name, f"{len(given)} rows for {len(chosen)} arms", "give one row per arm")
+    return zip(chosen.tolist(), rows, marks, strict=True)
+
+
+def _parse_arms(given: Any, n_arms: int) -> Ints:
+    return np.array([int(arms([j], "arms", n_arms)[0]) for j in given], np.int64)
+
+
+def _parse_weights(weights: Any, n_items: int) -> Floats:
+    if weights is None:
+        return np.ones(n_items)
+    values = floats(weights, "weights", low=0.0, high=np.finfo(float).max)
+    if values.shape != (n_items,):
+        raise InvalidArgument("weights", f"shape {values.shape}", f"give one weight per item, shape ({n_items},)")
+    if not values.any():
+        raise InvalidArgument("weights", "all are zero", "give at least one item a positive weight")
+    return values
+
+
+def _parse_support(support: Any, n_arms: int, n_items: int) -> AnySupport:
+    if support is None:
+        return Dense(n_items, n_arms)
+    made: AnySupport = support if isinstance(support, Dense | Sparse) else Sparse.of(support)
+    if (made.n_arms, made.n_items) != (n_arms, n_items):
+        raise InvalidArgument("support", f"shape ({made.n_arms}, {made.n_items})", f"give shape ({n_arms}, {n_items})")
+    return made

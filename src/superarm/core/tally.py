@@ -1,0 +1,197 @@
+r"""Tallies: the sufficient statistics of all observations, additive and exact.
+
+Outcomes and their squares are rounded to multiples of :math:`2^{-24}`; float64 sums of such numbers are exact up to
+:math:`2^{29}` observations. So a tally does not depend on the order of its observations, tallies are merged by
+addition, feedback is undone by subtraction, and a live state, its replay and any merge of partial tallies agree bit for
+bit.
+"""
+
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.ops import op
+from superarm.core.support import AnySupport, Dense
+
+GRID = 2.0**24
+"""Outcomes are recorded as multiples of 1 / GRID."""
+
+_NOTHING_HIDDEN = np.empty((0, 0, 0), bool)
+
+
+def round_to_grid(x: Any) -> Any:
+    """The nearest multiple of 1 / GRID.
+
+    >>> float(round_to_grid(0.1)) == round(0.1 * GRID) / GRID
+    True
+    """
+    return np.floor(x * GRID + 0.5) / GRID
+
+
+@dataclass
+class Feedback:
+    """What was observed in round ``t``, one row per arm.
+
+    ``action`` (R, n) are the arms that the rows belong to: those of the batch or, if arms are triggered, the observed
+    ones; -1 is none. ``outcome`` is (R, n, n_items), or (R, n, widest) if the support is sparse, in the order of the
+    arm's entries. ``seen`` has the same shape; None: everything. ``context`` is what the policy knew of the round.
+    Without ``in_moments`` the moments of a tally leave it out.
+    """
+
+    t: int
+    action: Ints
+    outcome: Floats
+    seen: Bools | None = None
+    context: Any = None
+    in_moments: bool = True
+
+
+class Tally:
+    r"""The sufficient statistics of all observations, of R replications.
+
+    ``pulls`` (R, n_arms) is :math:`N_j`. ``total`` and ``square`` are :math:`\sum X_{ij}` and :math:`\sum X_{ij}^2` of
+    each entry, ``mean`` and ``deviation`` the estimates that follow from them:
+
+    .. math:: \hat p = \frac{1}{N}\sum X, \qquad \hat V = \max\{0,\ \frac{1}{N}\sum X^2 - \hat p^2\}
+
+    [MerlisMannor2019]_ (section Preliminaries); the clamp at 0 guards against cancellation. ``missed`` counts in how
+    many pulls of its arm an entry was not seen; it is empty while everything was seen. ``moments`` are further sums
+    that a policy asks for, or None.
+    """
+
+    SUMS = ("pulls", "total", "square", "missed")
+
+    def __init__(self, support: AnySupport, replications: int = 1, partial: bool = False, moments: Any = None) -> None:
+        shape = support.shape(replications)
+        self.support, self.moments = support, moments
+        self.pulls = np.zeros((replications, support.n_arms))
+        self.total, self.square, self.mean, self.deviation = (np.zeros(shape) for _ in range(4))
+        self.missed = np.zeros(shape if partial else (0,) * len(shape))
+
+    def __len__(self) -> int:
+        return len(self.pulls)
+
+    @property
+    def partial(self) -> bool:
+        """Whether entries that were not seen can be recorded."""
+        return self.missed.size > 0
+
+    def allow_missing(self) -> None:
+        """Make room for ``missed``."""
+        if not self.partial:
+            self.missed = np.zeros_like(self.total)
+
+    def record(self, feedback: Feedback, sign: float = 1.0) -> None:
+        """Add feedback (``sign=1.0``), or take it back (``sign=-1.0``), in place.
+
+        An arm of which nothing was seen was played, but not observed: no pull is counted for it.
+        """
+        if feedback.seen is not None and not feedback.seen.all():
+            self.allow_missing()
+        seen = _NOTHING_HIDDEN
+        if self.partial:
+            seen = np.ones(feedback.outcome.shape, bool) if feedback.seen is None else feedback.seen
+        arrays = (self.pulls, self.total, self.square, self.missed, self.mean, self.deviation)
+        if isinstance(self.support, Dense):
+            op("record", 8 * feedback.outcome.size)(feedback.action, feedback.outcome, seen, sign, *arrays)
+        else:
+            record = op("record_sparse", 8 * feedback.outcome.size)
+            record(self.support.start, feedback.action, feedback.outcome, seen, sign, *arrays)
+        if self.moments is not None and feedback.in_moments:
+            self.moments.record(feedback, sign)
+
+    def counts(self, counted: Floats) -> Any:
+        """How often entries count as seen if arms count as pulled ``counted`` (R, n_arms); broadcasts to entries."""
+        pulls = self.support.by_arm(counted)
+        return pulls - self.missed if self.partial else pulls
+
+    def unknown(self) -> Any:
+        """Which entries were never seen, broadcast to entries; None if there are none."""
+        if not self.partial:
+            return self.support.by_arm(self.pulls) <= 0.0 if np.minimum.reduce(self.pulls, None) <= 0.0 else None
+        seen = self.counts(self.pulls)
+        return seen <= 0.0 if np.minimum.reduce(seen, None) <= 0.0 else None
+
+    def refresh(self) -> None:
+        """Compute the estimates of every entry from the sums."""
+        n = self.counts(self.pulls)
+        n = np.where(n > 0.0, n, 1.0)  # weighted sums of tallies have parts of a pull
+        self.mean = self.total / n
+        self.deviation = np.sqrt(np.maximum(self.square / n - self.mean * self.mean, 0.0))
+
+    def add(self, other: "Tally", sign: float = 1.0) -> None:
+        """Add another tally of the same support, or take it away; exact, in any order."""
+        if other.support != self.support:
+            raise InvalidArgument("tally", "it has another support", "add tallies of the same problem")
+        if other.partial:
+            self.allow_missing()
+        for name in self.SUMS:
+            if getattr(other, name).size:
+                getattr(self, name)[...] += sign * getattr(other, name)
+        if self.moments is not None and other.moments is not None:
+            self.moments.add(other.moments, sign)
+        self.refresh()
+
+    def known_estimates(self) -> tuple[Floats, Floats]:
+        """Mean and variance of every entry as entries; NaN where nothing was seen."""
+        unknown = self.unknown()
+        if unknown is None:
+            return self.mean.copy(), self.deviation**2
+        return np.where(unknown, np.nan, self.mean), np.where(unknown, np.nan, self.deviation**2)
+
+    def like(self) -> "Tally":
+        """An empty tally of the same kind."""
+        moments = None if self.moments is None else self.moments.like()
+        return Tally(self.support, len(self), self.partial, moments)
+
+    def take(self, rows: Any) -> "Tally":
+        """The tally of some replications: a slice of them shares its memory, an array of numbers is a copy."""
+        part = copy(self)
+        for name in (*self.SUMS, "mean", "deviation"):
+            values = getattr(self, name)
+            setattr(part, name, values[rows] if values.size else values)
+        part.moments = None if self.moments is None else self.moments.take(rows)
+        return part
+
+    def put(self, rows: Any, part: "Tally") -> None:
+        """Let some replications be those of ``part``, which ``take`` returned."""
+        for name in (*self.SUMS, "mean", "deviation"):
+            if getattr(self, name).size:
+                getattr(self, name)[rows] = getattr(part, name)
+        if self.moments is not None:
+            self.moments.put(rows, part.moments)
+
+    def grown(self, support: AnySupport) -> "Tally":
+        """The same tally for a support with more arms after the ones it has."""
+        moments = None if self.moments is None else self.moments.grown(support)
+        new = Tally(support, len(self), self.partial, moments)
+        for name in (*self.SUMS, "mean", "deviation"):
+            old = getattr(self, name)
+            if old.size:
+                getattr(new, name)[..., : old.shape[-1]] = old
+        return new
+
+
+@dataclass
+class View:
+    """What a policy sees when it chooses: the round, the tally, and which arms may be played.
+
+    ``counts`` (R, n_arms) are pulls plus pending pulls: they count in confidence radii, so that many decisions before
+    any feedback differ, while means come from outcomes alone. ``pinned`` (R, P) are arms that stand first in the batch.
+    ``keys`` (R,) are those of the policy's random numbers, ``context`` what is known of the round.
+    """
+
+    t: int
+    tally: Tally
+    keys: Any
+    counts: Floats
+    eligible: Bools
+    pinned: Ints = field(default_factory=lambda: np.empty((1, 0), np.int64))
+    context: Any = None
+
+    def __len__(self) -> int:
+        return len(self.counts)

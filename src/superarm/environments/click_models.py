@@ -1,0 +1,248 @@
+"""Click models: lists that are read from the top, or whose positions matter.
+
+The list has the arms of a batch in the order of ``action``. With several items, each item is a different reader of the
+same list. The outcome of every arm is drawn; ``seen`` marks what the reader reached.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from superarm.core import streams
+from superarm.core.arrays import Bools, Floats, Ints, floats
+from superarm.core.errors import InvalidArgument
+from superarm.environments.base import Answer, Environment
+from superarm.environments.bernoulli import WithMeans, flip_coins
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
+
+_POSITIONS = 3 << 61
+"""The first index, in a round, of the numbers that belong to positions."""
+
+
+def _seen_until(problem: "Problem", action: Ints, ends: Any) -> Bools:
+    """What a reader has seen who stops after the first arm that ``ends`` (rows) the reading of an item."""
+    ended = problem.support.rows_to_items(ends.astype(float), action)
+    before = np.cumsum(ended, axis=1) - ended == 0.0
+    return problem.support.items_to_rows(before, action) & (action >= 0)[:, :, None]
+
+
+class Cascade(WithMeans):
+    """Disjunctive cascade: a user examines the list from the top and stops at the first attractive arm.
+
+    Arm ``j`` attracts with probability ``p[j, i]``, independently of all other arms; arms below the first attractive
+    one are not seen. With one item, the probability that some arm attracts is the reward ``Coverage``. The cascade
+    model of [CraswellEtAl2008]_, as a bandit [KvetonEtAl2015]_.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    """
+
+    p: Any
+    partial = True
+    end: ClassVar[float] = 1.0
+    """The outcome that ends the reading."""
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        x = flip_coins(problem, self.means(problem, t), action, t, keys)
+        return Answer(x, _seen_until(problem, action, x == self.end))
+
+
+class ConjunctiveCascade(Cascade):
+    """Conjunctive cascade: all arms of the list must work; they are tried from the top until the first that fails.
+
+    Arm ``j`` works with probability ``p[j, i]``; arms below the first failing one are not seen. The probability that
+    all work is the reward ``Conjunctive``. The model of combinatorial cascading bandits, [KvetonEtAl2015b]_.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    """
+
+    p: Any
+    end: ClassVar[float] = 0.0
+
+
+class _ByPosition(WithMeans):
+    """A model with a probability for each position, from the top; the last holds for all further ones.
+
+    The expected reward of a list depends on the order of its arms, so ``expected`` is defined here. The reward of the
+    problem (``Coverage`` or ``Linear``) is used by the learner only; it ranks arms in the same way.
+    """
+
+    p: Any
+    partial = True
+    own_reward = True
+
+    def _fall(self, name: str) -> None:
+        chances = np.atleast_1d(floats(getattr(self, name), name, low=0.0, high=1.0))
+        if chances.ndim != 1 or not chances.size or (np.diff(chances) > 0.0).any():
+            remedy = "give one probability per position, the largest first"
+            raise InvalidArgument(name, "not a list of falling probabilities", remedy)
+        self.convert(name, chances)
+
+    def _at(self, chances: Floats, n: int) -> Floats:
+        return chances[np.minimum(np.arange(n), len(chances) - 1)]
+
+    def _position_numbers(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Floats:
+        return streams.uniform(keys, t, _POSITIONS + np.arange(action.shape[1]), problem.support.widest)
+
+    def _table(self, problem: "Problem") -> Floats:
+        """The parameters as an array (n_arms, n_items); refuses action sets other than ``Subsets``."""
+        if not problem.actions.uniform:
+            remedy = 'take the target "oracle", or Subsets'
+            raise InvalidArgument("target", "the best list is known for Subsets only", remedy)
+        arms = np.arange(problem.n_arms)[None]
+        return problem.support.rows_to_items(self.mean_rows(problem, arms), arms)[0]
+
+    def _in_order(self, problem: "Problem", table: Floats) -> Ints:
+        return np.argsort(-(table @ problem.weights), kind="stable")[None, : problem.k]
+
+
+class DependentClick(_ByPosition):
+    r"""The dependent-click model: after a click at position n the user leaves satisfied with probability ``leave[n]``.
+
+    A user examines the list from the top, clicks on each attractive arm (probability ``p[j, i]``), and reads on unless
+    they leave. What was examined is seen, as in a log of how far the user scrolled. The expected reward is the
+    probability of leaving satisfied,
+
+    .. math:: 1 - \prod_n (1 - leave_n\, p_{a_n})
+
+    The model of [GuoLiuWang2009]_, as a bandit [KatariyaEtAl2016]_. Differs: there, only clicks are logged and
+    everything up to the last click counts as examined, which favours arms that were clicked last.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    leave
+        The probability of leaving after a click, by position from the top; must not rise.
+    """
+
+    p: Any
+    leave: Any
+
+    def check(self) -> None:
+        super().check()
+        self._fall("leave")
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        x = flip_coins(problem, self.means(problem, t), action, t, keys)
+        leaves = self._position_numbers(problem, action, t, keys) < self._at(self.leave, action.shape[1])[:, None]
+        return Answer(x, _seen_until(problem, action, leaves & (x == 1.0)))
+
+    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+        rows = self.mean_rows(problem, action) * (action >= 0)[:, :, None]
+        stops = problem.support.rows_to_items(rows, action) * self._at(self.leave, action.shape[1])[:, None]
+        left, value = np.repeat(problem.weights[None], len(action), 0), np.zeros(len(action))
+        for stop in stops.transpose(1, 0, 2):
+            value += (left * stop).sum(1)
+            left = left * (1.0 - stop)
+        return value
+
+    def best(self, problem: "Problem") -> tuple[float, float]:
+        """Lower and upper bound of the best expected reward; equal with one item, [KatariyaEtAl2016]_ (section 3)."""
+        table = self._table(problem)
+        low = float(self.expected(problem, self._in_order(problem, table), 1)[0])
+        largest = -np.sort(-table, axis=0)[: problem.k]
+        each = 1.0 - np.prod(1.0 - self._at(self.leave, problem.k)[:, None] * largest, axis=0)
+        return low, low if problem.n_items == 1 else float(each @ problem.weights)
+
+
+class PositionBased(_ByPosition):
+    r"""The position-based model: position n is examined with probability ``examine[n]``, whatever is above it.
+
+    An arm that is examined attracts with probability ``p[j, i]``; what was examined is seen. The expected reward is the
+    expected number of clicks,
+
+    .. math:: \sum_n examine_n\, p_{a_n}
+
+    The model of [RichardsonDominowskaRagno2007]_, as a bandit [LagreeVernadeCappe2016]_. Differs: there, whether a
+    position was examined is not logged; only the probability is known.
+
+    Parameters
+    ----------
+    p
+        The true parameters, (n_arms, n_items) or sparse.
+    examine
+        The probability of examination, by position from the top; must not rise.
+    """
+
+    p: Any
+    examine: Any
+
+    def check(self) -> None:
+        super().check()
+        self._fall("examine")
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        x = flip_coins(problem, self.means(problem, t), action, t, keys)
+        chances = self._at(self.examine, action.shape[1])[:, None]
+        seen = self._position_numbers(problem, action, t, keys) < chances
+        return Answer(x, seen & (action >= 0)[:, :, None])
+
+    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+        rows = self.mean_rows(problem, action) * (action >= 0)[:, :, None]
+        clicks = problem.support.rows_to_items(rows, action) @ problem.weights
+        return clicks @ self._at(self.examine, action.shape[1])
+
+    def best(self, problem: "Problem") -> tuple[float, float]:
+        """The best expected reward, twice: it is attained by the best arms in falling order."""
+        most = float(self.expected(problem, self._in_order(problem, self._table(problem)), 1)[0])
+        return most, most
+
+
+class FreeSamples(Environment):
+    """Another environment that shows every arm ``n`` times before the first round, without regret.
+
+    The literature on cascading bandits starts this way, [KvetonEtAl2015]_ (Algorithm 1, initialization): with ``n=1``,
+    regret is comparable with theirs. For an ``Agent``, ``problem.past(arms, outcomes)`` as its ``tally`` does the same.
+
+    Parameters
+    ----------
+    environment
+        The environment to wrap.
+    n
+        How often every arm is shown.
+    """
+
+    environment: Environment
+    n: int = 1
+
+    def check(self) -> None:
+        self.require_family("environment", Environment, "Cascade(p)")
+        self.require("n", self.n >= 1, "give n >= 1, or take the environment without FreeSamples")
+
+    @property
+    def partial(self) -> bool:  # type: ignore[override]
+        return self.environment.partial
+
+    @property
+    def own_reward(self) -> bool:  # type: ignore[override]
+        return self.environment.own_reward
+
+    @property
+    def free_samples(self) -> int:  # type: ignore[override]
+        return self.n
+
+    def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
+        return self.environment.draw(problem, action, t, keys)
+
+    def means(self, problem: "Problem", t: int) -> Floats:
+        return self.environment.means(problem, t)
+
+    def expected(self, problem: "Problem", action: Ints, t: int) -> Floats:
+        return self.environment.expected(problem, action, t)
+
+    def best(self, problem: "Problem") -> tuple[float, float] | None:
+        return self.environment.best(problem)
+
+    def changes(self, horizon: int) -> Ints:
+        return self.environment.changes(horizon)
+
+    def validate(self, problem: "Problem") -> None:
+        self.environment.validate(problem)

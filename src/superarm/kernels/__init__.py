@@ -1,0 +1,58 @@
+"""The loops that numba compiles, each once: plain functions over arrays, by the public interface of numba.
+
+The functions and their arguments are those of ``reference``, which has the same bits in NumPy and says what they do.
+Loops over arms are innermost, so that they run in vector registers without fastmath; sums over items run in natural
+order. Screens and ``play`` have no twins: they decide as the plain operations do. The loops of ``diffusion`` run as
+plain Python where numba is missing.
+"""
+
+from superarm.kernels.diffusion import (
+    diffuse,
+    hit_worth,
+    mean_spread,
+    sample_sets,
+    select_seeds,
+    sets_by_node,
+)
+from superarm.kernels.directional import directional_coverage, directional_step
+from superarm.kernels.graphs import assignment, heaviest_path
+from superarm.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
+from superarm.kernels.indices import bernstein, beta, beta_sparse, kl
+from superarm.kernels.play import play
+from superarm.kernels.screen import screened
+from superarm.kernels.sparse_screen import sparse_screened
+from superarm.kernels.statistics import flip, flip_sparse, record, record_sparse
+from superarm.kernels.systems import add_terms, factorise, invert_systems, quadratic_forms, solve_systems
+
+__all__ = [
+    "add_terms",
+    "assignment",
+    "bernstein",
+    "beta",
+    "beta_sparse",
+    "coverage_value",
+    "diffuse",
+    "directional_coverage",
+    "directional_step",
+    "factorise",
+    "flip",
+    "flip_sparse",
+    "greedy_coverage",
+    "heaviest_path",
+    "hit_worth",
+    "invert_systems",
+    "kl",
+    "mean_spread",
+    "play",
+    "quadratic_forms",
+    "record",
+    "record_sparse",
+    "sample_sets",
+    "screened",
+    "select_seeds",
+    "sets_by_node",
+    "solve_systems",
+    "sparse_screened",
+    "sparse_sums",
+    "top_k",
+]

@@ -1,1 +1,0 @@
-"""Simulation: play policies on instances, and measure their regret."""

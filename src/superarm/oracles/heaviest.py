@@ -1,0 +1,166 @@
+"""Oracles that ask the action set for its heaviest batch: for modular rewards, for rankings, and step by step."""
+
+import numpy as np
+
+from superarm.actions.base import pack
+from superarm.core.arrays import Floats, Ints, count
+from superarm.core.problem import Problem
+from superarm.core.support import Dense
+from superarm.core.tally import View
+from superarm.oracles.base import Guarantee, Oracle, worth_alone
+from superarm.oracles.greedy import Greedy
+
+
+class Modular(Oracle):
+    r"""The heaviest batch, where the weight of an arm is its reward alone: exact for modular rewards.
+
+    .. math:: A \in \arg\max_{A} \sum_{j \in A} r(\{j\}; q)
+
+    The action set finds it: greedily on a matroid, [Edmonds1971]_; as an assignment on a ``Matching``, [Kuhn1955]_; in
+    one pass over the edges on ``Paths``, [Bellman1958]_; by evaluating all batches of ``Explicit``.
+
+    >>> from superarm import oracles, rewards
+    >>> from superarm.actions import Matching
+    >>> from superarm.core.problem import Problem
+    >>> problem = Problem(3, 1, rewards.Linear(), Matching(2, 2, [(0, 0), (0, 1), (1, 0)]))
+    >>> oracles.solve(problem, [[0.9], [0.5], [0.6]], Modular())
+    array([1, 2])
+    """
+
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        return problem.actions.heaviest(worth_alone(problem, q, view), view)
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(1.0 if problem.reward.modular and problem.actions.tractable else 0.0)
+
+    def validate(self, problem: Problem) -> None:
+        right = problem.reward.modular and problem.actions.tractable
+        self.needs(right, "a modular reward, and a matroid, matching, paths or a list of batches")
+
+
+class TopArms(Oracle):
+    """The arms with the largest parameters, the largest first: the list of a cascading bandit.
+
+    For problems with one item. Exact on a matroid for every reward that is increasing and symmetric in the parameters,
+    [KvetonEtAl2015]_ (section 4); the order of picking is the order on the page. Parameters may be any numbers, such as
+    those of an index that is not clipped. Equal ones go to the arm with the fewest pulls, then the lowest.
+
+    >>> from superarm import oracles, rewards
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
+    >>> oracles.solve(problem, [[0.1], [0.3], [0.2]], TopArms())
+    array([1, 2])
+    """
+
+    ranking = True
+
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        worth = np.ascontiguousarray(np.broadcast_to(q[:, 0, :], view.counts.shape))
+        return problem.actions.heaviest(worth, view)
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return Guarantee(1.0)
+
+    def validate(self, problem: Problem) -> None:
+        right = problem.n_items == 1 and isinstance(problem.support, Dense) and problem.actions.matroid
+        self.needs(right, "one item and a matroid, e.g. Subsets(k)")
+
+
+class Reversed(Oracle):
+    """The batch of another oracle in the opposite order: the best arm last.
+
+    A cascade with the worst arm first shows more of its arms for the same reward; [KvetonEtAl2015]_ compare both
+    orders.
+
+    >>> from superarm import oracles, rewards
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> problem = Problem(n_arms=3, n_items=1, reward=rewards.Coverage(), actions=Subsets(2))
+    >>> oracles.solve(problem, [[0.1], [0.3], [0.2]], Reversed(TopArms()))
+    array([2, 1])
+    """
+
+    oracle: Oracle = TopArms()
+
+    @property
+    def ranking(self) -> bool:  # type: ignore[override]
+        return self.oracle.ranking
+
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        return pack(self.oracle.maximize(problem, q, view)[:, ::-1])
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+    def validate(self, problem: Problem) -> None:
+        self.oracle.validate(problem)
+
+
+class Linearised(Oracle):
+    r"""Heaviest batches for weights that approach the gains: a heuristic for nonlinear rewards, e.g. on ``Paths``.
+
+    .. math:: A_n = \arg\max_A \sum_{j \in A} v_n(j), \qquad
+              v_{n+1}(j) = \tfrac12 v_n(j) + \tfrac12 [r(A_n \cup \{j\}; q) - r(A_n \setminus \{j\}; q)]
+
+    starting with :math:`v_0(j) = r(\{j\}; q)`. Returns the best of ``start``'s batch and :math:`A_0, A_1, …`, and stops
+    when a batch is no better than the one before it. The guarantee is that of ``start``; a certificate shows how good
+    the batch is. The averaging is that of [FrankWolfe1956]_.
+
+    Parameters
+    ----------
+    start
+        The oracle that finds the first batch.
+    rounds
+        How many heaviest batches are tried at most.
+
+    Examples
+    --------
+    >>> from superarm import oracles, rewards
+    >>> from superarm.actions import Paths
+    >>> from superarm.core.problem import Problem
+    >>> ways = Paths(3, [(0, 1), (0, 1), (1, 2), (1, 2)], source=0, target=2)
+    >>> problem = Problem(n_arms=4, n_items=2, reward=rewards.Coverage(), actions=ways)
+    >>> oracles.solve(problem, [[0.9, 0.0], [0.0, 0.8], [0.9, 0.0], [0.0, 0.8]], Linearised())
+    array([0, 3])
+    """
+
+    start: Oracle = Greedy()
+    rounds: int = 8
+
+    def check(self) -> None:
+        self.require_family("start", Oracle, "Greedy()")
+        self.convert("rounds", count(self.rounds, "rounds", 1, "Linearised"))
+
+    def maximize(self, problem: Problem, q: Floats, view: View) -> Ints:
+        best = self.start.maximize(problem, q, view)
+        most, previous = problem.values(q, best), np.full(len(view), -np.inf)
+        weights, going = worth_alone(problem, q, view), np.ones(len(view), bool)
+        for _ in range(self.rounds):
+            action = problem.actions.heaviest(weights, view)
+            r = problem.values(q, action)
+            better = going & (r > most)
+            best, most = np.where(better[:, None], action, best), np.where(better, r, most)
+            going &= r > previous
+            if not going.any():
+                break
+            previous = r
+            weights = 0.5 * weights + 0.5 * _gains_at(problem, q, action)
+        return best
+
+    def guarantee(self, problem: Problem) -> Guarantee:
+        return self.start.guarantee(problem)
+
+    def validate(self, problem: Problem) -> None:
+        self.start.validate(problem)
+
+
+def _gains_at(problem: Problem, q: Floats, action: Ints) -> Floats:
+    """What each arm adds to the batch, or to the rest of it if the arm belongs to it, at least 0: (R, n_arms)."""
+    reward, rows = problem.reward, np.arange(len(action))
+    target = reward.gains(problem, reward.states(problem, q, action), q)
+    for place, arm in enumerate(action.T):
+        rest = reward.states(problem, q, np.delete(action, place, 1))
+        there = arm >= 0
+        target[rows[there], arm[there]] = reward.gains(problem, rest, q)[rows[there], arm[there]]
+    return np.maximum(0.0, target)

@@ -1,0 +1,243 @@
+"""The policies by their names in the papers; each function combines an index and an oracle.
+
+The argument ``oracle`` is the algorithm that finds a batch for the scores; by default the one that suits the problem.
+"""
+
+from superarm.core.component import named
+from superarm.indices import (
+    KL,
+    UCB1,
+    UCBV,
+    AnglePosterior,
+    Bernstein,
+    BetaPosterior,
+    GaussianSample,
+    Hoeffding,
+    KLMoss,
+    Mean,
+)
+from superarm.oracles import Default, Oracle, TopArms
+from superarm.policies.batch import escb, escb_delta, least_played
+from superarm.policies.covariance import escb_c, ols_ucb_c
+from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
+from superarm.policies.forgetting import discounted, sliding_window
+from superarm.policies.index import IndexPolicy
+from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
+
+__all__ = [
+    "angle_ts",
+    "bc_ucb",
+    "bcucb_t",
+    "cascade_kl_ucb",
+    "cascade_ucb1",
+    "cascade_ucb_v",
+    "cts",
+    "cucb",
+    "cucb_t",
+    "directional_kl_moss",
+    "directional_kl_ucb",
+    "discounted",
+    "epsilon_greedy",
+    "escb",
+    "escb_c",
+    "escb_delta",
+    "follow_the_leader",
+    "gaussian_cts",
+    "kl_moss",
+    "kl_ucb",
+    "least_played",
+    "ols_ucb_c",
+    "shared_cts",
+    "sliding_window",
+    "ts_cascade",
+    "ucb_v",
+    "uniform",
+]
+
+_DEFAULT, _TOP = Default(), TopArms()
+
+
+@named
+def bc_ucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""BC-UCB, exactly as in the paper: the empirical-Bernstein index with :math:`\rho = 3`.
+
+    .. math:: q_{ij} = \min\{1, \hat p + \sqrt{6\hat V\log t/N} + 9\log t/N\}
+
+    Implements [MerlisMannor2019]_ (Algorithm 1). With these constants the index is 1 until N exceeds 9 log t.
+
+    ``rho`` scales the exploration; the theorem is for 3.
+
+    >>> bc_ucb().index
+    Bernstein(rho=3)
+    """
+    return IndexPolicy(Bernstein(rho), oracle)
+
+
+@named
+def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""KL-UCB for semi-bandits, superarm's default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
+
+    The default ``rho=1, c=3``, the choice of [GarivierCappe2011]_, has a regret bound of the form of BC-UCB's, with
+    smaller constants and no :math:`\gamma_\infty` term (``theory.upper_bound_kl_default``), and so has
+    ``rho=3, c=0`` (``theory.upper_bound_kl``, and ``theory.upper_bound_kl_late`` for late feedback); proofs in
+    ``docs/theory/kl-ucb.md``. Other constants have none. Implements [GarivierCappe2011]_ for batches.
+
+    ``rho`` and ``c`` are the constants of the exploration.
+    """
+    return IndexPolicy(KL(rho, c), oracle)
+
+
+@named
+def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
+
+    ``rho`` scales the exploration; the paper has 3.
+    """
+    return IndexPolicy(Hoeffding(rho), oracle)
+
+
+@named
+def ucb_v(zeta: float = 1.0, c: float = 1.0 / 6.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """UCB-V with smaller constants than those of its theorem. After [AudibertMunosSzepesvari2009]_.
+
+    ``zeta`` and ``c`` are the constants of the radius; ``zeta=3, c=1`` is :func:`bc_ucb`.
+    """
+    return IndexPolicy(UCBV(zeta, c), oracle)
+
+
+@named
+def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Anytime KL-MOSS: an arm is explored until it has had its share of the pulls. After [MenardGarivier2017]_.
+
+    No regret bound is known on semi-bandits.
+    """
+    return IndexPolicy(KLMoss(), oracle)
+
+
+@named
+def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are replaced by coin flips.
+
+    Implements [WangChen2018]_ (CTS, Algorithm 1). Its analysis needs an exact oracle and independent arms.
+    """
+    return IndexPolicy(BetaPosterior(), oracle, rounding="coin")
+
+
+@named
+def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """Thompson sampling of the angle arcsin √p, as if all entries were independent. superarm's own.
+
+    No regret bound is known.
+    """
+    return IndexPolicy(AnglePosterior(), oracle)
+
+
+@named
+def gaussian_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""Thompson sampling with Gaussian samples :math:`\hat p + scale\,Z/\sqrt{N + 1}`, one for each entry.
+
+    After [AgrawalGoyal2012]_ and [WangChen2018]_, for rewards of any shape. No regret bound is known here.
+
+    ``scale`` is the standard deviation after no pull.
+
+    >>> gaussian_cts().index
+    GaussianSample(scale=0.5)
+    """
+    return IndexPolicy(GaussianSample(scale), oracle)
+
+
+@named
+def shared_cts(scale: float = 0.5, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""Thompson sampling with one Gaussian number :math:`Z_t` per round: :math:`\hat p + scale\,Z_t/\sqrt{N + 1}`.
+
+    After CTS3, [JinEtAl2026]_, which has ``scale=1`` and a theorem for exact oracles, also with dependent outcomes.
+
+    ``scale`` is the standard deviation after no pull.
+
+    >>> shared_cts().index
+    GaussianSample(scale=0.5)
+    """
+    return IndexPolicy(GaussianSample(scale), oracle, shared=True)
+
+
+@named
+def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""CUCB for triggered arms: a radius :math:`\sqrt{3\log t/(2N)}`, where N counts all observations.
+
+    Implements [WangChen2017]_ (Algorithm 1). There are no initial rounds that play every arm: an arm that was never
+    observed scores 1.
+
+    ``rho`` scales the exploration; the paper has 3.
+    """
+    return IndexPolicy(Hoeffding(rho), oracle, start=False)
+
+
+@named
+def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    r"""BCUCB-T: the radius of BC-UCB, :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`, for triggered arms.
+
+    Its regret bound grows with the logarithm of the batch size only under the TPVM condition of smoothness.
+    ``theory.upper_bound_cascade`` computes one for disjunctive and conjunctive cascades. Implements [LiuEtAl2022]_
+    (Algorithm 1).
+
+    ``rho`` scales the exploration; the theorem is for 3.
+
+    >>> bcucb_t().index
+    Bernstein(rho=3)
+    """
+    return IndexPolicy(Bernstein(rho), oracle, start=False)
+
+
+@named
+def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
+    """The best batch at the empirical means in every round: a baseline without exploration."""
+    return IndexPolicy(Mean(), oracle)
+
+
+@named
+def cascade_ucb1(rho: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeUCB1: lists by :math:`\hat p + \sqrt{1.5\log(t-1)/N}`, the largest first, not clipped at 1.
+
+    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1). Differs: without the free sample of every arm
+    (``environments.FreeSamples``), arms that were never observed are listed first. ``oracle=Reversed()`` lists the best
+    arm last.
+
+    ``rho`` scales the exploration; the paper has 3.
+
+    >>> cascade_ucb1().index
+    UCB1(rho=3)
+    """
+    return IndexPolicy(UCB1(rho), oracle)
+
+
+@named
+def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
+
+    Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_.
+    ``theory.upper_bound_cascade_kl`` computes a regret bound. Differs: as :func:`cascade_ucb1`.
+
+    ``rho`` and ``c`` are the constants of the exploration.
+    """
+    return IndexPolicy(KL(rho, c), oracle)
+
+
+@named
+def cascade_ucb_v(zeta: float = 2.0, c: float = 1.0, oracle: Oracle = _TOP) -> IndexPolicy:
+    r"""CascadeUCB-V: lists by the empirical-Bernstein index :math:`\hat p + \sqrt{4\hat V\log t/N} + 6\log t/N`.
+
+    The variance-aware cascade after [VialEtAl2022]_, with the constants of UCB-V, [AudibertMunosSzepesvari2009]_.
+    Differs: clipped at 1, and as :func:`cascade_ucb1`.
+
+    ``zeta`` and ``c`` are the constants of the radius; ``zeta=3, c=1`` are those of BC-UCB.
+    """
+    return IndexPolicy(UCBV(zeta, c), oracle)
+
+
+@named
+def ts_cascade(oracle: Oracle = _TOP) -> OneGaussian:
+    """TS-Cascade: Thompson sampling with one Gaussian number per round for all arms.
+
+    Implements [CheungTanZhong2019]_ (Algorithm 1).
+    """
+    return OneGaussian(oracle)

@@ -1,0 +1,112 @@
+"""Index policies: score every entry, then maximise."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.actions.subsets import Subsets
+from superarm.core.arrays import Floats, Ints
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Dense
+from superarm.core.tally import Feedback, Tally, View
+from superarm.environments.bernoulli import Bernoulli
+from superarm.indices import KL, Bernstein, Chance, Index
+from superarm.oracles.base import Guarantee, Oracle
+from superarm.oracles.default import Default
+from superarm.oracles.greedy import Greedy
+from superarm.policies.base import Policy, try_every_arm
+from superarm.rewards import Coverage
+from superarm.screen import new_screen
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
+    from superarm.environments.base import Environment
+
+
+class IndexPolicy(Policy):
+    r"""Score every entry, then maximise: BC-UCB, CUCB, KL-UCB, CTS and their kin.
+
+    While an arm has no pull, play a batch that contains one, unless ``start`` is False. Otherwise
+
+    .. math:: q_{ij}(t) = score(\hat p_{ij}(t-1), \hat V_{ij}(t-1), N_j(t-1), t), \qquad A_t = Oracle(q(t))
+
+    Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though its arm
+    was pulled, scores 1, and so does an arm that was never observed: without ``start`` it is not played for its own
+    sake, as [WangChen2017]_ (Algorithm 1) for triggered arms.
+
+    Parameters
+    ----------
+    index
+        The rule that scores entries.
+    oracle
+        The algorithm that finds a batch for the scores.
+    rounding
+        How outcomes are recorded: ``exact``, or as a ``coin`` flip with that bias.
+    start
+        Whether every arm is played before the index decides.
+    shared
+        Whether all entries share one random number per round, for sampled indices.
+    """
+
+    index: Index
+    oracle: Oracle = Default()
+    rounding: str = "exact"
+    start: bool = True
+    shared: bool = False
+
+    def check(self) -> None:
+        self.require_family("index", Index, "Bernstein()")
+        self.require_family("oracle", Oracle, "Greedy()")
+        self.require("rounding", self.rounding in ("exact", "coin"), "give 'exact' or 'coin'")
+        if self.shared and not self.index.inverts:
+            remedy = "take e.g. GaussianSample()"
+            raise InvalidArgument("index", "its score is no increasing function of one number", remedy, "IndexPolicy")
+
+    @property
+    def caveat(self) -> str:  # type: ignore[override]
+        if self.shared:
+            return "One number per round decides all scores: it explores as if all entries erred together."
+        return self.index.caveat
+
+    def validate(self, problem: "Problem") -> None:
+        self.oracle.validate(problem)
+        if self.index.unclipped and not self.oracle.ranking:
+            raise InvalidArgument(
+                "oracle", "the index lies above 1", "take one that only ranks arms, as TopArms() does"
+            )
+
+    def scores(self, problem: "Problem", view: View) -> Floats:
+        """The scores of every entry."""
+        tally, share = view.tally, problem.k / problem.n_arms
+        counts, unknown = tally.counts(view.counts), tally.unknown()
+        known = counts if unknown is None else np.where(unknown, 1.0, counts)
+        chance = Chance(view.keys, view.t, problem.support, self.shared)
+        level = self.index.level(known, view.t, share)
+        q: Any = self.index.score(tally.mean, tally.deviation, level, chance)
+        return q if unknown is None else np.where(unknown, self.index.unknown, q)
+
+    def prepare(self, problem: "Problem", tally: Tally) -> Any:
+        plain = not self.start or not isinstance(self.oracle, Default | Greedy)
+        return None if plain else new_screen(self.index, problem, tally)
+
+    def choose(self, problem: "Problem", view: View, memory: Any) -> Ints:
+        def choose() -> Ints:
+            if memory is not None and memory.suits(view):
+                return memory.choose(view)
+            return self.oracle.maximize(problem, self.scores(problem, view), view)
+
+        return try_every_arm(problem, view, choose) if self.start else choose()
+
+    def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
+        tally.record(feedback, sign)
+        if memory is not None:
+            memory.observe(feedback.action)
+
+    def fused(self, problem: "Problem", environment: "Environment") -> int | None:
+        types = (type(problem.reward), type(problem.actions), type(environment))
+        plain = self.start and isinstance(self.oracle, Default | Greedy) and isinstance(problem.support, Dense)
+        known = plain and types == (Coverage, Subsets, Bernoulli) and type(self.index) in (Bernstein, KL)
+        return self.index.kind if known else None
+
+    def guarantee(self, problem: "Problem") -> Guarantee:
+        return self.oracle.guarantee(problem)
