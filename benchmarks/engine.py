@@ -32,7 +32,8 @@ from superarm.policies import IndexPolicy
 from superarm.rewards import Coverage, Logistic
 from superarm.simulation.engine import Run
 from superarm.simulation.instances import Instance
-from superarm.simulation.simulate import chunk_size, seeds, simulate
+from superarm.simulation.runs import chunk_size
+from superarm.simulation.simulate import seeds, simulate
 
 
 class LogLog(Index):
