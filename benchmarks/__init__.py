@@ -1,4 +1,4 @@
-"""Measurements of speed (``engine``, ``service``, ``wrk``, ``soak``, ``responsiveness``) and of policies (the others)."""
+"""Measurements: of speed (engine, service, wrk, soak, responsiveness), and of what policies do (the other files)."""
 
 import os
 
