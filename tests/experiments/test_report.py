@@ -151,7 +151,7 @@ def _grid(directory):
         batches = rng.permuted(np.tile(np.arange(30), (4, len(batch_rounds), 1)), axis=2)[:, :, :3]
         metadata = {
             "target": Target("oracle", 2.0, None)._asdict(),
-            "policy": {"type": "KL"},
+            "policy": describe(cell.policy),
             "instance": cell.source.digest,
         }
         made = store.CellResults(

@@ -23,17 +23,17 @@ ARMS = np.round(RNG.uniform(-1, 1, (N_ARMS, 2)), 2)
 GAMES = {
     "kl_ucb": (sa.kl_ucb(), sa.models.Segments(), False, False),
     "cts": (sa.cts(), sa.models.Segments(pooling=4.0), True, False),
-    "vac2_ucb": (sa.vac2_ucb(), sa.models.Linear(shared=True), False, False),
-    "c2_ucb": (sa.c2_ucb(0.2)._replace(discount=0.75), sa.models.Linear(shared="arms"), True, True),
-    "logistic_kl_ucb": (sa.logistic_kl_ucb(ridge=2**-6), sa.models.Logistic(shared=True, prior_mean=0.2), False, True),
-    "logistic_ts": (sa.logistic_ts(ridge=2**-6), sa.models.Logistic(), True, False),
-    "comb_lin_ts": (sa.comb_lin_ts(), sa.models.Linear(), False, True),
-    "window": (sa.sliding_window(sa.vac2_ucb(0.1), 8, 4), sa.models.Linear(shared=True), False, True),
-    "window of segments": (sa.sliding_window(sa.kl_ucb(), 12, 4), sa.models.Segments(), False, False),
-    "one-hot features": (sa.logistic_kl_ucb(), sa.models.Logistic(intercept=False), False, False),
+    "vac2_ucb": (sa.contextual.vac2_ucb(), sa.models.Linear(shared=True), False, False),
+    "c2_ucb": (sa.contextual.c2_ucb(0.2)._replace(discount=0.75), sa.models.Linear(shared="arms"), True, True),
+    "logistic_kl_ucb": (sa.contextual.logistic_kl_ucb(ridge=2**-6), sa.models.Logistic(shared=True, prior_mean=0.2), False, True),
+    "logistic_ts": (sa.contextual.logistic_ts(ridge=2**-6), sa.models.Logistic(), True, False),
+    "comb_lin_ts": (sa.contextual.comb_lin_ts(), sa.models.Linear(), False, True),
+    "window": (sa.policies.sliding_window(sa.contextual.vac2_ucb(0.1), 8, 4), sa.models.Linear(shared=True), False, True),
+    "window of segments": (sa.policies.sliding_window(sa.kl_ucb(), 12, 4), sa.models.Segments(), False, False),
+    "one-hot features": (sa.contextual.logistic_kl_ucb(), sa.models.Logistic(intercept=False), False, False),
 }
 PLAIN_GAMES = {  # their kernels are those of the games above
-    "discount": (sa.discounted(sa.logistic_ts(), 6), sa.models.Logistic(shared="arms"), True, False),
+    "discount": (sa.policies.discounted(sa.contextual.logistic_ts(), 6), sa.models.Logistic(shared="arms"), True, False),
 }
 ONE_HOT = sa.Features(categorical={"country": COUNTRIES})
 

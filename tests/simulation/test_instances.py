@@ -56,7 +56,7 @@ def test_cascades_are_the_literature_s():
 def test_free_samples_show_every_arm_before_the_first_round():
     instance = sa.instances.cascade(n_arms=5, k=2, free_samples=3)
     run = begin(
-        instance.problem, instance.environment, sa.ts_cascade().fit(instance.problem), np.random.SeedSequence(1)
+        instance.problem, instance.environment, sa.policies.ts_cascade().fit(instance.problem), np.random.SeedSequence(1)
     )
     assert run.tally.pulls.tolist() == [3.0] * 5
     assert run.memory.mean.tolist() == (run.tally.total / 3.0).tolist()

@@ -90,7 +90,7 @@ def test_regret_targets_by_hand():
     instance = sa.Instance(problem, sa.environments.Bernoulli(p))
     optimal = run({"x": sa.uniform()}, instance, target="optimal").targets["x"]
     assert (optimal.value, optimal.r_max.exact) == (1.0, True)
-    greedy = {"x": sa.bc_ucb(oracle=sa.Failing(sa.Greedy(), 0.5))}
+    greedy = {"x": sa.bc_ucb(oracle=sa.Failing(sa.oracles.Greedy(), 0.5))}
     promised = run(greedy, instance, target="approximation", horizon=5)
     assert promised.targets["x"].value == pytest.approx(0.5)
     assert promised.target == "approximation"
@@ -132,7 +132,7 @@ def test_unknown_optimum_is_bracketed_and_said():
 def test_regret_counts_expected_reward():
     p = np.array([[0.25], [1.0]])
     instance = sa.Instance(sa.Problem(2, 1, sa.Linear(), sa.Subsets(1)), sa.environments.Bernoulli(p))
-    results = run({"x": sa.follow_the_leader()}, instance, horizon=10, rounds=[1, 2, 10])
+    results = run({"x": sa.policies.follow_the_leader()}, instance, horizon=10, rounds=[1, 2, 10])
     assert results.regret["x"].tolist() == [[0.75, 0.75, 0.75]] * 3
 
 
