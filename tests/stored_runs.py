@@ -145,7 +145,11 @@ def instances():
     yield "listed batches", sa.instances.disjoint_batches(2, suboptimal_arms=6), few
     yield "cascade", sa.instances.cascade(6, 3), for_lists() | listed
     yield "switching", sa.instances.changing_coverage(6, 3, 2, phases=3, every=25), catalogue()
-    yield "influence", sa.Instance(spread, worlds.IndependentCascade(graph, samples=200)), {"bcucb_t": sa.policies.bcucb_t(0.2)}
+    yield (
+        "influence",
+        sa.Instance(spread, worlds.IndependentCascade(graph, samples=200)),
+        {"bcucb_t": sa.policies.bcucb_t(0.2)},
+    )
 
 
 def simulate(instance, policies):
@@ -163,7 +167,13 @@ def numbers(stream):
     kinds = sa.indices
     indices = [kinds.Bernstein(0.7), kinds.Hoeffding(0.7), kinds.KL(0.7, 1.0), kinds.KLMoss(), kinds.Mean()]
     indices += [kinds.UCB1(0.7), kinds.UCBV(), kinds.BetaPosterior(), kinds.AnglePosterior()]
-    rewards = [sa.Coverage(), sa.Linear(), sa.Logistic(1.5), sa.rewards.ClippedLinear(1.5, 0.2), sa.rewards.Conjunctive()]
+    rewards = [
+        sa.Coverage(),
+        sa.Linear(),
+        sa.Logistic(1.5),
+        sa.rewards.ClippedLinear(1.5, 0.2),
+        sa.rewards.Conjunctive(),
+    ]
     grid = itertools.product([1.0, 30.0, 4000.0], [2, 1000, 10**6], [0.1, 1.0], [0.0, 0.03, 0.4, 1.0])
     entries = [(pulls, t, share, mean, (mean * (1.0 - mean)) ** 0.5) for pulls, t, share, mean in grid]
     p = np.random.default_rng(8).random((4, 3))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.core.describe import describe
 from superarm.experiments import Experiment, Study, Threads, manifest, run, store
 from superarm.experiments.execution.cells import list_cells
 from superarm.experiments.report.plots import plot_sweeps
