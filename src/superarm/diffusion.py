@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from superarm.core.problem import Problem
     from superarm.core.tally import View
 
+__all__ = ["IMM", "IndependentCascade", "Spread"]
+
 MAX_UNSURE_EDGES = 10
 """Up to this many edges with a probability strictly between 0 and 1, all live-edge graphs are enumerated."""
 

@@ -391,7 +391,6 @@ def directional_step(
     a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
     ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
     """
-    from superarm.policies.directions import direction_bounds  # policies use this file
 
     r, j = np.nonzero(allowed)
     own = r if len(mean) > 1 else np.zeros_like(r)

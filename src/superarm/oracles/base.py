@@ -30,7 +30,14 @@ GREEDY = 1.0 - 1.0 / math.e
 
 
 class Oracle(Component):
-    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing."""
+    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing.
+
+    >>> class BestAlone(Oracle):
+    ...     def maximize(self, problem, q, view):
+    ...         return problem.actions.heaviest(worth_alone(problem, q, view), view)
+    >>> BestAlone()
+    BestAlone()
+    """
 
     ranking: ClassVar[Any] = False
     """Whether it only ranks arms, so that parameters may be any numbers."""
