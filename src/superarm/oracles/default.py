@@ -66,10 +66,8 @@ class Default(Oracle):
 def _choose(problem: Problem) -> Oracle:
     reward, actions = problem.reward, problem.actions
     own: Oracle | None = reward.oracle(problem)
-    if own is not None:
-        return own
-    if isinstance(actions, Explicit) or not reward.additive:
-        return Exhaustive()
+    if own is not None or isinstance(actions, Explicit) or not reward.additive:
+        return own or Exhaustive()
     if reward.modular and actions.tractable:
         return Modular()
     if reward.modular and actions.budgeted:
