@@ -22,6 +22,7 @@ from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
+from superarm.policies.pooled import pooled_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "kl_ucb",
     "least_played",
     "ols_ucb_c",
+    "pooled_thompson",
     "shared_cts",
     "sliding_window",
     "ts_cascade",

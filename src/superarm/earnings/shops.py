@@ -1,0 +1,221 @@
+"""Shops with known truth: how likely visitors are to click or buy, whatever is shown to them.
+
+A generator draws one shop: the chance that a visitor of a segment takes a product, by phase of the time that the
+contest lasts. ``Shop`` holds several draws of one kind as arrays. The kinds in ``DEVELOPMENT`` were used to choose and
+tune policies; those in ``HELD_OUT`` were written for measuring alone, and nothing may be tuned on them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from superarm.actions import Subsets
+from superarm.context import Context, Features
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.problem import Problem
+from superarm.rewards import Coverage, Linear
+
+Rng = np.random.Generator
+
+
+class Draft(NamedTuple):
+    """One draw of a shop: chances (n_phases, n_segments, n_arms), and which products are for sale in which phase.
+
+    A purchase is worth ``amounts`` (n_arms,) of the largest one that counts, in the mean; None: every click counts 1.
+    """
+
+    chances: Floats
+    for_sale: Bools | None = None
+    amounts: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of shop: the generator and what all its draws have in common.
+
+    ``form`` is ``one`` (one slate for all visitors, who are alike), ``items`` (one slate for all, segments are items)
+    or ``context`` (a slate for each segment). A click is told up to ``delay`` visits later, and with the chance
+    ``lost`` never; what is not clicked is never told.
+    """
+
+    make: Callable[[Rng], Draft]
+    n_arms: int
+    k: int
+    form: str
+    shares: tuple[float, ...] = (1.0,)
+    delay: int = 0
+    lost: float = 0.0
+    spread: float = 0.0
+    held_out: bool = False
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Draws of one kind of shop, R of them, as arrays: (R, n_phases, n_segments, n_arms) and so on.
+
+    ``ranking`` (n_arms,) is the shop's own ranking of its products, the same in all draws: its first places that are
+    for sale are the present list.
+    """
+
+    name: str
+    kind: Kind
+    problem: Problem
+    chances: Floats
+    for_sale: Bools
+    amounts: Floats
+    ranking: Ints
+    means: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        factor = mean_amount(self.amounts, self.kind.spread) if self.kind.spread else np.ones_like(self.amounts)
+        object.__setattr__(self, "means", self.chances * factor[:, None, None, :])
+
+    def __len__(self) -> int:
+        return len(self.chances)
+
+
+def mean_amount(amounts: Floats, spread: float) -> Floats:
+    """The mean of min(1, X) for log-normal X with means ``amounts`` and the deviation ``spread`` of logarithms."""
+    from scipy.special import ndtr
+
+    middle = np.log(amounts) - spread**2 / 2.0
+    return amounts * ndtr(-(middle + spread**2) / spread) + ndtr(middle / spread)
+
+
+def draw_shop(name: str, draws: int, first: int = 0) -> Shop:
+    """Draws of the kind ``name``; the products of each stand in the order of the list, then in a common random one."""
+    kind = KINDS[name]
+    drafts = [_draw(name, kind, number) for number in range(first, first + draws)]
+    place = np.random.default_rng(crc32(name.encode())).permutation(kind.n_arms)
+    order = np.empty(kind.n_arms, np.int64)
+    order[place] = np.arange(kind.n_arms)  # arm place[n] is that of rank n
+    parts = [np.stack([draft[n][..., order] for draft in drafts]) for n in range(3)]  # type: ignore[index]
+    return Shop(name, kind, _problem(kind), *parts, place)
+
+
+def _draw(name: str, kind: Kind, number: int) -> Draft:
+    """One draw, with its products in the order of the list."""
+    rng = np.random.default_rng([crc32(name.encode()), number])
+    draft = kind.make(rng)
+    chances = np.clip(draft.chances if draft.chances.ndim == 3 else draft.chances[None], 1e-4, 0.6)
+    for_sale = np.ones((len(chances), kind.n_arms), bool) if draft.for_sale is None else draft.for_sale
+    phases = max(len(chances), len(for_sale))
+    chances = np.repeat(chances, phases // len(chances), 0)
+    amounts = np.ones(kind.n_arms) if draft.amounts is None else draft.amounts
+    ranking = rank_products(rng, chances[0] * amounts, for_sale[0], kind)
+    return Draft(chances[:, :, ranking], for_sale[:, ranking], amounts[ranking])
+
+
+def rank_products(rng: Rng, p: Floats, for_sale: Bools, kind: Kind) -> Ints:
+    """A noisy ranking of products, the noise such that its first k earn a share in 0.6 to 0.98 of the best slate."""
+    shares, goal, noise = np.array(kind.shares), rng.uniform(0.6, 0.98), rng.normal(size=kind.n_arms)
+    sold_out = np.where(for_sale, 0.0, -99.0)
+    mean = np.log(shares @ p) + sold_out
+    best = slate_values(p, best_slates(p, for_sale, kind), kind) @ shares
+    order = np.argsort(-mean)
+    for n in range(1, 121):
+        if slate_values(p, np.tile(order[: kind.k], (len(p), 1)), kind) @ shares <= goal * best:
+            break
+        order = np.argsort(-(mean + 0.05 * n * noise))
+    return order
+
+
+def best_slates(p: Floats, for_sale: Bools, kind: Kind) -> Ints:
+    """The best slate for each segment at the means ``p`` (n_segments, n_arms); one for all unless there are contexts.
+
+    With segments as items it is the greedy one.
+    """
+    free = np.where(for_sale, 1.0, 0.0)
+    if kind.form != "items":
+        return np.argsort(-(p + 1e-9) * free, axis=1)[:, : kind.k]
+    left, slate = np.array(kind.shares), []
+    for _ in range(kind.k):
+        gain = (left @ p) * free
+        slate.append(int(gain.argmax()))
+        free[slate[-1]], left = 0.0, left * (1.0 - p[:, slate[-1]])
+    return np.tile(slate, (len(p), 1))
+
+
+def slate_values(p: Floats, slates: Ints, kind: Kind) -> Floats:
+    """What a visitor of each segment brings, (n_segments,): clicks, or whether there is one if segments are items."""
+    shown = np.take_along_axis(p, slates, 1)
+    return 1.0 - np.prod(1.0 - shown, 1) if kind.form == "items" else shown.sum(1)
+
+
+def _problem(kind: Kind) -> Problem:
+    actions = Subsets(kind.k)
+    if kind.form == "items":
+        return Problem(kind.n_arms, len(kind.shares), Coverage(), actions, weights=kind.shares)
+    segments = [str(n) for n in range(len(kind.shares))]
+    context = Context(Features(categorical={"segment": segments})) if kind.form == "context" else None
+    return Problem(kind.n_arms, 1, Linear(), actions, context=context)
+
+
+# --- generators for development ---
+
+
+def lognormal(rng: Rng, n: Any, middle: float, spread: float) -> Floats:
+    """Log-normal numbers with the median ``middle``."""
+    return middle * np.exp(spread * rng.normal(size=n))
+
+
+def by_category(rng: Rng, n_arms: int, n_segments: int, n_categories: int, spread: float) -> Floats:
+    """How much each segment likes the category of each product, (n_segments, n_arms)."""
+    return lognormal(rng, (n_segments, n_categories), 1.0, spread)[:, rng.integers(0, n_categories, n_arms)]
+
+
+def plain(n_arms: int, n_segments: int, middle: float, spread: float = 0.6, liking: float = 0.7) -> Any:
+    """A generator of shops with eight categories of products."""
+
+    def make(rng: Rng) -> Draft:
+        return Draft(lognormal(rng, n_arms, middle, spread) * by_category(rng, n_arms, n_segments, 8, liking))
+
+    return make
+
+
+def revenue(rng: Rng) -> Draft:
+    """Purchases whose amounts have heavy tails."""
+    p = plain(200, 3, 0.02)(rng).chances
+    return Draft(p, amounts=np.clip(lognormal(rng, 200, 0.05, 0.7), 0.005, 0.6))
+
+
+def daily(rng: Rng) -> Draft:
+    """Forty days: each day two products come and two go for good."""
+    arm, day = np.arange(240), np.arange(40)[:, None]
+    comes, goes = np.maximum(0, arm - 160) // 2, np.where(arm < 80, arm // 2 + 1, 99)
+    return Draft(plain(240, 3, 0.025)(rng).chances, (comes <= day) & (day < goes))
+
+
+def drift(rng: Rng) -> Draft:
+    """Forty weeks in which the appeal of every product changes slowly."""
+    appeal, phases = rng.normal(size=150), []
+    liking = np.exp(0.35 * rng.normal(size=(3, 2)) @ rng.normal(size=(2, 150)))
+    for _ in range(40):
+        appeal = 0.97 * appeal + np.sqrt(1.0 - 0.97**2) * rng.normal(size=150)
+        phases.append(0.02 * np.exp(0.6 * appeal) * liking)
+    return Draft(np.array(phases))
+
+
+def large(rng: Rng) -> Draft:
+    """Two thousand products, few of which are good."""
+    liking = np.exp(0.35 * rng.normal(size=(2, 2)) @ rng.normal(size=(2, 2000)))
+    return Draft(lognormal(rng, 2000, 0.008, 1.0) * liking)
+
+
+FOUR, THREE, TWO = (0.4, 0.3, 0.2, 0.1), (0.5, 0.3, 0.2), (0.6, 0.4)
+
+DEVELOPMENT = {
+    "corner": Kind(plain(20, 2, 0.05, liking=0.5), 20, 3, "items", TWO),
+    "front page": Kind(plain(200, 4, 0.025), 200, 6, "items", FOUR, delay=300, lost=0.05),
+    "pages": Kind(plain(200, 4, 0.025), 200, 6, "context", FOUR),
+    "rare clicks": Kind(plain(200, 3, 0.002, 0.8, 0.5), 200, 5, "items", THREE),
+    "revenue": Kind(revenue, 200, 6, "context", THREE, spread=0.8),
+    "daily": Kind(daily, 240, 6, "context", THREE, delay=300),
+    "drift": Kind(drift, 150, 6, "items", THREE),
+    "large": Kind(large, 2000, 8, "context", TWO),
+}
+HELD_OUT: dict[str, Kind] = {}
+KINDS = DEVELOPMENT | HELD_OUT
