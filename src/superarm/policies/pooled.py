@@ -22,6 +22,8 @@ CAP, CAP_WITH_LIST = 16.0, 4.0
 TRIED = 3.0
 """An arm is known once one as good as the worst of the slate would have had so many events."""
 TRIAL_SHARE = 0.05
+GROUPS_LATER = 1.0
+DECAY = 0.0
 
 
 class Pool:
@@ -75,12 +77,13 @@ class PooledThompson(Policy):
     def observed(self, problem: "Problem", memory: Pool) -> Observed:
         """What a prior is fitted to."""
         listed = np.zeros(problem.n_arms, bool)
-        listed[list(self.baseline[: problem.k])] = True
+        if GROUPS_LATER or memory.due <= self.cautious * 1.25:
+            listed[list(self.baseline[: problem.k])] = True
         return Observed.of(memory.tally, listed, memory.n_segments)
 
     def fit(self, problem: "Problem", memory: Pool) -> Prior:
         """The prior that suits the tally now."""
-        return fit(self.observed(problem, memory), CAP_WITH_LIST if self.baseline else CAP)
+        return fit(self.observed(problem, memory), CAP_WITH_LIST if self.baseline and (GROUPS_LATER or memory.due <= 1.25 * self.cautious) else CAP)
 
     def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
         if t >= memory.due:
@@ -119,7 +122,7 @@ class Limit:
         counts[rows, segment] = view.counts
         self.worth = worth[rows, segment]
         self.listed = self._list()
-        kept = 1.0 - (policy.loss if view.t <= policy.cautious else policy.later_loss)
+        kept = 1.0 - (policy.loss if view.t <= policy.cautious else policy.later_loss * (policy.cautious / view.t) ** DECAY)
         list_worth = np.stack([total_worth(worth[:, s], self.listed) for s in range(by_segment[1])], 1)
         visits = np.cumsum(counts, 2)[:, :, -1] / problem.k
         visits[rows, segment] += 1.0
@@ -175,7 +178,7 @@ class Limit:
         value[:, : view.pinned.shape[1]] = np.inf
         worst = value.argmin(1)
         low = value[rows, worst]
-        spare = room - low + self.worth[rows, least] - (0.0 if view.t <= self.policy.cautious else (self.policy.later_loss - TRIAL_SHARE) * self.due)
+        spare = room - low + self.worth[rows, least] - (0.0 if view.t <= self.policy.cautious else max(0.0, self.policy.later_loss * (self.policy.cautious / view.t) ** DECAY - TRIAL_SHARE) * self.due)
         go = ~swapped & free[rows, least] & (spare >= 0.0) & (self.known[rows, least] * low < TRIED)
         out[rows[go], worst[go]] = least[go]
         return out
