@@ -132,12 +132,13 @@ def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
 def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are replaced by coin flips.
 
-    Implements [WangChen2018]_ (CTS, Algorithm 1). Its analysis needs an exact oracle and independent arms.
+    Implements [WangChen2018]_ (CTS, Algorithm 1): every entry starts from a uniform prior, and no arm is played for its
+    own sake. Its analysis needs an exact oracle and independent arms.
 
     >>> cts().index, cts().rounding
     (BetaPosterior(), 'coin')
     """
-    return IndexPolicy(BetaPosterior(), oracle, rounding="coin")
+    return IndexPolicy(BetaPosterior(), oracle, rounding="coin", start=False)
 
 
 @named

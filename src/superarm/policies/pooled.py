@@ -21,9 +21,11 @@ CAP, CAP_WITH_LIST = 16.0, 4.0
 """The most events that a prior counts for, without and with a list."""
 TRIED = 3.0
 """An arm is known once one as good as the worst of the slate would have had so many events."""
-TRIAL_SHARE = 0.05
-GROUPS_LATER = 1.0
+TRIAL_SHARE = 0.02
+GROUPS_LATER = 0.0
 DECAY = 0.0
+Z = 1.0
+BACK = 1.0
 
 
 class Pool:
@@ -42,7 +44,7 @@ class PooledThompson(Policy):
     sharpness: float = 2.0
     baseline: Any = ()
     loss: float = 0.03
-    later_loss: float = 0.2
+    later_loss: float = 0.05
     cautious: int = 1000
     oracle: Oracle = Default()
     caveat = "It assumes that outcomes of one round are independent, and has no regret bound."
@@ -117,6 +119,8 @@ class Limit:
         by_segment = (len(whole.n), memory.n_segments, problem.n_arms)
         self.means = own.means()
         worth = self._worth(problem, whole, by_segment)
+        on = list(policy.baseline[: problem.k])
+        worth[:, :, on] *= (1.0 + Z / np.sqrt(whole.shape[:, None, on]))
         counts = memory.tally.pulls.reshape(by_segment).copy()
         rows, segment = np.arange(len(view)), np.zeros(len(view), int) if memory.n_segments == 1 else view.context.segment
         counts[rows, segment] = view.counts
@@ -151,6 +155,10 @@ class Limit:
         cautious = view.t <= self.policy.cautious
         out = self.listed.copy() if cautious else self.policy.oracle.maximize(self.problem, self.means, view)
         room = self.room + total_worth(self.worth, out)
+        if BACK and not cautious:
+            back = room < 0.0
+            out[back] = self.listed[back]
+            room = self.room + total_worth(self.worth, out)
         rows, places = np.arange(len(out)), np.full(len(out), -(-k // 3) if cautious else k)
         fixed = (out[:, :, None] == drawn[:, None, :]).any(2) | (out < 0)
         fixed[:, : view.pinned.shape[1]] = True
@@ -189,7 +197,7 @@ def pooled_thompson(
     sharpness: float = 2.0,
     baseline: Any = (),
     loss: float = 0.03,
-    later_loss: float = 0.2,
+    later_loss: float = 0.05,
     cautious: int = 1000,
     oracle: Oracle = Default(),  # noqa: B008
 ) -> PooledThompson:
