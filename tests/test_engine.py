@@ -93,6 +93,18 @@ def test_a_screen_decides_as_plain_scores(index, sparse, monkeypatch):
                 run.policy.learn(problem, run.tally, run.memory, feedback)
 
 
+@pytest.mark.parametrize("index", [Bernstein(), Bernstein(0.05), KL(0.2, 0.0)], ids=repr)
+def test_a_sparse_screen_of_several_groups_of_blocks_breaks_ties_as_plain_scores(index):
+    problem, environment = game(4096 + 100, 6, 70, sparse=True, high=0.2)
+    keys = streams.run_keys(np.random.SeedSequence(1).spawn(1))
+    with ops.engine("numba"):
+        run = Run(problem, environment, IndexPolicy(index), keys)
+        for t in range(1, 200):
+            plain = IndexPolicy(index).choose(problem, problem.view(run.tally, t, keys.policy), None)
+            run.play_round()
+            np.testing.assert_array_equal(run.last, plain)
+
+
 @pytest.mark.parametrize("index", [Bernstein(), KL()], ids=repr)
 def test_play_decides_as_rounds(index):
     problem, environment = game()

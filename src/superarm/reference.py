@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import best_arms
+from superarm.core.arrays import best_arms
 from superarm.core.directions import direction_bounds
 from superarm.core.numeric import fall, log1p
 from superarm.core.streams import STEP, mix, move_inside, number, quantile, states

@@ -2,50 +2,31 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from superarm.core import streams
-from superarm.core.arrays import Floats, Ints, count
+from superarm.core.arrays import Ints, count, without_fraction
 from superarm.core.errors import InvalidArgument
-from superarm.core.ops import load
 from superarm.policies import Policy
-from superarm.simulation.engine import Run
 from superarm.simulation.instances import Instance
 from superarm.simulation.progress import progress_bar
 from superarm.simulation.regret import Choice, Target, regret
 from superarm.simulation.regret import target as regret_target
 from superarm.simulation.results import Results
+from superarm.simulation.runs import FUSED_FROM, Runs, chunk_size, join_runs, play
 
-CHUNK_BYTES = 1 << 20
-"""Replications advance together while their statistics fit so many bytes: the cache of a core."""
+KEPT_ROUNDS = 2_000_000
+"""After so many rounds of all policies some replications are finished: what Ctrl-C loses at most."""
 
-FUSED_FROM = 30_000
-"""From so many rounds of chunks on it pays to compile the kernel that plays many rounds in one call: compiling takes 2
-seconds, once, and every round in Python 25 µs or more."""
+FEW_REPLICATIONS = 5
+"""No fewer replications advance together only for the sake of Ctrl-C: rounds of few replications take longer."""
 
 BUSY_FROM = 20_000
 """From so many entries of a chunk on most of a round is spent in kernels, and threads do not wait for one another."""
-
-_STRIDE_SECONDS = 0.2
-"""Seconds of computing between two updates of the progress bar; Ctrl-C takes effect at the same points."""
-
-
-@dataclass
-class _Part:
-    """Some replications of one policy: what they earned up to each checkpoint, and how far they came."""
-
-    name: str
-    replications: slice
-    earned: Floats
-    pulls: Floats
-    seconds: float = 0.0
-    done: bool = False
 
 
 def seeds(seed: Any, replications: int) -> list[np.random.SeedSequence]:
@@ -119,39 +100,29 @@ def simulate(
     if not isinstance(given, Instance):
         remedy = "give Instance(problem, environment), or one of superarm.instances"
         raise InvalidArgument("instance", f"{instance!r} is not an instance", remedy)
-    horizon, replications = _whole(horizon, "horizon"), _whole(replications, "replications")
+    horizon = count(without_fraction(horizon), "horizon", 1)
+    replications = count(without_fraction(replications), "replications", 1)
     at = _check(instance, policies, horizon, rounds)
     fuse = horizon * -(-replications // chunk_size(instance, replications, 1)) >= FUSED_FROM
     given = default_threads(instance, policies, replications, fuse) if threads is None else threads
     threads = count(given, "threads", 1)
-    keys, stop = streams.run_keys(seeds(seed, replications)), threading.Event()
+    children, stop = seeds(seed, replications), threading.Event()
     targets: dict[str, Target] = {}
     with progress_bar(len(policies) * replications * horizon, progress) as shown:
         for name, policy in policies.items():
             shown.say(f"preparing {name}")
             targets[name] = regret_target(instance, policy, target, horizon)
-        load()
         shown.say("")
-        size = chunk_size(instance, replications, threads)
-        parts = [
-            _Part(name, slice(first, min(first + size, replications)), np.empty(0), np.empty(0))
-            for first in range(0, replications, size)
-            for name in policies
-        ]
+        most = max(FEW_REPLICATIONS, KEPT_ROUNDS // (horizon * len(policies)))
+        size = min(most, chunk_size(instance, replications, threads))
+        parts = [(name, first) for first in range(0, replications, size) for name in policies]
 
-        def play(part: _Part) -> None:
-            own = streams.RunKeys(*(np.ascontiguousarray(key[part.replications]) for key in keys))
-            run = Run(instance.problem, instance.environment, policies[part.name], own, fuse)
-            _play(run, part, at, stop, shown.advance)
+        def play_part(part: tuple[str, int]) -> Runs:
+            own = children[part[1] : part[1] + size]
+            return play(instance, policies[part[0]], own, at, stop, shown.advance, fuse)
 
-        _on_threads(play, parts, threads, stop)
-    return _collect(parts, at, targets, replications)
-
-
-def chunk_size(instance: Instance, replications: int, threads: int) -> int:
-    """How many replications advance together: as many as fit the cache, and a share for every thread."""
-    entry_bytes = 8 * 5 * instance.problem.n_entries
-    return max(1, min(-(-replications // threads), CHUNK_BYTES // entry_bytes))
+        found = _on_threads(play_part, parts, threads, stop)
+    return _collect(found, at, targets, replications)
 
 
 def default_threads(instance: Instance, policies: Mapping[str, Policy], replications: int, fuse: bool) -> int:
@@ -161,62 +132,42 @@ def default_threads(instance: Instance, policies: Mapping[str, Policy], replicat
     return os.cpu_count() or 1 if busy or (fuse and one_call) else 1
 
 
-def _play(run: Run, part: _Part, at: Ints, stop: threading.Event, report: Callable[[int], None]) -> None:
-    """Play to the last checkpoint in strides, so that a progress bar can move and Ctrl-C can stop it."""
-    started, n = time.thread_time(), len(run.earned)
-    part.earned, stride = np.zeros((n, len(at))), 1
-    for column, until in enumerate(at.tolist()):
-        while run.t < until and not stop.is_set():
-            before, clock = run.t, time.perf_counter()
-            run.advance(min(until, run.t + stride))
-            spent = max(time.perf_counter() - clock, 1e-9)
-            report((run.t - before) * n)
-            stride = max(1, min(4 * stride, int((run.t - before) * _STRIDE_SECONDS / spent)))
-        part.earned[:, column] = run.earned
-    segments = run.tally.pulls.reshape(n, -1, run.problem.n_arms)
-    part.pulls, part.seconds, part.done = segments.sum(1), time.thread_time() - started, run.t == at[-1]
-
-
-def _on_threads(play: Callable[[_Part], None], parts: list[_Part], threads: int, stop: threading.Event) -> None:
+def _on_threads(
+    play_part: Callable[[tuple[str, int]], Runs], parts: list[tuple[str, int]], threads: int, stop: threading.Event
+) -> dict[tuple[str, int], Runs]:
     """Play all parts; after Ctrl-C those that are done by then stay."""
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(play, part) for part in parts]
+        futures = {part: pool.submit(play_part, part) for part in parts}
         try:
-            for future in futures:
+            for future in futures.values():
                 future.result()
         except BaseException as error:
             stop.set()
-            for future in futures:
+            for future in futures.values():
                 future.cancel()
             if not isinstance(error, KeyboardInterrupt):
                 raise
+    ended = {part: future for part, future in futures.items() if not future.cancelled() and not future.exception()}
+    return {part: future.result() for part, future in ended.items() if future.result().done}
 
 
-def _collect(parts: list[_Part], at: Ints, targets: Mapping[str, Target], replications: int) -> Results:
-    done = {name: np.zeros(replications, bool) for name in targets}
-    for part in parts:
-        done[part.name][part.replications] = part.done
-    finished = np.logical_and.reduce(list(done.values()))
-    if not finished.any():
+def _collect(
+    played: Mapping[tuple[str, int], Runs], at: Ints, targets: Mapping[str, Target], replications: int
+) -> Results:
+    """The results of the replications that every policy has finished; ``played`` is by policy and first replication."""
+    firsts = dict.fromkeys(first for _, first in played)
+    finished = [first for first in firsts if all((name, first) in played for name in targets)]
+    if not finished:
         raise KeyboardInterrupt("no replication was finished by every policy")
-    kept: dict[str, list[_Part]] = {name: [] for name in targets}
-    for part in parts:
-        if finished[part.replications].all():
-            kept[part.name].append(part)
-    earned = {name: np.concatenate([part.earned for part in own]) for name, own in kept.items()}
+    runs = {name: join_runs([played[name, first] for first in finished]) for name in targets}
     return Results(
         rounds=at,
-        regret={name: np.array([regret(targets[name], at, row) for row in rows]) for name, rows in earned.items()},
-        pulls={name: np.concatenate([part.pulls for part in own]) for name, own in kept.items()},
-        targets=targets,  # type: ignore[arg-type]
-        seconds={name: sum(part.seconds for part in own) for name, own in kept.items()},
-        complete=bool(finished.all()),
+        regret={name: np.array([regret(targets[name], at, row) for row in own.earned]) for name, own in runs.items()},
+        pulls={name: own.pulls for name, own in runs.items()},
+        targets=targets,
+        seconds={name: float(own.seconds.sum()) for name, own in runs.items()},
+        complete=len(next(iter(runs.values()))) == replications,
     )
-
-
-def _whole(value: Any, name: str) -> int:
-    """A positive whole number; 1e4 is one."""
-    return count(int(value) if isinstance(value, float) and value.is_integer() else value, name, 1)
 
 
 def _check(instance: Instance, policies: Any, horizon: int, rounds: Any) -> Ints:
