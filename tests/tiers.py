@@ -52,7 +52,6 @@ class Tiers:
         self.config, self.seconds = config, Counter[str]()
         self.left_out = Counter[str]()
         self.collecting = self.began = 0.0
-        self.files: set[str] = set()
 
     def pytest_collection(self) -> None:
         self.began = processor_seconds()
@@ -98,8 +97,15 @@ class Tiers:
         if hasattr(self.config, "workerinput"):
             report = {"seconds": dict(self.seconds), "left_out": dict(self.left_out), "collecting": self.collecting}
             self.config.workeroutput["tiers"] = report  # type: ignore[attr-defined]
-        elif self.over_budget():
+        elif self.over_budget() or (required() and self.skipped()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_unconfigure(self) -> None:
+        """Say at the very end what was run and what was not."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal and self.seconds and not hasattr(self.config, "workerinput"):
+            for line in self.report(sum(len(terminal.stats.get(kind, [])) for kind in ("passed", "failed"))):
+                terminal.write_line(line)
 
     def over_budget(self) -> list[str]:
         """What took longer than it may."""
@@ -111,20 +117,22 @@ class Tiers:
             found.append(f"collecting the tests: {self.collecting:.1f} s of {COLLECTING:.0f}")
         return found
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        write, stats = terminalreporter.write_line, terminalreporter.stats
-        ran = sum(len(stats.get(kind, [])) for kind in ("passed", "failed"))
-        files, total = len(self.seconds), sum(self.seconds.values())
-        write(
-            f"Run: {ran} tests of {files} files in {total:.0f} s of processor time, {self.collecting:.1f} s to collect."
-        )
-        for line in self.over_budget():
-            write(f"Above its budget of processor time: {line}")
-        said = [report.longrepr[2] for report in stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
-        names = sorted({reason.rpartition(MISSING)[2] for reason in said if MISSING in reason})
-        if names:
-            labels, n = ", ".join(NEEDS[name].label for name in names), sum(MISSING in reason for reason in said)
-            write(f"Not run: {n} tests, for want of {labels}. To run them as well: {how_to_install(names)}")
+    def skipped(self) -> list[str]:
+        """Why tests were not run, one reason for each."""
+        reports = self.config.pluginmanager.getplugin("terminalreporter").stats.get("skipped", [])
+        return [report.longrepr[2].removeprefix("Skipped: ") for report in reports]
+
+    def report(self, n_run: int) -> list[str]:
+        """The lines at the end."""
+        total, skipped = sum(self.seconds.values()), Counter(self.skipped())
+        lines = [f"Run: {n_run} tests of {len(self.seconds)} files in {total:.0f} s of processor time."]
+        lines += [f"Above its budget of processor time: {line}" for line in self.over_budget()]
+        if skipped:
+            reasons = ", ".join(f"{reason} ({n})" for reason, n in sorted(skipped.items()))
+            names = [reason.removeprefix(MISSING) for reason in skipped if reason.startswith(MISSING)]
+            remedy = f" To run them as well: {how_to_install(names)}." if names else ""
+            lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
         if self.left_out:
             parts = ", ".join(f"{reason} ({n})" for reason, n in sorted(self.left_out.items()))
-            write(f"make test-all has {self.left_out.total()} more: {parts}.")
+            lines.append(f"make test-all has {self.left_out.total()} more: {parts}.")
+        return lines
