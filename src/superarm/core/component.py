@@ -35,6 +35,11 @@ class Component:
         Component.classes[f"{cls.__module__}:{cls.__qualname__}"] = cls
 
     def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.type is float and not isinstance(value, int | float | np.number):
+                wrong = f"{shorten(repr(value))} is not a number"
+                raise InvalidArgument(field.name, wrong, "give a number", type(self).__name__)
         self.check()
 
     def check(self) -> None:
