@@ -36,11 +36,17 @@ class Component:
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if field.type is float and not isinstance(value, int | float | np.number):
-                wrong = f"{shorten(repr(value))} is not a number"
-                raise InvalidArgument(field.name, wrong, "give a number", type(self).__name__)
+            if field.type is float:
+                self.convert(field.name, self._number(field.name))
         self.check()
+
+    def _number(self, name: str) -> float:
+        value = getattr(self, name)
+        try:
+            return float(value if isinstance(value, int | float | np.number) else None)  # type: ignore[arg-type]
+        except (TypeError, OverflowError):
+            wrong = f"{shorten(repr(value))} is not a number"
+            raise InvalidArgument(name, wrong, "give a number", type(self).__name__) from None
 
     def check(self) -> None:
         """Raise ``InvalidArgument`` if a parameter is wrong."""
