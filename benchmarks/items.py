@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from superarm.policies.directions import two_moment_bound
+from superarm.core.directions import two_moment_bound
 from superarm.theory import kl_inf
 from superarm.theory.lower import divergence
 
@@ -34,10 +34,12 @@ def pulls(information: Callable[[float], float], horizon: float, n_arms: int) ->
 
 def directional_information(n_items: int, gap: float, n: float) -> float:
     """The level at which the bound of an arm of mean 1/2 - gap reaches 1/2, with the largest value of n pulls."""
-    mean = np.array([0.5 - gap])
+    mean = 0.5 - gap
     variance = mean * (1.0 - mean) / n_items
-    largest = np.minimum(1.0, binom.ppf(1.0 - 1.0 / n, n_items, mean) / n_items)
-    return float(brentq(lambda x: float(two_moment_bound(mean, variance, largest, np.array([x]))[0]) - 0.5, 1e-9, 2.0))
+    largest = min(1.0, float(binom.ppf(1.0 - 1.0 / n, n_items, mean)) / n_items)
+    return float(
+        brentq(lambda x: float(two_moment_bound(*map(np.atleast_1d, (mean, variance, largest, x)))[0]) - 0.5, 1e-9, 2.0)
+    )
 
 
 def expect(n_items: int, gap: float, horizon: float, n_arms: int) -> list[float]:

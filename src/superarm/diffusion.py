@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from superarm.actions.subsets import Subsets
 from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, floats, probabilities
 from superarm.core.errors import InvalidArgument
@@ -23,6 +24,8 @@ from superarm.rewards import Coverage, Smoothness
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
     from superarm.core.tally import View
+
+__all__ = ["IMM", "IndependentCascade", "Spread"]
 
 MAX_UNSURE_EDGES = 10
 """Up to this many edges with a probability strictly between 0 and 1, all live-edge graphs are enumerated."""
@@ -93,6 +96,10 @@ class Spread(Coverage):
                 for r, seeds in enumerate(action)
             ]
         )
+
+    def oracle(self, problem: "Problem") -> "IMM | None":
+        """``IMM`` for seeds of any kind; None, which lists the batches, for another action set."""
+        return IMM() if isinstance(problem.actions, Subsets) else None
 
     def smoothness(self, k: int) -> Smoothness:
         """The smoothness of direct influence; for spread, no constant is known that does not grow with the graph."""

@@ -11,7 +11,7 @@ from superarm.actions import Subsets
 from superarm.actions.base import Actions
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback
-from superarm.policies.directions import two_moment_bound
+from superarm.core.directions import two_moment_bound
 from superarm.indices import AnglePosterior, KLMoss
 from superarm.policies.directional import (
     Covariance,
