@@ -138,7 +138,8 @@ def instances():
     yield "coverage", sa.instances.random_coverage(7, 3, 2, seed=3), catalogue()
     yield "linear", sa.Instance(linear, worlds.Bernoulli(p)), partitions | for_sums()
     yield "logistic knapsack", sa.Instance(logistic, worlds.Beta(p, 3.0)), few
-    yield "correlated", sa.Instance(dataclasses.replace(linear, reward=sa.Coverage()), worlds.Copula(p, 0.2, 0.3, 0.4)), few
+    covered = dataclasses.replace(linear, reward=sa.Coverage())
+    yield "correlated", sa.Instance(covered, worlds.Copula(p, 0.2, 0.3, 0.4)), few
     yield "listed batches", sa.instances.disjoint_batches(2, suboptimal_arms=6), few
     yield "cascade", sa.instances.cascade(6, 3), for_lists() | listed
     yield "switching", sa.instances.changing_coverage(6, 3, 2, phases=3, every=25), catalogue()
