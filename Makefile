@@ -214,7 +214,7 @@ compose-test: $(READY) $(MANIFESTS)/.ready
 	$(BIN)/python tools/compose_test.py
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.engine
 
 clean:
 	rm -rf $(VENV) $(MANIFESTS) .venv-numba-oldest $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -108,7 +108,8 @@ problem = sa.Problem(n_arms, n_items, sa.Coverage(), sa.Subsets(k))
 LATE = """
 from superarm.core import streams
 from superarm.simulation.engine import Run
-from superarm.simulation.simulate import chunk_size, seeds
+from superarm.simulation.replicate import seeds
+from superarm.simulation.runs import chunk_size
 world, R = sa.Instance(problem, sa.environments.Bernoulli(p)), 20
 keys, size, runs = streams.run_keys(seeds(2, R)), chunk_size(world, R, 1), []
 for first in range(0, R, size):
@@ -162,7 +163,7 @@ problem = sa.Problem(N, M, sa.Coverage(), sa.Subsets(K), support=p)
 SPARSE_NEW = """
 from superarm.core import streams
 from superarm.simulation.engine import Run
-from superarm.simulation.simulate import seeds
+from superarm.simulation.replicate import seeds
 run = Run(problem, sa.environments.Bernoulli(p), policy, streams.run_keys(seeds(2, 1)))
 run.t, run.tally.pulls[:] = t, float(pulls)
 run.tally.total[:] = run.tally.square[:] = total

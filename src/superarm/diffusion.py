@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from superarm.actions.subsets import Subsets
 from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, floats, probabilities
 from superarm.core.errors import InvalidArgument
@@ -95,6 +96,10 @@ class Spread(Coverage):
                 for r, seeds in enumerate(action)
             ]
         )
+
+    def oracle(self, problem: "Problem") -> "IMM | None":
+        """``IMM`` for seeds of any kind; None, which lists the batches, for another action set."""
+        return IMM() if isinstance(problem.actions, Subsets) else None
 
     def smoothness(self, k: int) -> Smoothness:
         """The smoothness of direct influence; for spread, no constant is known that does not grow with the graph."""

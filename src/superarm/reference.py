@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import best_arms
+from superarm.core.arrays import best_arms
 from superarm.core.directions import direction_bounds
 from superarm.core.numeric import fall, log1p
 from superarm.core.streams import STEP, mix, move_inside, number, quantile, states
@@ -392,7 +392,6 @@ def directional_step(
     a sample; ``level``, ``limit``, ``counts``, ``allowed`` are (R, L), ``u`` (M,), ``c`` the weights of the sum (R, M),
     ``ratio`` (R, M) is c / u and ``order`` (R, M) sorts it.
     """
-
     r, j = np.nonzero(allowed)
     own = r if len(mean) > 1 else np.zeros_like(r)
     sample = (mean[own, :, j], dev[own, :, j], top[own, :, j], spread[own, j], peak[own, j], covariance[own, j])

@@ -76,6 +76,10 @@ class Reward(Component):
         rise = self.worth(weight, self.join(state, high)) - self.worth(weight, self.join(state, low))
         return rise / (high - low)
 
+    def oracle(self, problem: "Problem") -> Any:
+        """The oracle that this reward needs on ``problem``; None: the one that suits its properties."""
+        return None
+
     def smoothness(self, k: int) -> Smoothness | None:
         """The smoothness of r_i for batches of at most ``k`` arms, for theory; None if it is not known."""
         return None

@@ -16,7 +16,7 @@ from superarm.policies.wrappers import epsilon_greedy, uniform  # noqa: F401
 from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Reward  # noqa: F401
 from superarm.simulation import instances  # noqa: F401
 from superarm.simulation.instances import Instance  # noqa: F401
-from superarm.simulation.simulate import simulate  # noqa: F401
+from superarm.simulation.replicate import simulate  # noqa: F401
 
 
 def bc_ucb(**options):

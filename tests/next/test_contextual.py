@@ -11,7 +11,7 @@ from superarm.policies import IndexPolicy
 from superarm.policies.directional import directional_kl_moss
 from superarm.policies.forgetting import Forgetting
 from superarm.simulation import contextual_instances
-from superarm.simulation.simulate import simulate
+from superarm.simulation.replicate import simulate
 from superarm.simulation import contextual_instances as old_instances
 from tests.next.contexts import LEVELS, N_ARMS, USERS, compare, grid, problems
 

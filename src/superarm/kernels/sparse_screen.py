@@ -90,9 +90,10 @@ def sparse_screened(
     """Minoux's greedy with bounds that outlive the round: Coverage on Subsets, one replication, sparse support.
 
     mean, dev, q (E,); now, later: numerators of the level at this round and at the one until which the bounds of first
-    gains ``held`` (L,) hold. ``first`` = held and ``left`` = weights between calls. ``blocks`` has the largest bound of 64
-    arms each, ``fewest`` the fewest pulls at that bound, ``groups`` the leading block of 64 each. ``clock`` is the step
-    in which an arm was last evaluated, ``steps`` the number of steps so far; ``x`` is scratch, as long as the widest arm.
+    gains ``held`` (L,) hold. ``first`` = held and ``left`` = weights between calls. ``blocks`` has the largest bound of
+    64 arms each, ``fewest`` the fewest pulls at that bound, ``groups`` the leading block of 64 each. ``clock`` is the
+    step in which an arm was last evaluated, ``steps`` the number of steps so far; ``x`` is scratch, as long as the
+    widest arm.
     """
     before = steps[0]
     slack = 1.0 if kind == 0 else 1.0 + 1e-12  # rounding keeps order in all but the iteration of the KL bound

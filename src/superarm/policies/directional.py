@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from superarm.actions.base import best_arms, new_batches, pick_arms
+from superarm.actions.base import new_batches, pick_arms
 from superarm.actions.subsets import Subsets
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.component import Component, named
 from superarm.core.directions import direction_bounds
 from superarm.core.errors import InvalidArgument

@@ -33,6 +33,9 @@ class Instance(Component):
         if not self.problem.reward.additive and not self.environment.own_reward:
             wrong = "it does not define the value of influence"
             raise InvalidArgument("environment", wrong, "give environments.IndependentCascade(p)")
+        if self.environment.n_contexts and self.problem.context is None:
+            wrong = "the environment has contexts and the problem none"
+            raise InvalidArgument("problem", wrong, "give Problem(…, context=Context(…))")
         self.environment.validate(self.problem)
 
     def __repr__(self) -> str:

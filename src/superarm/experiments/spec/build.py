@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from superarm.core.component import Component
 from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec import resolve
@@ -103,9 +104,13 @@ def _build_description(description: Any, path: KeyPath) -> Any:
 
 def to_table(entry: Any) -> dict[str, Any]:
     """An instance or a policy as a table that TOML can hold."""
-    if isinstance(entry, Mapping):
-        return {key: to_table(value) if isinstance(value, Mapping) else describe(value) for key, value in entry.items()}
     if isinstance(entry, Instance):
-        return {"problem": describe(entry.problem), "environment": describe(entry.environment)}
-    described: dict[str, Any] = describe(entry)
-    return described
+        entry = {"problem": entry.problem, "environment": entry.environment}
+    elif not isinstance(entry, Mapping):
+        entry = describe(entry)
+    parts = {key: _to_toml(value) for key, value in entry.items()}
+    return {key: part for key, part in parts.items() if part is not None}  # TOML has no None: it is the default
+
+
+def _to_toml(value: Any) -> Any:
+    return to_table(value) if isinstance(value, Mapping | Component) else describe(value)

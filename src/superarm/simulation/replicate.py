@@ -147,8 +147,8 @@ def _on_threads(
                 future.cancel()
             if not isinstance(error, KeyboardInterrupt):
                 raise
-    played = {part: future.result() for part, future in futures.items() if not future.cancelled()}
-    return {part: runs for part, runs in played.items() if runs.done}
+    ended = {part: future for part, future in futures.items() if not future.cancelled() and not future.exception()}
+    return {part: future.result() for part, future in ended.items() if future.result().done}
 
 
 def _collect(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.environments import draw
+from superarm.core.streams import run_keys
+from superarm.oracles import Greedy
 from superarm.simulation import replicate, seeds
-from superarm.core.streams import run_streams
+from superarm.simulation.runs import play
 
 T = 80
 INSTANCE = sa.instances.random_coverage(n_arms=9, n_items=4, k=3, high=0.5)
@@ -29,19 +30,38 @@ def results():
 @pytest.mark.parametrize("environment", ["Bernoulli", "Beta"])
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_agent_with_a_replications_seed_plays_as_it_did(name, environment):
-    instance = sa.Instance(INSTANCE.problem, getattr(sa.environments, environment)(INSTANCE.p.reshape(9, 4)))
+    instance = sa.Instance(INSTANCE.problem, getattr(sa.environments, environment)(INSTANCE.p))
     results = run({name: POLICIES[name]}, instance, rounds=range(1, T + 1))
     seed = seeds(7, 3)[1]
-    agent, environment = sa.Agent(instance.problem, POLICIES[name], seed=seed), run_streams(seed).environment
-    outcome, seen, earned, regret = np.empty(12), np.ones(12, bool), 0.0, []
+    agent, keys = sa.Agent(instance.problem, POLICIES[name], seed=seed), run_keys([seed]).environment
+    earned, regret = 0.0, []
     for t in range(1, T + 1):
         decision = agent.ask()
-        draw(instance.environment, instance.problem.support, decision.action.copy(), t, environment, outcome, seen)
-        agent.tell(decision, outcome.reshape(3, 4))
+        agent.tell(decision, instance.environment.draw(instance.problem, decision.action[None], t, keys).outcome[0])
         earned += instance.value(decision.action)
         regret.append(t * results.targets[name].value - earned)
     assert np.array_equal(results.regret[name][1], regret)
-    assert np.array_equal(results.pulls[name][1], agent.tally.pulls)
+    assert np.array_equal(results.pulls[name][1], agent.tally.pulls[0])
+
+
+def test_batches_are_recorded_in_the_rounds_that_were_asked_for():
+    """In increasing order, padded with -1; whatever replications advance together, and wherever strides end."""
+    problem = sa.Problem(6, 2, sa.Coverage(), sa.Knapsack([1.0, 2.0, 1.5, 1.0, 2.5, 0.5], 3.0))
+    instance = sa.Instance(problem, sa.environments.Bernoulli(np.random.default_rng(1).uniform(0.0, 0.4, (6, 2))))
+    rounds, kept = np.array([10, 40]), np.array([1, 7, 40])
+
+    def played(own):
+        return play(instance, sa.cts(), own, rounds, threading.Event(), lambda _: None, batch_rounds=kept)
+
+    together, alone = played(seeds(3, 3)), [played([seed]) for seed in seeds(3, 3)]
+    assert together.batches.shape == (3, 3, problem.k)
+    assert np.array_equal(together.batches, np.concatenate([one.batches for one in alone]))
+    assert np.array_equal(together.earned, np.concatenate([one.earned for one in alone]))
+    for batch in together.batches.reshape(-1, problem.k):
+        size = int((batch >= 0).sum())
+        assert (batch[size:] == -1).all()
+        assert (np.diff(batch[:size]) > 0).all()
+        assert problem.actions.includes(batch[:size], 6)
 
 
 def test_results_do_not_depend_on_threads_or_company(results):
@@ -84,14 +104,21 @@ def test_checkpoints_do_not_change_the_run():
     assert np.array_equal(few.regret["x"], every.regret["x"][:, [9, 69, T - 1]])
 
 
+class HalfTheTime(Greedy):
+    """An oracle that promises its batch with probability 1/2 only."""
+
+    def guarantee(self, problem):
+        return super().guarantee(problem)._replace(beta=0.5)
+
+
 def test_regret_targets_by_hand():
     p = np.array([[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]])
     problem = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1))
     instance = sa.Instance(problem, sa.environments.Bernoulli(p))
     optimal = run({"x": sa.uniform()}, instance, target="optimal").targets["x"]
     assert (optimal.value, optimal.r_max.exact) == (1.0, True)
-    greedy = {"x": sa.bc_ucb(oracle=sa.Failing(sa.Greedy(), 0.5))}
-    promised = run(greedy, instance, target="approximation", horizon=5)
+    half = {"x": sa.bc_ucb(oracle=HalfTheTime())}
+    promised = run(half, instance, target="approximation", horizon=5)
     assert promised.targets["x"].value == pytest.approx(0.5)
     assert promised.target == "approximation"
 
@@ -132,7 +159,7 @@ def test_unknown_optimum_is_bracketed_and_said():
 def test_regret_counts_expected_reward():
     p = np.array([[0.25], [1.0]])
     instance = sa.Instance(sa.Problem(2, 1, sa.Linear(), sa.Subsets(1)), sa.environments.Bernoulli(p))
-    results = run({"x": sa.follow_the_leader()}, instance, horizon=10, rounds=[1, 2, 10])
+    results = run({"x": sa.policies.follow_the_leader()}, instance, horizon=10, rounds=[1, 2, 10])
     assert results.regret["x"].tolist() == [[0.75, 0.75, 0.75]] * 3
 
 
@@ -150,30 +177,33 @@ def test_results_as_table_frame_and_figure(results, tmp_path):
     assert (tmp_path / "regret.png").stat().st_size > 5_000
 
 
-def test_ctrl_c_leaves_what_every_policy_finished(results, monkeypatch):
+def interrupt(monkeypatch, after):
+    """Ctrl-C when so many parts have been played."""
     played, lock = [], threading.Lock()
 
     def interrupted(*arguments):
         with lock:
             played.append(arguments)
-            if len(played) == 6:
+            if len(played) > after:
                 raise KeyboardInterrupt
-        return original(*arguments)
+        return play(*arguments)
 
-    original = replicate.play
     monkeypatch.setattr(replicate, "play", interrupted)
+
+
+def test_ctrl_c_leaves_what_every_policy_finished(results, monkeypatch):
+    monkeypatch.setattr(replicate, "FEW_REPLICATIONS", 1)
+    monkeypatch.setattr(replicate, "KEPT_ROUNDS", 2 * T * len(POLICIES))  # two replications at a time
+    interrupt(monkeypatch, after=5)
     ended = run(replications=5, threads=1)
     assert not ended.complete
-    assert all(values.shape[0] == 1 for values in ended.regret.values())
+    assert all(values.shape[0] == 2 for values in ended.regret.values())
     assert "interrupted" in str(ended)
-    assert np.array_equal(ended.regret["CTS"], results.regret["CTS"][:1])
+    assert np.array_equal(ended.regret["CTS"], results.regret["CTS"][:2])
 
 
 def test_ctrl_c_before_anything_was_finished_is_passed_on(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(replicate, "play", interrupted)
+    interrupt(monkeypatch, after=2)
     with pytest.raises(KeyboardInterrupt):
         run()
 
