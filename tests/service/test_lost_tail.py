@@ -104,7 +104,7 @@ def test_a_worker_notices_that_the_database_has_gone_back(postgres):
     url = fresh(postgres, "gone-back")
     store = Postgres(url)
     store.commit([asked(n) for n in range(5)])
-    other = Postgres(url, slot=False)
+    other = Postgres(url, serving=False)
     other._writer.execute("DELETE FROM superarm_events WHERE seq > 3")
     other.close()
     terminate(url, store)

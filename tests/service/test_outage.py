@@ -365,7 +365,7 @@ def test_a_stalled_commit_and_a_full_queue_are_not_ready(monkeypatch):
 def terminate(url: str, worker: Postgres) -> None:
     """End the connection that holds the worker's slot, on the server."""
     pid = worker._writer.info.backend_pid
-    other = Postgres(url, slot=False)
+    other = Postgres(url, serving=False)
     other._writer.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
     other.close()
 
@@ -395,7 +395,7 @@ def test_a_worker_whose_slot_was_taken_goes_on_under_another_name(postgres):
             thief.close()
 
     asyncio.run(live())
-    reader = Postgres(url, slot=False)
+    reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
     reader.close()
@@ -424,7 +424,7 @@ def test_what_another_process_wrote_under_the_lost_name_is_read_before_anything_
             assert coordinator.ledger.problems["default", "p"].pending.sum() == 2.0
 
     asyncio.run(live())
-    reader = Postgres(url, slot=False)
+    reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     reader.close()
 
@@ -456,7 +456,7 @@ async def _outlive(database: Database, url: str) -> None:
             await until(lambda: is_ready(http))
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
             assert (await restarted.get("/v1/decisions/d1")).status_code == 200
-    reader = Postgres(url, slot=False)
+    reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
     reader.close()
