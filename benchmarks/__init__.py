@@ -1,4 +1,4 @@
-"""What superarm's speed is measured against, and how; ``make bench`` runs ``benchmarks.rounds``."""
+"""Measurements: of speed (engine, service, wrk, soak, responsiveness), and of what policies do (the other files)."""
 
 import os
 

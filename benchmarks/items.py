@@ -19,9 +19,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from superarm.indices.kl import divergence
-from superarm.indices.two_moments import two_moment_bound
+from superarm.core.directions import two_moment_bound
 from superarm.theory import kl_inf
+from superarm.theory.lower import divergence
 
 ITEMS = (1, 4, 16, 64)
 COLUMNS = ("rate, told", "rate, kl_inf", "told", "kl_inf", "directional", "entries")
@@ -37,7 +37,9 @@ def directional_information(n_items: int, gap: float, n: float) -> float:
     mean = 0.5 - gap
     variance = mean * (1.0 - mean) / n_items
     largest = min(1.0, float(binom.ppf(1.0 - 1.0 / n, n_items, mean)) / n_items)
-    return float(brentq(lambda x: two_moment_bound(mean, variance, largest, x) - 0.5, 1e-9, 2.0))
+    return float(
+        brentq(lambda x: float(two_moment_bound(*map(np.atleast_1d, (mean, variance, largest, x)))[0]) - 0.5, 1e-9, 2.0)
+    )
 
 
 def expect(n_items: int, gap: float, horizon: float, n_arms: int) -> list[float]:

@@ -76,6 +76,8 @@ def service() -> Any:
 
 def made(path: Path, names: list[str], **settings: Any) -> None:
     """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
+    from superarm.core.streams import new_stream
+    from superarm.core.tally import Feedback
     from superarm.service.domain.event_lines import encode
     from superarm.service.domain.events import Created
     from superarm.service.domain.ledger import Ledger, LogEntry
@@ -83,8 +85,6 @@ def made(path: Path, names: list[str], **settings: Any) -> None:
     from superarm.service.storage.base import LogLine
     from superarm.service.storage.snapshot import take_snapshot
     from superarm.service.storage.sqlite import Sqlite
-    from superarm.core.streams import new_stream
-    from superarm.core.tally import Feedback
 
     no_coins = new_stream(np.random.SeedSequence(0))  # outcomes are recorded as they are
     store, ledger, rng = Sqlite(path), Ledger(), np.random.default_rng(0)

@@ -84,19 +84,8 @@ def two_arms(high: float):
 """
 
 
-def _example(page, contains):
-    """The Python example of a page that holds this text."""
-    (found,) = [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if contains in block]
-    return found
-
-
-MINE = "\n".join(
-    [
-        _example(ROOT / "docs/learn/own-policy.md", "class Committed"),
-        _example(ROOT / "CONTRIBUTING.md", "class BestSingles").partition("sa.testing")[0],
-        TWO_ARMS,
-    ]
-)
+OWN = (ROOT / "docs/own-components.md").read_text()
+MINE = "\n".join([*re.findall(r"```python\n(.*?)```", OWN.partition("## Compare them")[0], re.S), TWO_ARMS])
 """The module that the pages let the reader write."""
 
 

@@ -1,6 +1,7 @@
-"""What ``import superarm`` gives: the same names, whatever was imported before."""
+"""What ``import superarm`` gives: few names, the same whatever was imported before, each with a docstring and an example."""
 
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -12,14 +13,22 @@ import pytest
 
 import superarm as sa
 
-PACKAGES = [found.name for found in pkgutil.iter_modules(sa.__path__) if found.ispkg and found.name != "next"]
-OLD_NAMES = json.loads((Path(__file__).parent / "fixtures/public_names_0_1_0.json").read_text())
-"""The names in ``__all__`` at 946dbf8, by package."""
+AT_THE_TOP = """
+Actions Agent Context Coverage Decision Environment Experiment Features Index IndexPolicy Instance InvalidArgument Knapsack
+Linear Logistic Oracle Policy Problem Results Reward Slots Subsets SuperarmError Tally
+bc_ucb connect cts cucb directional_kl_moss kl_moss kl_ucb policy simulate uniform
+""".split()
+PACKAGES = """
+actions agent context contextual data diffusion environments experiments indices instances models offline oracles policies
+rewards service simulation testing theory
+""".split()
+RECEIVED = {"Decision", "InvalidArgument", "Results", "SuperarmError", "Tally"}
+"""What users get from other calls, and do not make themselves."""
 COMPONENTS = Path(__file__).parents[1] / "docs" / "components.md"
 
 _EACH_IN_A_FRESH_PROCESS = """
 import json, os, sys
-import numba, scipy.optimize, scipy.sparse  # what takes longest to import, and is not looked at
+import scipy.optimize, scipy.sparse  # what takes longest to import, and is not looked at
 import superarm as sa
 failed = []
 for name in sys.argv[1:]:
@@ -32,47 +41,92 @@ print(json.dumps(failed))
 """
 
 
-def test_every_package_is_reachable_on_a_fresh_import():
-    assert {"actions", "oracles", "policies", "rewards", "simulation"} <= set(PACKAGES)
-    script = [sys.executable, "-c", _EACH_IN_A_FRESH_PROCESS, *PACKAGES, "testing", "instances"]
+def test_the_names_at_the_top_are_these():
+    """A further one is a decision: it has to be of use to almost everybody."""
+    assert sorted(sa.__all__) == sorted(AT_THE_TOP + PACKAGES)
+
+
+def test_every_name_is_reachable_on_a_fresh_import():
+    script = [sys.executable, "-c", _EACH_IN_A_FRESH_PROCESS, *AT_THE_TOP, *PACKAGES]
     assert json.loads(subprocess.run(script, check=True, capture_output=True, text=True).stdout) == []
+
+
+def test_every_package_can_be_imported_first():
+    modules = [f"superarm.{found.name}" for found in pkgutil.iter_modules(sa.__path__) if found.name != "__main__"]
+    script = _EACH_IN_A_FRESH_PROCESS.replace("hasattr(sa, name)", "__import__(name)").replace(
+        "import superarm as sa\n", ""
+    )
+    done = subprocess.run([sys.executable, "-c", script, *modules], check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout) == [], done.stderr
 
 
 def test_dir_lists_every_name_that_can_be_reached():
     listed = dir(sa)
-    assert set(sa.__all__) | set(PACKAGES) | {"__version__", "__doc__"} <= set(listed)
+    assert {*sa.__all__, "__version__", "__doc__"} <= set(listed)
     assert all(hasattr(sa, name) for name in listed)
 
 
-def components():
-    """Each section of the page, and the components that the first column of its tables names."""
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("escb", "superarm.policies.escb"),
+        ("Bernoulli", "superarm.environments.Bernoulli"),
+        ("Explicit", "superarm.actions.Explicit"),
+        ("ClippedLinear", "superarm.rewards.ClippedLinear"),
+        ("Greedy", "superarm.oracles.Greedy"),
+        ("KL", "superarm.indices.KL"),
+        ("c2_ucb", "superarm.contextual.c2_ucb"),
+        ("Spread", "superarm.diffusion.Spread"),
+        ("UnknownDecision", "superarm.core.errors.UnknownDecision"),
+    ],
+)
+def test_a_name_that_is_not_at_the_top_is_found(name, place):
+    with pytest.raises(AttributeError, match=rf"it is {place}$"):
+        getattr(sa, name)
+    module, _, attribute = place.rpartition(".")
+    assert hasattr(importlib.import_module(module), attribute)
+
+
+def test_an_unknown_name_is_unknown():
+    with pytest.raises(AttributeError, match="has no attribute 'klucb'$"):
+        sa.klucb  # noqa: B018
+
+
+@pytest.mark.parametrize("name", AT_THE_TOP)
+def test_a_name_has_a_docstring_and_an_example_if_users_call_it(name):
+    text = inspect.getdoc(getattr(sa, name))
+    assert text
+    assert name in RECEIVED or ">>> " in text
+
+
+@pytest.mark.parametrize("name", sa.policies.catalog.__all__)
+def test_a_named_policy_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(sa.policies, name))
+
+
+def _sections():
+    """Each section of the page of components, and the components that the first column of its tables names."""
     for section in COMPONENTS.read_text().split("\n## ")[1:]:
         rows = re.findall(r"^\| `([^|]*) \|", section, re.MULTILINE)
-        yield section.split("\n")[0], sorted({name for row in rows for name in re.findall(r"\b([A-Z]\w+)(?=\()", row)})
+        names = sorted({name for row in rows for name in re.findall(r"\b([A-Z]\w+)(?=\()", row)})
+        yield pytest.param(re.match(r"\w+", section)[0].lower(), names, id=section.split("\n")[0])
 
 
-@pytest.mark.parametrize(("title", "names"), list(components()), ids=[title for title, _ in components()])
-def test_documented_components_are_reachable(title, names):
-    package = {"Rewards": sa.rewards, "Indices": sa.indices, "Policies": sa.policies, "Oracles": sa.oracles}[
-        re.match(r"\w+", title)[0]
-    ]
+@pytest.mark.parametrize(("package", "names"), list(_sections()))
+def test_documented_components_are_where_the_page_says(package, names):
     assert names
-    assert [name for name in names if not hasattr(package, name)] == []
+    assert [name for name in names if not hasattr(getattr(sa, package), name)] == []
 
 
-@pytest.mark.parametrize("package", OLD_NAMES)
-def test_public_names_of_version_0_1_0_are_found(package):
-    """Names that are no longer listed work for one more release, with a warning."""
-    module = importlib.import_module(package)
-    for name in OLD_NAMES[package].split():
-        if name in module.__all__:
-            assert hasattr(module, name)
-        else:
-            with pytest.warns(DeprecationWarning, match=f"{package}.{name} is now called"):
-                assert getattr(module, name) is not None
-
-
-def test_old_name_of_candidates():
-    problem = sa.Problem(n_arms=3, n_items=1, reward=sa.Linear(), actions=sa.Subsets(2))
-    with pytest.warns(DeprecationWarning, match=r"Problem\.candidates"):
-        assert problem.ranks().eligible.tolist() == [True, True, True]
+@pytest.mark.parametrize("package", ["rewards", "indices", "oracles", "policies"])
+def test_every_component_is_on_the_page(package):
+    """Rewards, indices, oracles, and the policies by name."""
+    page, module = COMPONENTS.read_text(), getattr(sa, package)
+    base = {"rewards": sa.Reward, "indices": sa.Index, "oracles": sa.Oracle, "policies": None}[package]
+    if base is None:
+        names = sa.policies.catalog.__all__
+    else:
+        found = [(name, value) for name, value in vars(module).items() if isinstance(value, type)]
+        names = [name for name, value in found if issubclass(value, base) and value is not base and name[0] != "_"]
+    assert names
+    assert [name for name in names if not re.search(rf"`{name}\(|\b{name}\(", page)] == []

@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     )
     from superarm.rewards import Coverage, Linear, Logistic, Reward
     from superarm.service.client import connect
-    from superarm.simulation import Instance, Results, simulate
+    from superarm.simulation import Instance, Results
     from superarm.simulation import instances as instances
+    from superarm.simulation.replicate import simulate
 
 _HOMES = {
     "superarm.actions": "Actions Knapsack Slots Subsets",

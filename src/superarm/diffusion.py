@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from superarm.actions.subsets import Subsets
 from superarm.core import streams
 from superarm.core.arrays import Floats, Ints, count, floats, probabilities
 from superarm.core.errors import InvalidArgument
@@ -23,6 +24,8 @@ from superarm.rewards import Coverage, Smoothness
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
     from superarm.core.tally import View
+
+__all__ = ["IMM", "IndependentCascade", "Spread"]
 
 MAX_UNSURE_EDGES = 10
 """Up to this many edges with a probability strictly between 0 and 1, all live-edge graphs are enumerated."""
@@ -94,6 +97,10 @@ class Spread(Coverage):
             ]
         )
 
+    def oracle(self, problem: "Problem") -> "IMM | None":
+        """``IMM`` for seeds of any kind; None, which lists the batches, for another action set."""
+        return IMM() if isinstance(problem.actions, Subsets) else None
+
     def smoothness(self, k: int) -> Smoothness:
         """The smoothness of direct influence; for spread, no constant is known that does not grow with the graph."""
         return Smoothness(1.0, 0.5)
@@ -121,16 +128,19 @@ class IndependentCascade(Environment):
         How many reverse-reachable sets are drawn on larger graphs.
     seed
         The seed of the random numbers for these sets.
+    graph
+        The edges as a support, if ``p`` is the array of their probabilities; a sparse matrix has both.
     """
 
     p: Any
     weights: Any = None
     samples: int = 50_000
     seed: int = 0
+    graph: Any = None
     own_reward = True
 
     def check(self) -> None:
-        graph = Sparse.of(self.p)
+        graph = self.graph if isinstance(self.graph, Sparse) else Sparse.of(self.p)
         if graph.n_arms != graph.n_items:
             raise InvalidArgument("p", f"shape {self.p.shape}", "give (n_nodes, n_nodes)", "IndependentCascade")
         chance, n = probabilities(self.p, "p"), graph.n_arms
@@ -151,11 +161,10 @@ class IndependentCascade(Environment):
 
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         n, widest, diffuse = problem.n_arms, problem.support.widest, loop("diffuse")
-        graph: Any = self.__dict__["graph"]
         outcome, active = np.zeros((len(action), n, widest)), np.full((len(action), n), -1)
         awake, most = np.zeros(n, bool), 1
         for r, seeds in enumerate(action):
-            arguments = (graph.start, graph.items, self.p, seeds, t, keys[r], outcome[r], active[r], awake)
+            arguments = (self.graph.start, self.graph.items, self.p, seeds, t, keys[r], outcome[r], active[r], awake)
             most = max(most, diffuse(*arguments))
         return Answer(outcome[:, :most], None, active[:, :most])
 
@@ -183,7 +192,7 @@ class IndependentCascade(Environment):
         return low, max(low, min(high, low + float(np.sort(table @ left)[-problem.k :].sum())))
 
     def validate(self, problem: "Problem") -> None:
-        if problem.support != self.__dict__["graph"]:
+        if problem.support != self.graph:
             raise InvalidArgument("environment", "its edges are not those of the support", "give both the same graph")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import best_arms
+from superarm.core.arrays import best_arms
+from superarm.core.directions import direction_bounds
 from superarm.core.numeric import fall, log1p
 from superarm.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.core.tally import round_to_grid
-from superarm.policies.directions import direction_bounds
 
 # --- outcomes ---
 

@@ -76,6 +76,10 @@ class Reward(Component):
         rise = self.worth(weight, self.join(state, high)) - self.worth(weight, self.join(state, low))
         return rise / (high - low)
 
+    def oracle(self, problem: "Problem") -> Any:
+        """The oracle that this reward needs on ``problem``; None: the one that suits its properties."""
+        return None
+
     def smoothness(self, k: int) -> Smoothness | None:
         """The smoothness of r_i for batches of at most ``k`` arms, for theory; None if it is not known."""
         return None
@@ -186,6 +190,11 @@ class Coverage(Reward):
     The state of an item is its weight times the probability that it is still uncovered. Monotone and submodular.
     :math:`\gamma_\infty = 1` and :math:`\gamma_g = 1/2` exactly, for every batch size. Implements [MerlisMannor2019]_
     (section Preliminaries). Differs: the paper's :math:`\gamma_g = 1/\sqrt e` is an upper bound of the exact value.
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> Problem(2, 1, Coverage(), Subsets(2)).value([[0.5], [0.5]], [0, 1])
+    0.75
     """
 
     submodular = True
@@ -224,6 +233,11 @@ class Linear(Reward):
 
     Modular. :math:`\gamma_\infty = 1`, :math:`\gamma_g = \sqrt k / 2`. Implements [MerlisMannor2019]_ (section
     Preliminaries, the linear case).
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.core.problem import Problem
+    >>> Problem(2, 1, Linear(), Subsets(2)).value([[0.5], [0.25]], [0, 1])
+    0.75
     """
 
     modular = True
@@ -316,6 +330,11 @@ class Logistic(Reward):
     ----------
     c
         The value without any arm is 1 / (1 + c).
+
+    Examples
+    --------
+    >>> Logistic(0.5).submodular, Logistic(2.0).submodular
+    (True, False)
     """
 
     c: float = 1.0

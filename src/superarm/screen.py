@@ -97,7 +97,9 @@ class SparseScreen(_Renewed):
     def __init__(self, index: Any, problem: "Problem", tally: Tally) -> None:
         super().__init__(index, problem, tally)
         R, L = tally.pulls.shape  # noqa: N806
-        self.held, self.first, self.blocks = np.zeros((R, L)), np.zeros((R, L)), np.zeros((R, -(-L // 64)))
+        self.held, self.first = np.zeros((R, L)), np.zeros((R, L))
+        self.blocks, self.fewest = np.zeros((R, -(-L // 64))), np.zeros((R, -(-L // 64)))
+        self.groups = np.repeat(np.arange(0, -(-L // 64), 64)[None], R, 0)  # some block of each group
         self.clock, self.steps = np.zeros((R, L), np.int64), np.zeros((R, 1), np.int64)
         self.left, self.q = np.repeat(problem.weights[None], R, 0), np.zeros(tally.mean.shape)
         self.eligible, self.x = np.zeros((R, L), bool), np.empty(problem.support.widest)
@@ -114,7 +116,8 @@ class SparseScreen(_Renewed):
             later = self.index.numerator(int(self.until[r]))
             statistics = (support.start, support.items, tally.mean[r], tally.deviation[r], now, later)
             limits = (np.flatnonzero(due), counts, self.counted[r], view.eligible[r], self.problem.weights)
-            kept = (self.held[r], self.first[r], self.blocks[r], self.clock[r], self.steps[r], self.left[r])
+            tops = (self.blocks[r], self.fewest[r], self.groups[r])
+            kept = (self.held[r], self.first[r], *tops, self.clock[r], self.steps[r], self.left[r])
             screened(self.index.kind, *statistics, *limits, *kept, self.x, self.q[r], out[r])
             self.eligible[r] = view.eligible[r]
         return out

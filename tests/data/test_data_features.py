@@ -106,7 +106,7 @@ def test_all_models_have_the_same_users_and_parameters(files, model):
     p = data.read_carousel(files, files).p
     assert np.array_equal(tables["carousel"], p[:, np.argsort(-p.mean(axis=0))])
     assert tables["open_bandit_users"].tolist() == [[0.5, 0.0], [0.0, 1.0]]
-    policy = sa.kl_ucb() if isinstance(model, sa.models.Segments) else sa.c2_ucb(0.1)
+    policy = sa.kl_ucb() if isinstance(model, sa.models.Segments) else sa.contextual.c2_ucb(0.1)
     for instance in made.values():
         results = sa.simulate(instance, {"policy": policy}, horizon=5, replications=1, progress=False)
         assert results.regret["policy"][0, -1] >= 0

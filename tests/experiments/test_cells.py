@@ -63,7 +63,7 @@ def test_a_swept_policy_is_several_policies():
         instances={"r": {"generator": "random_coverage"}},
         policies={"BC-UCB": {"policy": "bc_ucb", "rho": {"sweep": [0.5, 3.0]}}},
     )
-    assert [(cell.policy_case.label, cell.policy.confidence.rho) for cell in made.cells()] == [
+    assert [(cell.policy_case.label, cell.policy.index.rho) for cell in made.cells()] == [
         ("BC-UCB (rho=0.5)", 0.5),
         ("BC-UCB (rho=3)", 3.0),
     ]

@@ -26,7 +26,11 @@ def _start(*arguments, path=""):
         [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5", "PYTHONPATH": str(path)},
+        env=os.environ
+        | {
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH", "")])),
+        },
     )
 
 

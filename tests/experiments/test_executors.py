@@ -29,7 +29,6 @@ def test_progress_counts_every_round(experiment):
     done = [task.number for task, _ in Threads(2).perform(tasks, TaskProgress(bar))]
     assert sorted(done) == list(range(len(tasks)))
     assert bar.rounds == 6 * 4 * HORIZON
-    assert "compiling 1 of 3" in bar.texts
 
 
 def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, tmp_path, monkeypatch):
@@ -51,8 +50,8 @@ def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, 
                 os.kill(pid, number)
 
     found = run(experiment, tmp_path, ActAfterFirstTask(Processes(2), kill_workers))
-    assert pools[0] == 24
-    assert 0 < pools[1] < 24  # a second pool played what was left
+    assert pools[0] == 12
+    assert 0 < pools[1] < 12  # a second pool played what was left
     assert bar.rounds == 6 * 4 * HORIZON  # what was played twice is counted once
     assert found.digest == study.digest
 
@@ -73,10 +72,10 @@ def test_a_worker_process_reports_and_stops_as_its_parent_says(experiment, monke
     reports, stop = [], threading.Event()
     monkeypatch.setattr(executors, "_worker", {"report": lambda *report: reports.append(report), "stop": stop})
     task = dataclasses.replace(divide(experiment.cells(), 2)[0], number=7)
-    assert all(run.done for run in executors._play_in_worker(task))
+    assert executors._play_in_worker(task).done
     assert reports[-1] == (7, task.rounds)
     stop.set()
-    assert not any(run.done for run in executors._play_in_worker(task))
+    assert not executors._play_in_worker(task).done
 
 
 def test_a_caller_that_stops_iterating_leaves_no_threads_behind(experiment):

@@ -84,12 +84,12 @@ def test_toml_there_and_back_is_the_same_experiment():
 
 
 def test_objects_go_to_toml_and_back_to_the_bit():
-    problem = sa.Problem(4, 2, sa.Logistic(2.0), sa.Explicit([[0, 1], [2, 3]]), weights=[1.0, 2.5])
+    problem = sa.Problem(4, 2, sa.Logistic(2.0), sa.actions.Explicit([[0, 1], [2, 3]]), weights=[1.0, 2.5])
     p = np.random.default_rng(0).uniform(size=(4, 2))
     first = Experiment(
         name="objects",
         instances={"mine": sa.Instance(problem, sa.environments.Beta(p, 3.0))},
-        policies={"BC-UCB": sa.bc_ucb(0.1), "greedy": {"policy": "kl_ucb", "oracle": sa.Greedy()}},
+        policies={"BC-UCB": sa.bc_ucb(0.1), "greedy": {"policy": "kl_ucb", "oracle": sa.oracles.Greedy()}},
         horizon=10,
     )
     second = from_toml(first.to_toml())

@@ -14,33 +14,16 @@ from superarm.experiments.execution.cells import digest_sources, list_cells
 from superarm.experiments.spec import imports
 
 MODULE = """
-from typing import NamedTuple
 import numpy as np
 import superarm as sa
-from superarm.intake import Exact
-from superarm.core.tally import record
 
 
-@sa.component
-class FirstArms(NamedTuple):
+class FirstArms(sa.Policy):
     shift: int = 0
 
-    def prepare(self, problem, tally):
-        return tally
-
-    def choose(self, problem, current, memory, stream):
-        return (np.arange(problem.k) + self.shift) % problem.n_arms
-
-    def learn(self, problem, tally, memory, feedback, stream, sign):
-        record(tally, problem.terms.support, feedback, Exact(), stream, sign)
-
-    @sa.interpreted
-    def fit(self, problem):
-        return self
-
-    @sa.interpreted
-    def guarantee(self, problem):
-        return sa.Guarantee(0.0, 1.0)
+    def choose(self, problem, view, memory):
+        arms = (np.arange(problem.k) + self.shift) % problem.n_arms
+        return np.repeat(arms[None], len(view), axis=0)
 
 
 def shifted(by: int):

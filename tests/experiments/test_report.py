@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.core.describe import describe
 from superarm.experiments import Experiment, Study, Threads, manifest, run, store
 from superarm.experiments.execution.cells import list_cells
 from superarm.experiments.report.plots import plot_sweeps
@@ -151,7 +152,7 @@ def _grid(directory):
         batches = rng.permuted(np.tile(np.arange(30), (4, len(batch_rounds), 1)), axis=2)[:, :, :3]
         metadata = {
             "target": Target("oracle", 2.0, None)._asdict(),
-            "policy": {"type": "KL"},
+            "policy": describe(cell.policy),
             "instance": cell.source.digest,
         }
         made = store.CellResults(

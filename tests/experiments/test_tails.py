@@ -42,7 +42,7 @@ def test_a_run_is_locked_if_it_loses_the_gap_in_nearly_every_late_round():
 
 
 def test_batches_of_several_arms_and_equal_arms_have_no_locked_runs():
-    pairs = sa.Instance(ONE._replace(actions=sa.Subsets(2)), sa.environments.Bernoulli(P))
+    pairs = sa.Instance(replace(ONE, actions=sa.Subsets(2)), sa.environments.Bernoulli(P))
     equal = sa.Instance(ONE, sa.environments.Bernoulli([P[0], P[0], P[2]]))
     assert count_locked(record([[0, 5, 10]]), pairs) is None
     assert count_locked(record([[0, 5, 10]]), equal) is None

@@ -10,12 +10,12 @@ def test_means_of_a_linear_cascade_are_linear_and_of_order_one_over_k():
     for k in (5, 20):
         instance = linear_cascade(k=k, n_arms=40, n_contexts=10)
         environment, context = instance.environment, instance.problem.context
-        design = np.stack([np.kron(context.arms, x).reshape(40, -1) for x in environment.contexts]).reshape(400, -1)
+        design = np.stack([np.kron(context.arms, x).reshape(40, -1) for x in environment.vectors]).reshape(400, -1)
         p = environment.p.reshape(-1)
         fitted = design @ np.linalg.lstsq(design, p, rcond=None)[0]
         assert np.allclose(fitted, p, atol=2e-3 / k)
         assert p.max() <= 2.0 / k
-        values.append(environment.best.mean())
+        values.append(environment.best_worth.mean())
     assert abs(values[0] - values[1]) < 0.1
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.simulation import begin, optimum
+from superarm.core.streams import run_keys
+from superarm.simulation import optimum, seeds
+from superarm.simulation.engine import Run
 
 
 def test_disjoint_batches_keep_the_suboptimal_arms_and_nearly_the_gap():
@@ -41,7 +43,7 @@ def test_lower_bound_instance_is_a_bernoulli_bandit():
 
 def test_cascades_are_the_literature_s():
     instance = sa.instances.cascade(n_arms=6, k=2, p=0.3, gap=0.1)
-    assert instance.p.tolist() == pytest.approx([0.3, 0.3, 0.2, 0.2, 0.2, 0.2])
+    assert instance.p[:, 0].tolist() == pytest.approx([0.3, 0.3, 0.2, 0.2, 0.2, 0.2])
     assert optimum(instance.problem, instance.p).high == pytest.approx(1 - 0.7**2)
     assert instance.environment.n == 1
     assert type(sa.instances.cascade(free_samples=0).environment) is sa.environments.Cascade
@@ -55,11 +57,9 @@ def test_cascades_are_the_literature_s():
 
 def test_free_samples_show_every_arm_before_the_first_round():
     instance = sa.instances.cascade(n_arms=5, k=2, free_samples=3)
-    run = begin(
-        instance.problem, instance.environment, sa.ts_cascade().fit(instance.problem), np.random.SeedSequence(1)
-    )
-    assert run.tally.pulls.tolist() == [3.0] * 5
-    assert run.memory.mean.tolist() == (run.tally.total / 3.0).tolist()
+    run = Run(instance.problem, instance.environment, sa.policies.ts_cascade(), run_keys(seeds(1, 2)))
+    assert run.tally.pulls.tolist() == [[3.0] * 5] * 2
+    assert np.array_equal(run.tally.mean, run.tally.total / 3.0)
 
 
 def test_rare_hits_separate_good_arms_from_others():
@@ -74,5 +74,5 @@ def test_instances_refuse_what_does_not_fit():
         sa.Instance(problem, sa.environments.Bernoulli(np.zeros((2, 3))))
     with pytest.raises(sa.InvalidArgument, match="not an environment"):
         sa.Instance(problem, 3)
-    with pytest.raises(sa.InvalidArgument, match="not a Problem"):
+    with pytest.raises(sa.InvalidArgument, match="not a problem"):
         sa.Instance(3, sa.environments.Bernoulli(np.zeros((2, 3))))

@@ -96,7 +96,7 @@ def test_agents_and_problems_say_what_they_are():
     assert repr(problem) == "<Problem: 3 arms, 2 items of weight 1 to 3, Coverage(), Subsets(k=2)>"
     agent = sa.Agent(problem, sa.kl_ucb(), arms=["a<", "b", "c"])
     agent.tell(agent.ask(), [[1, 0], [0, 1]])
-    assert repr(agent) == "<Agent: 3 arms, 2 items, IndexPolicy with KL(rho=1.0, c=3.0), 1 decisions, 0 pending>"
+    assert repr(agent) == "<Agent: 3 arms, 2 items, kl_ucb(rho=1, c=3), 1 decisions, 0 pending>"
     shown = agent._repr_html_()
     assert "<td>a&lt;</td><td>1</td><td>1.000</td><td>0.000</td>" in shown
     assert "<td>c</td><td>0</td><td></td><td></td>" in shown

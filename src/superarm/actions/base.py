@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.component import Component
 from superarm.core.tally import View
 
@@ -141,13 +141,6 @@ def new_batches(actions: Actions, view: View) -> Ints:
     out = np.full((len(view), actions.capacity(view.counts.shape[1])), -1)
     out[:, : view.pinned.shape[1]] = view.pinned
     return out
-
-
-def best_arms(gains: Floats, counts: Floats) -> Ints:
-    """(R,): the arm of the largest gain, ties by fewest pulls, then the lowest number; -1 where all are -inf."""
-    most = gains.max(1)
-    arm = np.where(gains == most[:, None], counts, np.inf).argmin(1)
-    return np.where(most == -np.inf, -1, arm)
 
 
 def add_arms(actions: Actions, view: View, gains: Any, joined: Any, out: Ints | None = None) -> Ints:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import Actions, best_arms, joinable_after, put_pins_first
-from superarm.core.arrays import Bools, Floats, Ints, arms
+from superarm.actions.base import Actions, joinable_after, put_pins_first
+from superarm.core.arrays import Bools, Floats, Ints, arms, best_arms
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
 

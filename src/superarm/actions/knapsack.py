@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from superarm.actions.base import Actions, add_arms, best_arms, count_subsets, new_batches, total_worth
-from superarm.core.arrays import Bools, Floats, Ints, floats
+from superarm.actions.base import Actions, add_arms, count_subsets, new_batches, total_worth
+from superarm.core.arrays import Bools, Floats, Ints, best_arms, floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.tally import View
 

@@ -1,5 +1,6 @@
 """What every part of the engine needs: components, problems, supports, tallies, random numbers, operations.
 
 component: values that compare, hash and print · support: where entries are · problem · tally: statistics and feedback ·
-streams: random numbers · numeric: logarithms with the same bits everywhere · ops: which twin of an operation runs
+moments, directions: whole arms, and bounds of weighted sums of their items · streams: random numbers · numeric:
+logarithms with the same bits everywhere · ops: which twin of an operation runs
 """

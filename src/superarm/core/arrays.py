@@ -91,3 +91,10 @@ def without_fraction(value: Any) -> Any:
     (10000, 0.5)
     """
     return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value
+
+
+def best_arms(gains: Floats, counts: Floats) -> Ints:
+    """(R,): the arm of the largest gain, ties by fewest pulls, then the lowest number; -1 where all are -inf."""
+    most = gains.max(1)
+    arm = np.where(gains == most[:, None], counts, np.inf).argmin(1)
+    return np.where(most == -np.inf, -1, arm)

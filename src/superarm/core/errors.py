@@ -5,7 +5,6 @@
 - ``UnknownDecision`` (also a ``KeyError``): feedback for a decision that is neither pending nor remembered here.
 - ``ConflictingFeedback``: a decision got feedback twice, with different outcomes.
 - ``MissingExtra`` (also an ``ImportError``): an optional dependency is not installed.
-- ``CompileError`` (also a ``TypeError``): a method of a user's component cannot be compiled.
 """
 
 
@@ -81,34 +80,3 @@ class MissingExtra(SuperarmError, ImportError):
 
     def __str__(self) -> str:
         return f"{self.package} is not installed; in a clone of superarm, run: pip install '.[{self.extra}]'"
-
-
-class CompileError(SuperarmError, TypeError):
-    """A method of a component cannot be compiled.
-
-    Parameters
-    ----------
-    place
-        The file and the line.
-    owner
-        The class and the method.
-    wrong, remedy
-        The construct that cannot be compiled, and what to write instead.
-    code
-        The line itself.
-    full_text
-        Everything that numba said. With ``SUPERARM_FULL_ERRORS=1`` in the environment the traceback shows it, too.
-    """
-
-    def __init__(self, place: str, owner: str, wrong: str, remedy: str, code: str = "", full_text: str = "") -> None:
-        super().__init__(place, owner, wrong, remedy, code, full_text)
-        self.place, self.owner, self.wrong, self.remedy = place, owner, wrong, remedy
-        self.code, self.full_text = code, full_text
-
-    def __str__(self) -> str:
-        lines = [f"{self.place}: {self.owner}: {self.wrong}; {self.remedy}"]
-        if self.code:
-            lines.append(f"    {self.code}")
-        if self.full_text:
-            lines.append("(the compiler's own text: error.full_text, or set SUPERARM_FULL_ERRORS=1)")
-        return "\n".join(lines)

@@ -9,9 +9,6 @@ for experiments.
 - ``fetch.py``: downloads with checksums; ``files.py``: text in plain, gzipped and zipped files.
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import suggest_names
 from superarm.data.contextual import carousel, labels, open_bandit_users
 from superarm.data.deezer import Carousel, read_carousel
 from superarm.data.edges import read_edges
@@ -53,6 +50,3 @@ __all__ = [
     "weighted_by_degree",
     "weighted_cascade",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = suggest_names(__name__)

@@ -16,8 +16,8 @@ from superarm.data.deezer import read_carousel
 from superarm.data.files import read_rows
 from superarm.data.multilabel import read_multilabel
 from superarm.data.openbandit import read_open_bandit
+from superarm.environments import context_table
 from superarm.rewards import Linear
-from superarm.simulation.contextual import context_table
 from superarm.simulation.instances import Instance
 
 _SEGMENTS = Segments()

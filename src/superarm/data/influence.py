@@ -12,8 +12,7 @@ from superarm.actions import Subsets
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.data.graphs import constant_chance, load_edges, weighted_by_degree
-from superarm.environments import IndependentCascade
-from superarm.rewards import Spread
+from superarm.diffusion import IndependentCascade, Spread
 from superarm.simulation.instances import Instance
 
 

@@ -12,9 +12,8 @@ that determines its numbers. The public names are loaded when they are first use
 - ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
 """
 
-from typing import TYPE_CHECKING
-
-from superarm._renamed import load_on_use, old_names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -25,12 +24,16 @@ if TYPE_CHECKING:
     from superarm.experiments.spec.shipped import load_shipped
 
 _HOMES = {
-    "analysis.study": "Study",
-    "execution.cluster": "Cluster",
-    "execution.executors": "Executor Processes Threads",
-    "execution.runner": "run",
-    "spec.experiment": "Experiment from_toml load",
-    "spec.shipped": "load_shipped",
+    "Cluster": "execution.cluster",
+    "Executor": "execution.executors",
+    "Experiment": "spec.experiment",
+    "Processes": "execution.executors",
+    "Study": "analysis.study",
+    "Threads": "execution.executors",
+    "from_toml": "spec.experiment",
+    "load": "spec.experiment",
+    "load_shipped": "spec.shipped",
+    "run": "execution.runner",
 }
 
 __all__ = [
@@ -46,4 +49,9 @@ __all__ = [
     "run",
 ]
 
-__getattr__ = old_names(__name__, {"named": "load_shipped"}, load_on_use(__name__, _HOMES))
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that the command line starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

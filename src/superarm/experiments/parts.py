@@ -6,25 +6,19 @@ removed when the cell is written.
 
 import shutil
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from superarm.experiments.store import write_atomically
-from superarm.simulation.runs import Run
+from superarm.simulation.runs import ARRAYS, Runs
 
 
-def write_part(directory: Path, digest: str, first: int, runs: Sequence[Run]) -> None:
+def write_part(directory: Path, digest: str, first: int, runs: Runs) -> None:
     """Store the runs of the replications from ``first`` on."""
     folder = _folder(directory, digest)
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {
-        "earned": np.array([run.earned for run in runs]),
-        "pulls": np.array([run.pulls for run in runs]),
-        "batches": np.array([run.batches for run in runs]),
-        "seconds": np.array([run.seconds for run in runs]),
-    }
+    arrays = {name: getattr(runs, name) for name in ARRAYS}
 
     def write(partial: Path) -> None:
         with partial.open("wb") as file:
@@ -33,16 +27,15 @@ def write_part(directory: Path, digest: str, first: int, runs: Sequence[Run]) ->
     write_atomically(folder / f"{first}.npz", write)
 
 
-def read_parts(directory: Path, digest: str) -> dict[int, list[Run]]:
+def read_parts(directory: Path, digest: str) -> dict[int, Runs]:
     """The stored runs of a cell, by the first replication of each file; unreadable files count as missing."""
-    found: dict[int, list[Run]] = {}
+    found: dict[int, Runs] = {}
     for path in _folder(directory, digest).glob("*.npz"):
         try:
             with np.load(path) as arrays:
-                columns = [arrays[name] for name in ("earned", "pulls", "batches", "seconds")]
+                found[int(path.stem)] = Runs(**{name: arrays[name] for name in ARRAYS}, done=True)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             continue
-        found[int(path.stem)] = [Run(e, p, b, float(seconds), True) for e, p, b, seconds in zip(*columns, strict=True)]
     return found
 
 

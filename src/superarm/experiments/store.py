@@ -8,7 +8,7 @@ the cell as JSON under the key ``superarm``.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from superarm.core.describe import build, describe
 from superarm.core.errors import MissingExtra
 from superarm.simulation import Instance, Target
 from superarm.simulation.regret import regret
-from superarm.simulation.runs import Run
+from superarm.simulation.runs import Runs
 
 if TYPE_CHECKING:
     from superarm.experiments.execution.cells import Cell, NamedInstance
@@ -76,17 +76,16 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def collect_results(cell: "Cell", runs: Sequence[Run], target: Target) -> CellResults:
-    """The results of a cell from its runs, in the order of the replications, with regret against ``target``."""
-    rounds = cell.recorded_rounds[1:]
-    bracket = target.r_max
+def collect_results(cell: "Cell", runs: Runs, target: Target) -> CellResults:
+    """The results of a cell from the runs of all its replications, with regret against ``target``."""
+    rounds, bracket = cell.recorded_rounds, target.r_max
     return CellResults(
         rounds=rounds,
-        regret=np.array([regret(target, rounds, run.earned) for run in runs]),
-        pulls=np.array([run.pulls for run in runs]),
+        regret=np.array([regret(target, rounds, earned) for earned in runs.earned]),
+        pulls=runs.pulls,
         batch_rounds=cell.batch_rounds,
-        batches=np.array([run.batches for run in runs]),
-        seconds=np.array([run.seconds for run in runs]),
+        batches=runs.batches,
+        seconds=runs.seconds,
         metadata={
             "target": {"kind": target.kind, "value": target.value, "r_max": list(bracket) if bracket else None},
             "policy": describe(cell.policy),
@@ -172,7 +171,10 @@ def write_instance(directory: Path, source: "NamedInstance") -> None:
 def read_instance(directory: Path, digest: str) -> Instance:
     """Read a stored instance."""
     table = json.loads((directory / "instances" / f"{digest}.json").read_text(encoding="utf-8"))
-    return Instance(build(table["problem"]), build(table["environment"]))
+    problem, environment = build(table["problem"]), table["environment"]
+    if "held" in environment:  # influence, as earlier versions described it: without its graph
+        environment |= {"graph": describe(problem.support), "weights": describe(problem.weights)}
+    return Instance(problem, build(environment))
 
 
 def write_text(path: Path, text: str) -> None:

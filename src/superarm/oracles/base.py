@@ -30,7 +30,14 @@ GREEDY = 1.0 - 1.0 / math.e
 
 
 class Oracle(Component):
-    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing."""
+    """An oracle. Subclass it and define ``maximize``; without ``guarantee`` it promises nothing.
+
+    >>> class BestAlone(Oracle):
+    ...     def maximize(self, problem, q, view):
+    ...         return problem.actions.heaviest(worth_alone(problem, q, view), view)
+    >>> BestAlone()
+    BestAlone()
+    """
 
     ranking: ClassVar[Any] = False
     """Whether it only ranks arms, so that parameters may be any numbers."""
@@ -52,7 +59,7 @@ class Oracle(Component):
             raise InvalidArgument("oracle", f"{type(self).__name__} needs {what}", remedy)
 
 
-def solve(problem: Problem, p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
+def solve(problem: Problem, p: Any, oracle: Oracle | None = None, seed: Any = 0) -> Ints:
     """Find a batch for known parameters.
 
     Parameters
@@ -62,7 +69,7 @@ def solve(problem: Problem, p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     p
         The parameters, (n_arms, n_items).
     oracle
-        The algorithm.
+        The algorithm; by default the one that suits the problem.
     seed
         For oracles that draw random numbers.
 
@@ -75,11 +82,14 @@ def solve(problem: Problem, p: Any, oracle: Oracle, seed: Any = 0) -> Ints:
     >>> from superarm.core.problem import Problem
     >>> from superarm.rewards import Coverage
     >>> from superarm.actions import Subsets
-    >>> from superarm.oracles import Greedy
     >>> problem = Problem(n_arms=3, n_items=2, reward=Coverage(), actions=Subsets(2))
-    >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]], Greedy())
+    >>> solve(problem, [[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]])
     array([0, 2])
     """
+    if oracle is None:
+        from superarm.oracles.default import Default
+
+        oracle = Default()
     oracle.validate(problem)
     keys = seed_sequence(seed).generate_state(1, np.uint64)
     batch = oracle.maximize(problem, problem.entries(p), problem.view(keys=keys))[0]

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from superarm.actions.base import best_arms, joinable_after, new_batches, pick_arms, take_rows, total_worth
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.actions.base import joinable_after, new_batches, pick_arms, take_rows, total_worth
+from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.problem import Problem
 from superarm.core.tally import View
 from superarm.oracles.base import GREEDY, Guarantee, Oracle, held, worth_alone

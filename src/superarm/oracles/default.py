@@ -26,6 +26,7 @@ class Default(Oracle):
     reward         action set             oracle (alpha)
     =============  =====================  ==========================================================
     any            Explicit               Exhaustive (1)
+    Spread         Subsets                IMM (1 - 1/e - 1/2, with probability 1 - 1/n)
     modular        matroid, Matching,     Modular (1): greedy, assignment, one pass over
                    Paths                  the edges
     modular        Knapsack               KnapsackTable (1) on a grid, else KnapsackScheme (0.95)
@@ -64,8 +65,9 @@ class Default(Oracle):
 
 def _choose(problem: Problem) -> Oracle:
     reward, actions = problem.reward, problem.actions
-    if isinstance(actions, Explicit) or not reward.additive:
-        return Exhaustive()
+    own: Oracle | None = reward.oracle(problem)
+    if own is not None or isinstance(actions, Explicit) or not reward.additive:
+        return own or Exhaustive()
     if reward.modular and actions.tractable:
         return Modular()
     if reward.modular and actions.budgeted:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from superarm.actions.base import add_arms, best_arms, joinable_after, take_rows
-from superarm.core.arrays import Floats, Ints, count
+from superarm.actions.base import add_arms, joinable_after, take_rows
+from superarm.core.arrays import Floats, Ints, best_arms, count
 from superarm.core.problem import Problem
 from superarm.core.support import Dense
 from superarm.core.tally import View

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from superarm.actions.base import add_arms, best_arms, new_batches, pick_arms, pins_are_eligible
+from superarm.actions.base import add_arms, new_batches, pick_arms, pins_are_eligible
 from superarm.actions.subsets import Subsets
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.ops import op
 from superarm.core.problem import Problem
 from superarm.core.streams import uniform

@@ -1,36 +1,14 @@
-"""Policies: they choose the next batch from the problem and the tally, for all replications at once."""
+"""Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
+base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch ·
+forgetting, wrappers: around other policies · functions: a policy as two functions · catalog: policies by their names in
+the papers, all of which are also here
+"""
+
+from superarm.policies import catalog
 from superarm.policies.base import Policy
 from superarm.policies.batch import BatchPolicy, Delta, LeastPlayed, SetBonus
-from superarm.policies.catalog import (
-    angle_ts,
-    bc_ucb,
-    bcucb_t,
-    cascade_kl_ucb,
-    cascade_ucb1,
-    cascade_ucb_v,
-    cts,
-    cucb,
-    cucb_t,
-    directional_kl_moss,
-    directional_kl_ucb,
-    discounted,
-    epsilon_greedy,
-    escb,
-    escb_c,
-    escb_delta,
-    follow_the_leader,
-    gaussian_cts,
-    kl_moss,
-    kl_ucb,
-    least_played,
-    ols_ucb_c,
-    shared_cts,
-    sliding_window,
-    ts_cascade,
-    ucb_v,
-    uniform,
-)
+from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.forgetting import Forgetting
@@ -56,32 +34,6 @@ __all__ = [
     "SetBonus",
     "Triangle",
     "Uniform",
-    "angle_ts",
-    "bc_ucb",
-    "bcucb_t",
-    "cascade_kl_ucb",
-    "cascade_ucb1",
-    "cascade_ucb_v",
-    "cts",
-    "cucb",
-    "cucb_t",
-    "directional_kl_moss",
-    "directional_kl_ucb",
-    "discounted",
-    "epsilon_greedy",
-    "escb",
-    "escb_c",
-    "escb_delta",
-    "follow_the_leader",
-    "gaussian_cts",
-    "kl_moss",
-    "kl_ucb",
-    "least_played",
-    "ols_ucb_c",
     "policy",
-    "shared_cts",
-    "sliding_window",
-    "ts_cascade",
-    "ucb_v",
-    "uniform",
 ]
+__all__ += catalog.__all__

@@ -20,6 +20,12 @@ class Policy(Component):
 
     ``memory`` is whatever ``prepare`` returned: an object that ``learn`` may change. It must follow from the tally,
     unless the policy also defines ``save_state`` and ``restore_state``.
+
+    >>> class FewestPulls(Policy):
+    ...     def choose(self, problem, view, memory):
+    ...         return problem.actions.heaviest(1.0 / (1.0 + view.counts), view)
+    >>> FewestPulls()
+    FewestPulls()
     """
 
     rounding = "exact"

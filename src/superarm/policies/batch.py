@@ -397,6 +397,9 @@ def least_played(c: float = 4.0, oracle: None = None) -> BatchPolicy:
     items of an arm are independent. It takes no ``oracle``, as :func:`escb_delta`.
 
     ``c`` is the constant of the exploration.
+
+    >>> least_played()
+    least_played(c=4)
     """
     refuse_oracle(oracle, "least_played")
     return BatchPolicy(LeastPlayed(c))

@@ -83,6 +83,9 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
     ``docs/theory/kl-ucb.md``. Other constants have none. Implements [GarivierCappe2011]_ for batches.
 
     ``rho`` and ``c`` are the constants of the exploration.
+
+    >>> kl_ucb(), kl_ucb(c=0.0) == kl_ucb()
+    (kl_ucb(rho=1, c=3), False)
     """
     return IndexPolicy(KL(rho, c), oracle)
 
@@ -92,6 +95,9 @@ def cucb(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""CUCB: a Hoeffding radius :math:`\sqrt{3\log t/(2N)}` per entry. Implements [ChenWangYuan2013]_ (Algorithm 1).
 
     ``rho`` scales the exploration; the paper has 3.
+
+    >>> cucb().index
+    Hoeffding(rho=3)
     """
     return IndexPolicy(Hoeffding(rho), oracle)
 
@@ -101,6 +107,9 @@ def ucb_v(zeta: float = 1.0, c: float = 1.0 / 6.0, oracle: Oracle = _DEFAULT) ->
     """UCB-V with smaller constants than those of its theorem. After [AudibertMunosSzepesvari2009]_.
 
     ``zeta`` and ``c`` are the constants of the radius; ``zeta=3, c=1`` is :func:`bc_ucb`.
+
+    >>> ucb_v(c=1.0)
+    ucb_v(zeta=1, c=1)
     """
     return IndexPolicy(UCBV(zeta, c), oracle)
 
@@ -110,6 +119,9 @@ def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Anytime KL-MOSS: an arm is explored until it has had its share of the pulls. After [MenardGarivier2017]_.
 
     No regret bound is known on semi-bandits.
+
+    >>> kl_moss().index
+    KLMoss()
     """
     return IndexPolicy(KLMoss(), oracle)
 
@@ -119,6 +131,9 @@ def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are replaced by coin flips.
 
     Implements [WangChen2018]_ (CTS, Algorithm 1). Its analysis needs an exact oracle and independent arms.
+
+    >>> cts().index, cts().rounding
+    (BetaPosterior(), 'coin')
     """
     return IndexPolicy(BetaPosterior(), oracle, rounding="coin")
 
@@ -128,6 +143,9 @@ def angle_ts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Thompson sampling of the angle arcsin √p, as if all entries were independent. superarm's own.
 
     No regret bound is known.
+
+    >>> angle_ts().index
+    AnglePosterior()
     """
     return IndexPolicy(AnglePosterior(), oracle)
 
@@ -168,6 +186,9 @@ def cucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     observed scores 1.
 
     ``rho`` scales the exploration; the paper has 3.
+
+    >>> cucb_t().start
+    False
     """
     return IndexPolicy(Hoeffding(rho), oracle, start=False)
 
@@ -190,7 +211,11 @@ def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
 
 @named
 def follow_the_leader(oracle: Oracle = _DEFAULT) -> IndexPolicy:
-    """The best batch at the empirical means in every round: a baseline without exploration."""
+    """The best batch at the empirical means in every round: a baseline without exploration.
+
+    >>> follow_the_leader().index
+    Mean()
+    """
     return IndexPolicy(Mean(), oracle)
 
 
@@ -218,6 +243,9 @@ def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> I
     ``theory.upper_bound_cascade_kl`` computes a regret bound. Differs: as :func:`cascade_ucb1`.
 
     ``rho`` and ``c`` are the constants of the exploration.
+
+    >>> cascade_kl_ucb().oracle
+    TopArms()
     """
     return IndexPolicy(KL(rho, c), oracle)
 
@@ -230,6 +258,9 @@ def cascade_ucb_v(zeta: float = 2.0, c: float = 1.0, oracle: Oracle = _TOP) -> I
     Differs: clipped at 1, and as :func:`cascade_ucb1`.
 
     ``zeta`` and ``c`` are the constants of the radius; ``zeta=3, c=1`` are those of BC-UCB.
+
+    >>> cascade_ucb_v().index
+    UCBV(zeta=2, c=1)
     """
     return IndexPolicy(UCBV(zeta, c), oracle)
 
@@ -239,5 +270,8 @@ def ts_cascade(oracle: Oracle = _TOP) -> OneGaussian:
     """TS-Cascade: Thompson sampling with one Gaussian number per round for all arms.
 
     Implements [CheungTanZhong2019]_ (Algorithm 1).
+
+    >>> ts_cascade()
+    ts_cascade()
     """
     return OneGaussian(oracle)

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from superarm.actions.base import best_arms, new_batches, pick_arms
+from superarm.actions.base import new_batches, pick_arms
 from superarm.actions.subsets import Subsets
-from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.arrays import Bools, Floats, Ints, best_arms
 from superarm.core.component import Component, named
+from superarm.core.directions import direction_bounds
 from superarm.core.errors import InvalidArgument
 from superarm.core.moments import Moments, keep_moments
 from superarm.core.ops import op
@@ -19,7 +20,6 @@ from superarm.oracles.default import Default
 from superarm.oracles.greedy import Greedy
 from superarm.oracles.heaviest import Modular
 from superarm.policies.base import Policy, try_every_arm
-from superarm.policies.directions import direction_bounds
 from superarm.policies.index import IndexPolicy
 from superarm.rewards import Coverage
 
@@ -37,7 +37,7 @@ class SampleVariance(Component):
 class Triangle(SampleVariance):
     r"""The triangle inequality with the sum of :math:`u_i X_i`: memory and time grow with the number of items.
 
-    The formula is that of :func:`superarm.policies.directions.direction_bounds`; u are the item weights at the time when
+    The formula is that of :func:`superarm.core.directions.direction_bounds`; u are the item weights at the time when
     the tally was made. Exact where c is a multiple of u, as for the first arm of a batch.
     """
 
@@ -60,7 +60,7 @@ class DirectionalPolicy(Policy):
               x_j = level(N_j, t)
 
     where m, v and h are the empirical mean of the sum, a bound of its empirical variance (``spread``) and one of its
-    largest value, U is the bound of :mod:`superarm.policies.directions`, and c is computed at the empirical means.
+    largest value, U is the bound of :mod:`superarm.core.directions`, and c is computed at the empirical means.
     Derived for superarm from the index of [CappeEtAl2013]_ and greedy, [NemhauserWolseyFisher1978]_; what is proved is
     in ``docs/theory/directional.md``.
 
@@ -264,7 +264,7 @@ def directional_kl_moss(spread: SampleVariance = Triangle(), oracle: Oracle = De
 
     superarm's own, with the level of ``kl_moss``, after [AudibertBubeck2009]_ and [MenardGarivier2017]_. The bound of
     an arm uses no data of other arms, and there is no constant to tune. No regret bound is known at this level, as none
-    is for ``kl_moss`` on semi-bandits. Its regret on many instances is in ``docs/contest.md``.
+    is for ``kl_moss`` on semi-bandits. Its regret on many instances is in ``docs/champion.md``.
 
     Parameters
     ----------

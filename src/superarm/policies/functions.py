@@ -54,8 +54,13 @@ def policy(choose: Callable[..., Any], learn: Callable[..., Any] | None = None) 
     >>> problem = Problem(4, 2, Coverage(), Subsets(2))
     >>> policy(fewest_pulls).choose(problem, problem.view(), {})
     array([[0, 1]])
+    >>> policy(fewest_pulls)
+    policy(fewest_pulls)
     """
     for name, function in (("choose", choose), ("learn", learn)):
         if not (callable(function) or (name == "learn" and function is None)):
             raise InvalidArgument(name, f"{function!r} is not a function", f"give a function {name}(problem, …)")
-    return FunctionPolicy(choose, learn)
+    made = FunctionPolicy(choose, learn)
+    names = [getattr(function, "__name__", repr(function)) for function in (choose, learn) if function is not None]
+    made.convert("written", f"policy({', '.join(names)})")
+    return made

@@ -46,6 +46,11 @@ class IndexPolicy(Policy):
         Whether every arm is played before the index decides.
     shared
         Whether all entries share one random number per round, for sampled indices.
+
+    Examples
+    --------
+    >>> IndexPolicy(KL(rho=2.0))
+    IndexPolicy(index=KL(rho=2, c=3), oracle=Default(), rounding='exact', start=True, shared=False)
     """
 
     index: Index

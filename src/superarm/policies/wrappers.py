@@ -154,11 +154,20 @@ def epsilon_greedy(epsilon: float = 0.1, decay: float = 0.0, oracle: Oracle = De
         How fast that probability falls; 0 keeps it constant.
     oracle
         The algorithm that finds a batch for the means.
+
+    Examples
+    --------
+    >>> epsilon_greedy(decay=1.0)
+    epsilon_greedy(epsilon=0.1, decay=1)
     """
     return EpsilonGreedy(IndexPolicy(Mean(), oracle), epsilon, decay)
 
 
 @named
 def uniform() -> Uniform:
-    """A random batch in every round."""
+    """A random batch in every round: the baseline that every policy should beat.
+
+    >>> uniform()
+    uniform()
+    """
     return Uniform()

@@ -33,6 +33,9 @@ class Instance(Component):
         if not self.problem.reward.additive and not self.environment.own_reward:
             wrong = "it does not define the value of influence"
             raise InvalidArgument("environment", wrong, "give environments.IndependentCascade(p)")
+        if self.environment.n_contexts and self.problem.context is None:
+            wrong = "the environment has contexts and the problem none"
+            raise InvalidArgument("problem", wrong, "give Problem(…, context=Context(…))")
         self.environment.validate(self.problem)
 
     def __repr__(self) -> str:
@@ -170,6 +173,28 @@ def disjoint_batches(k: int, c: float = 0.1, c_best: float = 1.6, suboptimal_arm
     n_arms = suboptimal_arms + k
     p = np.full((n_arms, 1), c / k)
     p[-k:] = c_best / k
+    batches = np.arange(n_arms).reshape(-1, k)
+    return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
+
+
+def constant_gap_batches(
+    k: int, bad: float = 0.1, good: float = 0.5, bad_arms: int = 128, good_arms: int = 64
+) -> Instance:
+    r"""Disjoint batches of ``k`` arms, one item; the batch size changes neither the gap nor the share of good batches.
+
+    A batch of good arms is worth ``good`` and one of bad arms ``bad``, whatever ``k``: every arm has
+    :math:`p = 1 - (1 - value)^{1/k}`. The number of arms does not depend on ``k`` either, and uniform play has the same
+    regret for every ``k``. What does depend on ``k``: a round shows ``k`` arms, so that fewer rounds show all of them.
+    ``k`` must divide ``bad_arms`` and ``good_arms``.
+
+    >>> [round(constant_gap_batches(k).value(range(k)), 12) for k in (1, 8, 64)]
+    [0.1, 0.1, 0.1]
+    """
+    if k < 1 or bad_arms % k or good_arms % k:
+        what = f"{k} does not divide {bad_arms} and {good_arms}"
+        raise InvalidArgument("k", what, "give a divisor of bad_arms and good_arms")
+    n_arms = bad_arms + good_arms
+    p = 1.0 - (1.0 - np.repeat([bad, good], [bad_arms, good_arms])[:, None]) ** (1.0 / k)
     batches = np.arange(n_arms).reshape(-1, k)
     return Instance(Problem(n_arms, 1, Coverage(), Explicit(batches)), Bernoulli(p))
 

@@ -18,7 +18,7 @@ from superarm.indices import Bernstein
 from superarm.policies import IndexPolicy
 from superarm.simulation.engine import Run
 from superarm.simulation.instances import Instance
-from superarm.simulation.simulate import seeds
+from superarm.simulation.replicate import seeds
 from superarm.theory.bound import Setting, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.sequences import Sequences, geometric

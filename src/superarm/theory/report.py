@@ -15,7 +15,7 @@ from superarm.environments import Bernoulli
 from superarm.oracles import Default, Guarantee
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
-from superarm.simulation.simulate import simulate
+from superarm.simulation.replicate import simulate
 from superarm.theory.bound import LABELS
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai

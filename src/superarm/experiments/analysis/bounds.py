@@ -12,7 +12,6 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.describe import build
 from superarm.core.errors import InvalidArgument, SuperarmError
 from superarm.environments import Bernoulli, Comonotone
-from superarm.environments.traits import partial
 from superarm.experiments.spec.claim_kinds import BOUNDS
 from superarm.experiments.store import CellResults
 from superarm.oracles import Guarantee
@@ -45,7 +44,7 @@ def rebuild_policy(record: CellResults) -> Policy | None:
 
 
 def _lower_curve(name: str, instance: Instance, rounds: Ints) -> Floats | None:
-    if not theorems_on(instance) or partial(instance.environment) or not LOWER[name](instance):
+    if not theorems_on(instance) or instance.environment.partial or not LOWER[name](instance):
         return None
     try:
         return np.asarray(getattr(theory, name)(instance, np.asarray(rounds, float)), float)

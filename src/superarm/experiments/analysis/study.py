@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm._renamed import old_attributes, old_keywords
 from superarm.core.errors import InvalidArgument
 from superarm.experiments import manifest as manifests
 from superarm.experiments import store
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from superarm.experiments.analysis.summary import RankedPolicy, SweepLine
 
 
-@old_attributes(worlds="instances", of="records_for", final="final_regret")
 @dataclass(frozen=True, repr=False)
 class Study:
     """The results of an experiment: by instance and policy, as Arrow tables, as a figure, as a report.
@@ -79,12 +77,10 @@ class Study:
         """When and where the cells were computed, with which versions, and their processor time in seconds."""
         return manifests.summarise_provenance(self.manifest, self.records.values())
 
-    @old_keywords(world="instance")
     def final_regret(self, instance: str, policy: str) -> Any:
         """The regret at the horizon, (replications,)."""
         return self.records[instance, policy].regret[:, -1]
 
-    @old_keywords(world="instance")
     def records_for(self, instance: str) -> dict[str, CellResults]:
         """The results on one instance by policy, in the order of the spec."""
         found = {policy: self.records.get((instance, policy)) for policy in self.policies}
@@ -152,7 +148,6 @@ class Study:
     def _loaded_instances(self) -> dict[str, Instance]:
         return {}
 
-    @old_keywords(world="label")
     def instance(self, label: str) -> Instance:
         """The instance with this label, as it was run."""
         digest = next(iter(self.records_for(label).values())).metadata["instance"]
@@ -192,7 +187,6 @@ class Study:
 
         return pa.Table.from_pylist(self.final_regrets)
 
-    @old_keywords(world="instance")
     def plot(self, instance: str | None = None) -> Any:
         """Regret curves as a matplotlib figure: of one instance, or of all."""
         from superarm.experiments.report.plots import plot_curves

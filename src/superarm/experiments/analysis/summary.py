@@ -1,14 +1,12 @@
 """Tables computed from a study: final regret, ranking, slopes along sweeps, pull shares, coverage, run time."""
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm._jit import kernel
-from superarm.core.arrays import Floats, Ints
+from superarm.core.arrays import Floats
 from superarm.experiments.analysis.statistics import (
     Estimate,
     adjust_holm,
@@ -18,8 +16,6 @@ from superarm.experiments.analysis.statistics import (
 )
 from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
-from superarm.rewards import Reward, Terms, initial_states, join_arm
-from superarm.rewards.base import worth
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -158,24 +154,13 @@ def pull_shares(study: "Study", instance: str) -> Floats:
 def item_coverage(study: "Study", instance: str) -> Floats:
     """The value of each item in the stored batches, as a share of its weight: (n_policies, n_items, n_stored)."""
     made = study.instance(instance)
-    problem, p = made.problem, made.p
+    problem, p = made.problem, made.environment.means(made.problem, 1)
     weights = np.where(problem.weights > 0.0, problem.weights, 1.0)
     maps = []
     for record in study.records_for(instance).values():
-        total = np.zeros((len(record.batch_rounds), problem.n_items))
-        for replication, n in itertools.product(range(len(record.batches)), range(len(record.batch_rounds))):
-            batch = record.batches[replication, n]
-            total[n] += item_values(problem.reward, problem.terms, p, batch[batch >= 0])
-        maps.append((total / len(record.batches) / weights).T)
+        values = [
+            problem.reward.worth(problem.weights, problem.reward.states(problem, p, batches)).mean(axis=0)
+            for batches in record.batches.transpose(1, 0, 2)
+        ]
+        maps.append((np.array(values) / weights).T)
     return np.array(maps)
-
-
-@kernel
-def item_values(reward: Reward, terms: Terms, q: Floats, action: Ints) -> Floats:
-    """w_i r_i(action; q) of every item, (n_items,)."""
-    memo = initial_states(reward, terms)
-    for j in action:
-        join_arm(reward, terms, memo, q, j)
-    for i in range(len(memo)):
-        memo[i] = worth(reward, terms.weights[i], memo[i])
-    return memo

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.core.arrays import Floats
-from superarm.environments.traits import changes, has_contexts, has_own_reward
+from superarm.environments import Environment
 from superarm.experiments.store import CellResults
 from superarm.oracles import Default, solve
 from superarm.oracles.certificate import upper_bound
-from superarm.oracles.gains import gains
-from superarm.rewards import initial_states
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import Bracket, optimum
 
@@ -65,7 +63,8 @@ def bracket_optimum(instance: Instance) -> Bracket | None:
     None where rounds have means or rewards of their own.
     """
     environment, problem = instance.environment, instance.problem
-    if changes(environment, 2) is not None or has_contexts(environment) or has_own_reward(environment):
+    moving = type(environment).changes is not Environment.changes
+    if moving or environment.n_contexts or environment.own_reward:
         return None
     if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
         return optimum(problem, instance.p)
@@ -91,4 +90,5 @@ def count_locked(record: CellResults, instance: Instance) -> int | None:
 def single_values(instance: Instance) -> Floats:
     """The value of each arm alone at the true parameters, (n_arms,)."""
     problem = instance.problem
-    return gains(problem, initial_states(problem.reward, problem.terms), instance.p, problem.candidates())
+    nothing = problem.reward.empty_states(problem, 1)
+    return problem.reward.gains(problem, nothing, instance.environment.means(problem, 1))[0]

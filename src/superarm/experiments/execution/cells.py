@@ -1,5 +1,6 @@
 """Cells: one policy on one instance with all replications, identified by a digest of everything that determines it."""
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -8,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import superarm
-from superarm._cache import has_source, is_ours
-from superarm._jit import components
 from superarm.core.arrays import Ints
+from superarm.core.component import Component
 from superarm.core.describe import describe
 from superarm.experiments.spec.build import build_cases
 from superarm.experiments.spec.sweeps import Case
@@ -89,8 +87,8 @@ class Cell:
 
     @property
     def recorded_rounds(self) -> Ints:
-        """The rounds at which regret is recorded, after a leading 0."""
-        return np.concatenate([[0], checkpoints(self.horizon, self.checkpoints)]).astype(np.int64)
+        """The rounds at which regret is recorded."""
+        return checkpoints(self.horizon, self.checkpoints)
 
     @property
     def batch_rounds(self) -> Ints:
@@ -109,26 +107,29 @@ def release_of(version: str) -> str:
 
 def digest_sources(things: Sequence[Any]) -> dict[str, str]:
     """A digest of the source file of every component in ``things`` that is not superarm's own, by class."""
-    own = [cls for cls in find_own_components(things) if has_source(cls)]
-    return {
-        f"{cls.__module__}:{cls.__qualname__}": hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()[:20]
-        for cls in own
-    }
+    found = {}
+    for cls in find_own_components(things):
+        with contextlib.suppress(OSError, TypeError):  # a class of an interactive session has no file
+            source = Path(inspect.getfile(cls)).read_bytes()
+            found[f"{cls.__module__}:{cls.__qualname__}"] = hashlib.sha256(source).hexdigest()[:20]
+    return found
 
 
-def find_own_components(things: Sequence[Any]) -> set[type]:
-    """The classes of all components in ``things`` that are not superarm's own but the user's."""
-    found = set[type]()
+def find_own_components(things: Sequence[Any]) -> list[type[Component]]:
+    """The classes of all components in ``things`` that are not superarm's own but the user's, by name."""
+    found = set[type[Component]]()
     waiting = list(things)
     while waiting:
         thing = waiting.pop()
-        if not isinstance(thing, tuple):
-            continue
-        waiting += thing
-        cls = type(thing)
-        if cls in components.values() and not is_ours(cls):
-            found.add(cls)
-    return found
+        if isinstance(thing, Component):
+            waiting += thing.parameters().values()
+            if type(thing).__module__.partition(".")[0] != "superarm":
+                found.add(type(thing))
+        elif isinstance(thing, tuple | list):
+            waiting += thing
+        elif isinstance(thing, dict):
+            waiting += thing.values()
+    return sorted(found, key=lambda cls: (cls.__module__, cls.__qualname__))
 
 
 def list_cells(experiment: "Experiment") -> list[Cell]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import superarm
-from superarm._renamed import old_keywords
 from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.experiments.execution.cells import find_own_components
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import Task, play_task
 from superarm.simulation import Instance
-from superarm.simulation.runs import Run
+from superarm.simulation.runs import Runs
 
 MAX_RETRIES = 3
 """How often the scheduler plays a task again that raised an error."""
@@ -40,8 +39,7 @@ class Cluster:
             client.wait_for_workers(1, timeout=self.wait)
             return int(max(1, sum(client.nthreads().values())))
 
-    @old_keywords(watch="progress")
-    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
         from distributed import as_completed
 
         topic = f"superarm-{uuid.uuid4().hex}"
@@ -133,7 +131,7 @@ def _hold(instance: Instance) -> Instance:
     return instance
 
 
-def _play_on_worker(task: Task, instance: Instance, topic: str) -> list[Run]:
+def _play_on_worker(task: Task, instance: Instance, topic: str) -> Runs:
     from distributed import get_worker
 
     worker = get_worker()

@@ -11,11 +11,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
-from superarm._renamed import old_keywords
 from superarm.core.errors import InvalidArgument, SuperarmError
 from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import Executor, Task, compile_all, play_task
-from superarm.simulation.runs import Run
+from superarm.experiments.execution.tasks import Executor, Task, play_task
+from superarm.simulation.runs import Runs
 
 __all__ = ["Executor", "Processes", "Threads"]
 
@@ -45,9 +44,7 @@ class _Pool:
 class Threads(_Pool):
     """Threads of this process. Kernels release the interpreter's lock, so this uses all cores and copies nothing."""
 
-    @old_keywords(watch="progress")
-    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
-        compile_all(tasks, progress)
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
         with ThreadPoolExecutor(self.workers) as pool:
             futures = {pool.submit(play_task, task, progress.stop, progress.report): task for task in tasks}
             try:
@@ -62,9 +59,7 @@ class Threads(_Pool):
 class Processes(_Pool):
     """Processes of this machine; tasks whose process dies are played again by another one."""
 
-    @old_keywords(watch="progress")
-    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
-        compile_all(tasks, progress)
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
         left = {task.number: task for task in tasks}
         for _ in range(MAX_POOLS):
             try:
@@ -79,14 +74,14 @@ class Processes(_Pool):
         )
 
 
-def _perform_in_pool(workers: int, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
+def _perform_in_pool(workers: int, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
     context = multiprocessing.get_context("spawn")
     reports: Any = context.Queue()
     stop = context.Event()
     listener = threading.Thread(target=_forward_reports, args=(reports, progress.report), daemon=True)
     listener.start()
     with ProcessPoolExecutor(workers, context, _start_worker, (reports, stop)) as pool:
-        futures: dict[Future[list[Run]], Task] = {pool.submit(_play_in_worker, task): task for task in tasks}
+        futures: dict[Future[Runs], Task] = {pool.submit(_play_in_worker, task): task for task in tasks}
         try:
             for future in as_completed(futures):
                 task, runs = futures[future], future.result()
@@ -118,5 +113,5 @@ def _put_report(reports: Any, number: int, played: int) -> None:
     reports.put((number, played))
 
 
-def _play_in_worker(task: Task) -> list[Run]:
+def _play_in_worker(task: Task) -> Runs:
     return play_task(task, _worker["stop"], _worker["report"])

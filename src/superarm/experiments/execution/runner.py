@@ -13,10 +13,10 @@ from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.executors import Executor, Threads
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.experiments.execution.tasks import divide, leave_out
-from superarm.policies.contextual import for_context
 from superarm.simulation.progress import Progress, can_show_bar, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
+from superarm.simulation.runs import join_runs
 
 if TYPE_CHECKING:
     from superarm.experiments.spec.experiment import Experiment
@@ -120,8 +120,8 @@ def _run_cells(
         blocks = played[cell.digest]
         if sum(map(len, blocks.values())) < cell.replications:
             return False
-        ordered = [run for first in sorted(blocks) for run in blocks[first]]
-        results = store.collect_results(cell, ordered, targets[cell.digest])
+        runs = join_runs([blocks[first] for first in sorted(blocks)])
+        results = store.collect_results(cell, runs, targets[cell.digest])
         results.metadata["computed"] = computed | {"finished": manifest.now()}
         store.write_cell(path, cell, results)
         parts.remove_parts(path, cell.digest)
@@ -140,8 +140,7 @@ def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:
     known: dict[Any, Target] = {}
     found = {}
     for cell in cells:
-        problem = cell.instance.problem
-        promise = for_context(cell.policy, problem).fit(problem).guarantee(problem)
+        promise = cell.policy.guarantee(cell.instance.problem)
         key = (cell.source.digest, promise if cell.target == "approximation" else None)
         if key not in known:
             known[key] = regret_target(cell.instance, cell.policy, cell.target, cell.horizon)

@@ -5,18 +5,18 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from superarm.core.arrays import Ints
 from superarm.experiments.execution.cells import Cell
 from superarm.experiments.execution.progress import TaskProgress
 from superarm.policies import Policy
-from superarm.policies.contextual import for_context
 from superarm.simulation import Instance, seeds
-from superarm.simulation.runs import Run, compile_run, play
+from superarm.simulation.runs import FUSED_FROM, Runs, chunk_size, play
 
-TASKS_PER_LANE = 16
-"""Enough that no lane is idle for long at the end, few enough that handing them out costs nothing."""
+TASKS_PER_LANE = 4
+"""Enough that no lane is idle for long at the end. Not more: replications that advance together share the costs of a
+round."""
 
 MAX_TASK_ENTRIES = 5e8
 """A task of several replications plays at most so many rounds times entries, some seconds to half a minute: what an
@@ -25,7 +25,10 @@ interruption may lose. One replication is never divided."""
 
 @dataclass(frozen=True)
 class Task:
-    """Replications ``first`` to ``last - 1`` of a cell; ``number`` is its position in the list of tasks."""
+    """Replications ``first`` to ``last - 1`` of a cell, which advance together; ``number`` is its place in the list.
+
+    With ``fuse`` one kernel may play many rounds.
+    """
 
     number: int
     cell: str
@@ -36,6 +39,7 @@ class Task:
     last: int
     recorded_rounds: Ints
     batch_rounds: Ints
+    fuse: bool = True
 
     @property
     def rounds(self) -> int:
@@ -50,12 +54,12 @@ class Executor(Protocol):
         """How many tasks can be played at once."""
         ...
 
-    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, list[Run]]]:
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
         """Play all tasks; yield each with its runs when it is finished, in any order."""
         ...
 
 
-def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], None]) -> list[Run]:
+def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], None]) -> Runs:
     """Play a task; ``report`` is called with its number and with how many of its rounds have been played."""
     played = 0
 
@@ -66,7 +70,7 @@ def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], No
 
     children = seeds(task.seed, task.last)[task.first :]
     rounds, kept = task.recorded_rounds, task.batch_rounds
-    return [play(task.instance, task.policy, seed, rounds, stop, advance, kept) for seed in children]
+    return play(task.instance, task.policy, children, rounds, stop, advance, task.fuse, kept)
 
 
 def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
@@ -75,13 +79,14 @@ def divide(cells: Sequence[Cell], lanes: int) -> list[Task]:
     share = min(MAX_TASK_ENTRIES, sum(weights.values()) / (TASKS_PER_LANE * lanes))
     tasks: list[Task] = []
     for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
-        blocks = min(cell.replications, max(1, math.ceil(weights[cell.digest] / share)))
-        fitted = for_context(cell.policy, cell.instance.problem).fit(cell.instance.problem)
+        fewest = math.ceil(cell.replications / chunk_size(cell.instance, cell.replications, 1))
+        blocks = min(cell.replications, max(fewest, math.ceil(weights[cell.digest] / share)))
         ends = [cell.replications * n // blocks for n in range(blocks + 1)]
         rounds = (cell.recorded_rounds, cell.batch_rounds)
         for first, last in itertools.pairwise(ends):
-            tasks.append(Task(len(tasks), cell.digest, cell.instance, fitted, cell.seed, first, last, *rounds))
-    return tasks
+            tasks.append(Task(len(tasks), cell.digest, cell.instance, cell.policy, cell.seed, first, last, *rounds))
+    fuse = sum(int(task.recorded_rounds[-1]) for task in tasks) >= FUSED_FROM
+    return [replace(task, fuse=fuse) for task in tasks]
 
 
 def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[Task]:
@@ -93,29 +98,3 @@ def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[T
             replications = [r for _, r in group]
             left.append(replace(task, number=len(left), first=replications[0], last=replications[-1] + 1))
     return left
-
-
-def compile_all(tasks: Sequence[Task], progress: TaskProgress) -> None:
-    """Compile every composition once in this process, so that workers load it from disk and do not wait in turn."""
-    signatures: dict[Any, Task] = {}
-    for task in tasks:
-        parts = (task.instance.problem, task.instance.environment, task.policy)
-        signatures.setdefault(tuple(compile_signature(part) for part in parts), task)
-    for n, task in enumerate(signatures.values(), 1):
-        progress.show(f"compiling {n} of {len(signatures)}")
-        compile_run(task.instance, task.policy)
-    progress.show("")
-
-
-def compile_signature(thing: Any) -> Any:
-    """What the compiler distinguishes: the class of a component and its fields' classes; the type and rank of an array.
-
-    >>> import superarm as sa
-    >>> compile_signature(sa.Subsets(2)) == compile_signature(sa.Subsets(3)) != compile_signature(sa.Explicit([[0, 1]]))
-    True
-    """
-    if isinstance(thing, tuple):
-        return type(thing), tuple(compile_signature(field) for field in thing)
-    if hasattr(thing, "dtype"):
-        return str(thing.dtype), thing.ndim
-    return type(thing)

@@ -13,7 +13,6 @@ from superarm.experiments.report.figures import inline_svg
 from superarm.experiments.report.heat_maps import plot_coverage, plot_pulls
 from superarm.experiments.report.plots import plot_bounds, plot_curves, plot_sweeps
 from superarm.experiments.report.tables import ExportedTable
-from superarm.policies.traits import caveat
 from superarm.simulation.plots import COLOURS, line_style
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def describe_policies(study: "Study") -> list[tuple[str, str, str]]:
 def find_caveat(description: Any) -> str:
     """The assumption that the described policy states and that may not hold; empty if it states none."""
     try:
-        return caveat(build(description))
+        return str(build(description).caveat)
     except InvalidArgument:  # a component of the user's own, from a module that is not imported here
         return ""
 

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from superarm import catalog as _catalog  # noqa: F401  (so that every component of the library can be built)
+from superarm.core.component import Component
 from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
 from superarm.experiments.spec import resolve
 from superarm.experiments.spec.sweeps import Case, KeyPath, expand
-from superarm.policies.traits import is_policy
+from superarm.policies import Policy
 from superarm.simulation.instances import Instance
+
+WRAPPED = "of"
+"""The key of the policy that another one works on, such as a sliding window."""
 
 
 def check_section(kind: str, section: Mapping[str, Any]) -> None:
@@ -19,15 +22,9 @@ def check_section(kind: str, section: Mapping[str, Any]) -> None:
     for name, entry in section.items():
         if isinstance(entry, Mapping):
             _check_table(kind, entry, (kind, name))
-        elif not _is_object(kind, entry):
+        elif not isinstance(entry, Instance if kind == "instances" else Policy):
             remedy = "give an Instance" if kind == "instances" else "give e.g. kl_ucb(), with the parentheses"
             raise InvalidSpec((kind, name), f"{entry!r} is not one of {kind}", f"{remedy}, or a table")
-
-
-def _is_object(kind: str, entry: Any) -> bool:
-    if kind == "instances":
-        return isinstance(entry, Instance)
-    return is_policy(entry)
 
 
 def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
@@ -42,7 +39,8 @@ def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
             resolve.check_choice(None if not filled else next(iter(filled)), [key], path, "key")
             raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
         maker = resolve.find_maker(filled[key], makers, (*path, key), key)
-        resolve.check_arguments(maker, {k: v for k, v in filled.items() if k not in (key, "outcomes")}, path)
+        rest = {k: v for k, v in filled.items() if k not in (key, "outcomes", WRAPPED)}
+        resolve.check_arguments(maker, rest, path, *((filled[WRAPPED],) if WRAPPED in filled else ()))
 
 
 def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]:
@@ -69,25 +67,32 @@ def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
         )
     if "outcomes" not in table:
         return instance
-    means = instance.environment.means(1)
-    environment = resolve.resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), means)
+    environment = resolve.resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), instance.p)
     return Instance(instance.problem, environment)
 
 
 def _make_policy(table: Mapping[str, Any], path: KeyPath) -> Any:
     if "type" in table:
         return _build_description(table, path)
-    rest = {key: value for key, value in table.items() if key != "policy"}
-    if isinstance(rest.get("of"), Mapping):
-        _check_table("policies", rest["of"], (*path, "of"))
-        rest["of"] = _make_policy(rest["of"], (*path, "of"))
+    rest = {key: value for key, value in table.items() if key not in ("policy", WRAPPED)}
     maker = resolve.find_maker(table["policy"], resolve.find_policies(), (*path, "policy"), "policy")
-    policy = resolve.call(maker, rest, path)
-    if not is_policy(policy):
+    policy = resolve.call(maker, rest, path, *_make_wrapped(table, path))
+    if not isinstance(policy, Policy):
         raise InvalidSpec(
             (*path, "policy"), f"{table['policy']} makes no policy", "name a policy, or a function of one"
         )
     return policy
+
+
+def _make_wrapped(table: Mapping[str, Any], path: KeyPath) -> tuple[Any, ...]:
+    """The policy that the one of ``table`` works on, its first argument; nothing if it has none."""
+    if WRAPPED not in table:
+        return ()
+    own, inner = table[WRAPPED], (*path, WRAPPED)
+    if not isinstance(own, Mapping):
+        raise InvalidSpec(inner, f"{own!r} is not a policy", 'give { policy = "…" }')
+    _check_table("policies", own, inner)
+    return (_make_policy(own, inner),)
 
 
 def _build_description(description: Any, path: KeyPath) -> Any:
@@ -99,9 +104,13 @@ def _build_description(description: Any, path: KeyPath) -> Any:
 
 def to_table(entry: Any) -> dict[str, Any]:
     """An instance or a policy as a table that TOML can hold."""
-    if isinstance(entry, Mapping):
-        return {key: to_table(value) if isinstance(value, Mapping) else describe(value) for key, value in entry.items()}
     if isinstance(entry, Instance):
-        return {"problem": describe(entry.problem), "environment": describe(entry.environment)}
-    described: dict[str, Any] = describe(entry)
-    return described
+        entry = {"problem": entry.problem, "environment": entry.environment}
+    elif not isinstance(entry, Mapping):
+        entry = describe(entry)
+    parts = {key: _to_toml(value) for key, value in entry.items()}
+    return {key: part for key, part in parts.items() if part is not None}  # TOML has no None: it is the default
+
+
+def _to_toml(value: Any) -> Any:
+    return to_table(value) if isinstance(value, Mapping | Component) else describe(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from superarm._jit import components
+from superarm.core.component import Component
 from superarm.core.errors import InvalidSpec
 
 _imported: dict[str, ModuleType] = {}
@@ -73,16 +73,21 @@ def find_named(name: str, key: tuple[str, ...]) -> Callable[..., Any]:
     return maker
 
 
-def list_imported(kind: str) -> dict[str, Callable[..., Any]]:
-    """What imported modules define, by name: ``functions``, and ``components``."""
+def list_imported(family: type[Component] | None = None) -> dict[str, Callable[..., Any]]:
+    """What imported modules define, by name: the components of a family; by default the functions."""
     found: dict[str, Callable[..., Any]] = {}
     for module in _imported.values():
         for name, thing in vars(module).items():
             if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
                 continue
-            if thing in components.values() if kind == "components" else inspect.isfunction(thing):
+            if inspect.isfunction(thing) if family is None else is_component(thing, family):
                 found[name] = thing
     return found
+
+
+def is_component(thing: Any, family: type[Component]) -> bool:
+    """Whether ``thing`` is a class of components of ``family``, other than its base."""
+    return inspect.isclass(thing) and issubclass(thing, family) and thing is not family
 
 
 def import_all(entries: Sequence[str]) -> list[str]:

@@ -6,27 +6,23 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from superarm._jit import components
+from superarm.core.component import Component
 from superarm.core.describe import build
 from superarm.core.errors import InvalidArgument, InvalidSpec
-from superarm.experiments.spec.imports import find_named, list_imported
+from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.experiments.spec.sweeps import KeyPath
+from superarm.policies import Policy
 
 _FAMILIES = {
-    "oracle": "oracles",
-    "reward": "rewards",
-    "actions": "actions",
-    "outcomes": "environments",
-    "spread": "policies",
-    "model": "context",
+    "oracle": ("superarm.oracles:Oracle", "superarm.diffusion"),
+    "reward": ("superarm.rewards:Reward", "superarm.diffusion"),
+    "actions": ("superarm.actions:Actions",),
+    "outcomes": ("superarm.environments:Environment", "superarm.diffusion"),
+    "spread": ("superarm.policies:SampleVariance",),
+    "model": ("superarm.context:Model",),
 }
-_POLICY_MODULES = (
-    "superarm.policies.catalog",
-    "superarm.policies.cascade_catalog",
-    "superarm.policies.contextual.catalog",
-    "superarm.policies.covariance_catalog",
-    "superarm.policies.directional_catalog",
-)
+"""The base of the components that a parameter of this name takes, after its module; and further modules of theirs."""
+_POLICY_MODULES = ("superarm.policies.catalog", "superarm.contextual.catalog")
 _GENERATOR_MODULES = (
     "superarm.simulation.instances",
     "superarm.simulation.contextual_instances",
@@ -41,15 +37,14 @@ def find_generators() -> dict[str, Callable[..., Any]]:
     """Every function that generates an instance, by name; those of imported modules included."""
     homes = [importlib.import_module(home) for home in _GENERATOR_MODULES]
     shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
-    return list_imported("functions") | shipped
+    return list_imported() | shipped
 
 
 def find_policies() -> dict[str, Callable[..., Any]]:
     """Every function of the policy catalogue, by name; functions and policies of imported modules included."""
     homes = [importlib.import_module(home) for home in _POLICY_MODULES]
-    shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
-    own = {name: cls for name, cls in list_imported("components").items() if hasattr(cls, "choose")}
-    return list_imported("functions") | own | shipped
+    shipped = {name: thing for home in homes for name, thing in vars(home).items() if hasattr(thing, "__wrapped__")}
+    return list_imported() | list_imported(Policy) | shipped
 
 
 def find_maker(name: Any, makers: Mapping[str, Callable[..., Any]], path: KeyPath, what: str) -> Callable[..., Any]:
@@ -65,17 +60,19 @@ def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _find_components(family: str) -> dict[str, Callable[..., Any]]:
-    module = importlib.import_module(f"superarm.{_FAMILIES[family]}")
-    named = {name: getattr(module, name) for name in module.__all__}
-    shipped = {name: thing for name, thing in named.items() if thing in components.values()}
-    return list_imported("components") | shipped
+    first, *others = _FAMILIES[family]
+    home, _, name = first.partition(":")
+    modules = [importlib.import_module(module) for module in (home, *others)]
+    base: type[Component] = getattr(modules[0], name)
+    things = {name: thing for module in modules for name, thing in vars(module).items()}
+    return list_imported(base) | {name: thing for name, thing in things.items() if is_component(thing, base)}
 
 
 def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> Any:
     """A component from its name, or from a table with its ``name`` and parameters; ``given`` arguments come first.
 
     >>> resolve_component("reward", {"name": "Logistic", "c": 2.0}, ("reward",))
-    Logistic(c=2.0)
+    Logistic(c=2)
     """
     if isinstance(value, Mapping) and "type" in value:
         return build(value)
