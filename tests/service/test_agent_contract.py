@@ -44,10 +44,10 @@ def test_asking_and_telling(agent):
     assert np.isnan(agent.estimates()[0]).all()
     assert agent.tell(decision, rows(1)) is True
     assert agent.tell("first", rows(1)) is False
-    with pytest.raises(sa.ConflictingFeedback):
+    with pytest.raises(sa.core.errors.ConflictingFeedback):
         agent.tell(decision, rows(2))
     for call in (agent.tell, agent.untell):
-        with pytest.raises(sa.UnknownDecision):
+        with pytest.raises(sa.core.errors.UnknownDecision):
             call("nobody", rows(1))
     with pytest.raises(sa.InvalidArgument):
         agent.tell(agent.ask(), [[2.0, 0.0], [0.0, 0.0]])

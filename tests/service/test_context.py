@@ -210,7 +210,7 @@ def test_an_explanation_has_the_numbers_of_the_agent():
     declared = sa.Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE", "other"]})
     context = sa.Context(declared, arms=list(Z.values()), model=sa.models.Linear(shared=True))
     problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2), context=context)
-    agent = sa.Agent(problem, sa.c2_ucb(), arms=ARMS, items=["x", "y"])
+    agent = sa.Agent(problem, sa.contextual.c2_ucb(), arms=ARMS, items=["x", "y"])
 
     async def test(http, store):
         await call(http, "PUT", "/v1/problems/p", spec(SHARED, "c2_ucb"))

@@ -7,7 +7,7 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Asked
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership

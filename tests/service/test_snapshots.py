@@ -10,7 +10,7 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Armed, Asked, Created, Told
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings

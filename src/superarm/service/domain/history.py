@@ -252,4 +252,5 @@ def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
         values = np.zeros(problem.n_items)
         values[support.items[support.start[arm] : support.start[arm + 1]]] = row
         return np.where(values == DEFAULTED, fill, values)
-    return row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+    values = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+    return [*values, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

@@ -478,6 +478,8 @@ class Coordinator:
             await self.writer.run(lambda: self.store.save(saved))
         except (StoreUnavailable, RequestError) as error:
             log.warning("a snapshot could not be written: %s", error)
+        except Exception:
+            log.exception("a snapshot could not be written")
 
     async def take_snapshot(self) -> Any:
         """A snapshot of all problems, at the position of the log that it holds."""
