@@ -122,11 +122,12 @@ class ContextPair(Pair):
         return self.rng.uniform(-1, 1, 2).tolist() if "arms" in self.spec else None
 
     def counts(self):
-        tally = Tally(self.agent.tally.support, 1)
-        for n in range(len(self.agent.tally)):
-            one = self.agent.tally.take(slice(n, n + 1))
-            one.moments = None
-            tally.add(one)
+        own = self.agent.tally
+        tally = Tally(own.support, 1, own.partial)
+        for name in ("pulls", "total", "square", "missed"):
+            if getattr(own, name).size:
+                getattr(tally, name)[0] = getattr(own, name).sum(0)
+        tally.refresh()
         return tally, self.agent.learner.pending.sum(0)
 
     async def warm_start(self):
