@@ -19,15 +19,15 @@ def service(tmp_path_factory):
         client.close()
 
 
-def make(kind: str, service, name: str, policy: str = "kl_ucb") -> sa.DecisionAgent:
+def make(kind: str, service, name: str, policy: str = "kl_ucb"):
     if kind == "agent":
         problem = sa.Problem(len(ARMS), len(ITEMS), sa.Coverage(), sa.Subsets(2))
-        return sa.Agent(problem, getattr(sa, policy)(), arms=ARMS, items=ITEMS)
+        return sa.Agent(problem, getattr(sa.policies, policy)(), arms=ARMS, items=ITEMS)
     return service.create(name, ARMS, ITEMS, 2, settings={"policy": {"name": policy}, "window_s": None})
 
 
 @pytest.fixture(params=["agent", "remote"])
-def agent(request, service) -> sa.DecisionAgent:
+def agent(request, service):
     return make(request.param, service, request.node.name)
 
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.service.domain.control import guard_of
-from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Asked, Created, Guarded, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState
@@ -78,11 +78,12 @@ class Work(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A request with its event."""
+    """A request with its event, and the decision before it."""
 
     work: Work
     entry: LogEntry
     line: LogLine
+    before: DecisionRecord | None = None
 
 
 class Coordinator:
@@ -370,7 +371,7 @@ class Coordinator:
             state.plan(event)
         kind, stream = ("decision", work.stream) if work.stream else ("problem", problem[1])
         entry = LogEntry(problem[0], kind, stream, self._next_step(problem, record, kind), event)
-        return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]))
+        return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]), record)
 
     def _next_step(self, problem: Key, record: DecisionRecord | None, kind: str) -> int:
         if kind == "decision":
@@ -388,7 +389,11 @@ class Coordinator:
 
     def _apply(self, one: Planned, name: str, seq: int) -> None:
         entry = one.entry
-        self.ledger.apply(entry)
+        if one.before is None:
+            self.ledger.apply(entry)
+        else:
+            after = advance_record(one.before, entry.event)
+            self.ledger.adopt((entry.tenant, entry.stream), one.before, after)
         self.position[name] = max(seq, self.position.get(name, 0))
         state = self.ledger.problems.get((entry.tenant, one.line.problem))
         if state is not None:
@@ -458,16 +463,20 @@ class Coordinator:
         self.on_failed()
 
     async def watch(self) -> None:
-        """Report a stalled writer, and try to write every second while the log cannot be written."""
+        """Look every second whether the log can be written."""
         rounds = 0
         while True:
             await asyncio.sleep(RETRY_SECONDS)
             rounds += 1
-            overload = self.writer.overload()
-            if overload is not None:
-                self.condition.report("write", overload)
-            elif self.condition.has("write") or (self.store.shards is not None and rounds % IDLE_PROBES == 0):
-                await self.writer.probe()
+            await self.look(idle=self.store.shards is not None and rounds % IDLE_PROBES == 0)
+
+    async def look(self, *, idle: bool = False) -> None:
+        """Report a stalled writer; with ``idle``, or if the log could not be written, try to write."""
+        overload = self.writer.overload()
+        if overload is not None:
+            self.condition.report("write", overload)
+        elif idle or self.condition.has("write"):
+            await self.writer.probe()
 
     # --- snapshots ---
 

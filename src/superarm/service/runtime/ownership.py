@@ -72,8 +72,8 @@ class OwnedProblems:
         """Acquire a problem for a request that names it, or raise ``RequestError`` (503)."""
         loop = asyncio.get_running_loop()
         self._used[problem] = loop.time()
-        if self._is_mine(problem) or "\0" in problem[1] or len(problem[1]) > 256:
-            return  # no problem has such a name: the request is refused by its own rules
+        if self._is_mine(problem):
+            return
         end = loop.time() + WAIT_SECONDS
         while not await self._acquire(problem, creates):
             if loop.time() > end:
@@ -94,6 +94,8 @@ class OwnedProblems:
 
     async def _acquire(self, problem: Key, creates: bool) -> bool:
         """Whether the problem is ours: one attempt, which all requests that come meanwhile share."""
+        if "\0" in problem[1] or len(problem[1]) > 256:
+            return True  # no problem has such a name: the request is refused by its own rules
         task = self._acquiring.get(problem)
         if task is None:
             task = self._acquiring[problem] = asyncio.ensure_future(self._try_to_acquire(problem, creates))
