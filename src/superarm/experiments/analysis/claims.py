@@ -11,7 +11,6 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.core.statistics import mean_and_standard_error
 from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
-from superarm.experiments.analysis.ratios import compare_over_instances
 from superarm.experiments.analysis.statistics import (
     Estimate,
     estimate_growth,
@@ -19,8 +18,8 @@ from superarm.experiments.analysis.statistics import (
     paired_difference,
     share_with_interval,
 )
-from superarm.experiments.analysis.tails import count_locked
-from superarm.experiments.spec.claim_kinds import BOUNDS, as_list
+from superarm.experiments.analysis.summary import compare_over_instances, count_locked
+from superarm.experiments.spec.experiment import BOUNDS, as_list
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
