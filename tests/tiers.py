@@ -7,8 +7,8 @@ if a file takes more processor time, or if collecting the tests takes more than 
 """
 
 import contextlib
+import hashlib
 import os
-import resource
 import shutil
 import tempfile
 from collections import Counter
@@ -36,13 +36,21 @@ def use_memory() -> None:
             tempfile.tempdir = None  # pytest has asked for it already
 
 
+def use_fresh_kernels() -> None:
+    """Let numba store kernels by a digest of all their sources: it notices changes of a kernel's own file alone."""
+    root = Path(__file__).parents[1]
+    sources = b"".join(path.read_bytes() for path in sorted((root / "src" / "superarm" / "kernels").glob("*.py")))
+    name = f"kernels-{hashlib.sha256(sources).hexdigest()[:12]}"
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(root / ".pytest_cache" / name))
+
+
 use_memory()
+use_fresh_kernels()
 
 
 def processor_seconds() -> float:
     """The processor time of this process and of the children that it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(os.times()[:4])
 
 
 class Tiers:
