@@ -6,8 +6,8 @@ that determines its numbers. The public names are loaded when they are first use
 - ``spec/``: experiments, from and to TOML.
 - ``execution/``: the cells of an experiment, divided into tasks and run by threads, processes or a cluster.
 - ``store.py``: the directory that a run writes.
-- ``analysis/``: results read back: summaries, statistics, claims, bounds, comparisons of two runs.
-- ``report/``: the HTML report, its figures and tables; text for terminals.
+- ``analysis/``: results read back: summaries, statistics, claims and bounds.
+- ``report/``: the HTML report, its figures and tables; comparisons of two runs; text for terminals.
 - ``applications.py``: synthetic instances of recommendation, advertising, monitoring and influence.
 - ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
 """
