@@ -1,6 +1,6 @@
-"""The tables of the contest page from stored results: ``python -m benchmarks.contest results/champions``.
+"""Tables of policies on many instances from stored results: ``python -m benchmarks.contest results/champions``.
 
-Prints Markdown for each results directory. With ``--page docs/contest.md`` it is written into the page instead, between
+Prints Markdown for each results directory. With ``--page FILE.md`` it is written into the page instead, between
 the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` of each experiment, so that no figure is copied by hand.
 """
 

@@ -6,8 +6,7 @@ import pytest
 
 import superarm as sa
 from superarm.experiments import Experiment, Study, Threads, manifest, run, store
-from superarm.experiments.execution.cells import list_cells
-from superarm.experiments.execution.tasks import divide
+from superarm.experiments.execution.cells import divide, list_cells
 
 
 def _times(directory):
@@ -20,7 +19,7 @@ class Interrupted:
 
     tasks: int
 
-    def lanes(self):
+    def capacity(self):
         return 5
 
     def perform(self, tasks, progress):
@@ -102,7 +101,7 @@ def test_finished_replications_of_an_unfinished_cell_are_kept(study, experiment,
     perform = Threads.perform
 
     def recording(self, tasks, progress):
-        played.extend((task.cell, r) for task in tasks for r in range(task.first, task.last))
+        played.extend((task.cell.digest, r) for task in tasks for r in range(task.first, task.last))
         return perform(self, tasks, progress)
 
     monkeypatch.setattr(Threads, "perform", recording)
@@ -137,10 +136,10 @@ def test_the_spec_is_kept(study, experiment):
 
 def test_tasks_cover_every_replication_once(experiment):
     grid = list_cells(experiment)
-    for lanes in (1, 2, 50):
-        tasks = divide(grid, lanes)
+    for workers in (1, 2, 50):
+        tasks = divide(grid, workers)
         for cell in grid:
-            played = [r for task in tasks if task.cell == cell.digest for r in range(task.first, task.last)]
+            played = [r for task in tasks if task.cell == cell for r in range(task.first, task.last)]
             assert sorted(played) == [0, 1, 2, 3]
         assert [task.number for task in tasks] == list(range(len(tasks)))
 

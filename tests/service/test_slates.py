@@ -208,9 +208,9 @@ def _stop():
         (sa.Subsets(3), [4]),
         (sa.Slots([[0, 1], [1, 2, 3], [3, 4]]), []),
         (sa.Slots([[0, 1], [1, 2, 3], [0, 4]]), [0]),
-        (sa.PartitionMatroid([0, 0, 1, 1, 2], [1, 1, 1]), []),
-        (sa.Laminar([([0, 1], 1), ([0, 1, 2, 3], 2)]), [1]),
-        (sa.SpanningTrees(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]), []),
+        (sa.actions.PartitionMatroid([0, 0, 1, 1, 2], [1, 1, 1]), []),
+        (sa.actions.Laminar([([0, 1], 1), ([0, 1, 2, 3], 2)]), [1]),
+        (sa.actions.SpanningTrees(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]), []),
     ],
 )
 def test_propensities_are_the_probabilities(monkeypatch, actions, before):

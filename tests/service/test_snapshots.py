@@ -10,7 +10,7 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Armed, Asked, Created, Told
 from superarm.service.domain.ledger import LogEntry
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
@@ -293,12 +293,12 @@ def test_repair_on_the_command_line_says_what_it_did_and_refuses_a_file_that_is_
 
 def test_repair_refuses_a_database_that_a_worker_uses(postgres):
     url = fresh(postgres, "used")
-    working, idle = Postgres(url), Postgres(url, slot=False)
+    working, idle = Postgres(url), Postgres(url, serving=False)
     with pytest.raises(SuperarmError, match="1 workers of a service use this database"):
         repair(idle)
     working.close()
     idle.close()
-    idle = Postgres(url, slot=False)
+    idle = Postgres(url, serving=False)
     assert repair(idle) == RepairReport(0, 0, 0)
     with pytest.raises(SuperarmError, match="in use"):
         Postgres(url)

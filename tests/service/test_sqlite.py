@@ -10,7 +10,7 @@ import pytest
 from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Asked, Expired
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision

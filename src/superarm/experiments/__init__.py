@@ -51,6 +51,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that the command line starts at once."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
