@@ -1,9 +1,9 @@
 # make demo               set up and run the main job: a table and a figure
-# make test               set up and run every check: style, types, layers, tests as plain Python and compiled
+# make test               set up; check style, types, layers and weight; run the tests of the first tier: six minutes
+# make test-all           run the second tier: fleets, upgrades, fuzzing, every page, the built package
 # make system             install the system packages that some tests need (as root, on Debian or Ubuntu)
-# make test-numba-oldest  run the tests with the oldest numba that is supported
 # make test-upgrade       let earlier versions and this one serve the same database, by turns and at once, under load
-# make fuzz               try the HTTP interface with thousands of inputs for SECONDS=600; make test tries a few hundred
+# make fuzz               try the HTTP interface with thousands of inputs for SECONDS=600
 # make responsive         send the largest legal requests to a service; fail if health waits for more than 50 ms (idle machine)
 # make test-versions      run tests with the oldest and newest NumPy and numba, and every Python from 3.11 on that is installed
 # make test-package       build wheel and source distribution, install them into empty environments, run the quick start
@@ -32,35 +32,37 @@ TESTS :=  # what to run instead of all tests
 SECONDS := 600
 # Tests start many processes: let the first one keep the bytecode of every module for the others.
 export PYTHONDONTWRITEBYTECODE :=
-# One process runs a file, so that its fixtures and compositions are made once.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 20 --durations-min 3
-# The longest files come first (compiled), and the examples in docstrings last (plain): both processes end together.
-IN_ORDER := --no-loadscope-reorder
+# One process runs a file, so that its fixtures are made once.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+# The processor time that a file may take in make test, in seconds.
+BUDGET := 20
 
-.PHONY: demo test system early-system optional-system checks lint types layers weight passes covered plain compiled compiled-beside test-numba-oldest test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
+.PHONY: demo test test-all system early-system optional-system checks lint types layers weight quick slow test-versions test-upgrade test-package obp-reference generated-client responsive fuzz pristine docs docs-serve docs-test gallery pages manifests image image-test compose-test bench clean
 .DELETE_ON_ERROR:
 
 demo: $(LAB_READY)
-	$(BIN)/superarm warm quickstart # with all cores; run compiles one composition after the other
 	$(BIN)/superarm run quickstart --out out/quickstart
 
-# Both passes and the checks at the same time: each leaves a core idle at times, while a test waits and at its end.
 test:
 	@$(MAKE) --no-print-directory -j2 $(READY) early-system
 	@$(MAKE) --no-print-directory optional-system
-	@$(MAKE) --no-print-directory -j3 plain compiled-beside checks
-	@$(MAKE) --no-print-directory covered
+	@$(MAKE) --no-print-directory -j2 checks
+	@$(MAKE) --no-print-directory quick
+
+# What make test leaves out.
+test-all: optional-system
+	@$(MAKE) --no-print-directory slow
+	@$(MAKE) --no-print-directory test-upgrade test-package docs-test
 
 checks: lint types layers weight
 
-passes: $(READY)
-	@$(MAKE) --no-print-directory plain
-	@$(MAKE) --no-print-directory compiled
-	@$(MAKE) --no-print-directory covered
+# The first tier; TESTS=tests/test_agent.py runs some of it.
+quick: $(READY)
+	$(PYTEST) -m 'not slow' --budget $(BUDGET) $(TESTS)
 
-# What the passes have covered, and which tests neither of them has run.
-covered: $(READY)
-	@$(BIN)/python -B -m tests.left_out $(VENV)/record-plain $(VENV)/record-compiled
+# The second tier.
+slow: $(READY)
+	$(PYTEST) -m slow --durations 10 $(TESTS)
 
 # A virtual environment, made by a Python that is new enough.
 define environment
@@ -122,21 +124,6 @@ weight: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
-# Every test, except those marked compiled.
-plain: $(READY)
-	TEST_RECORD=$(VENV)/record-plain $(PYTEST) $(IN_ORDER) $(TESTS)
-
-# Only the tests that need compiled code.
-compiled: $(READY)
-	TEST_RECORD=$(VENV)/record-compiled $(PYTEST) $(IN_ORDER) --compiled $(or $(TESTS),-m compiled)
-
-# The same beside the plain pass: its output comes at its end, so that it does not mix with the other.
-compiled-beside: $(READY)
-	@$(MAKE) --no-print-directory compiled > $(VENV)/compiled.log 2>&1; status=$$?; cat $(VENV)/compiled.log; exit $$status
-
-test-numba-oldest:
-	$(MAKE) optional-system passes VENV=.venv-numba-oldest PINS='numba==0.61.0'
-
 test-versions:
 	$(PYTHON) -m tools.versions
 
@@ -160,7 +147,7 @@ OPENAPI := .venv-openapi
 generated-client: $(READY)
 	$(PYTHON) -m venv $(OPENAPI)
 	$(OPENAPI)/bin/pip install --quiet openapi-python-client==0.29.1
-	NUMBA_DISABLE_JIT=1 PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
+	PYTHONPATH=. $(BIN)/python tools/generated_client.py $(OPENAPI)
 
 responsive: $(READY)
 	$(BIN)/python -m benchmarks.responsiveness --at-most 50
@@ -173,7 +160,7 @@ pristine: $(READY)
 
 # The documentation site; a warning is an error.
 docs: $(DOCS_READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
 	@echo 'The site is in out/docs/index.html'
 
 docs-serve: docs
@@ -217,4 +204,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
 
 clean:
-	rm -rf $(VENV) $(MANIFESTS) .venv-numba-oldest $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(MANIFESTS) $(OBP) $(OPENAPI) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,14 +6,20 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.passes import pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_ignore_collect
-
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_ignore_collect"]
+from tests.tiers import Tiers
 
 settings.register_profile("superarm", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("superarm")
 
 BLANK = '<svg width="1pt" viewBox="0 0 1 1"></svg>'
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--budget", type=float, default=0.0, help="fail if a file takes more seconds of processor time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tiers(config))
 
 
 @pytest.fixture

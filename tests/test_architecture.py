@@ -1,13 +1,21 @@
-"""The architecture page tells of functions and classes that exist, in the files that it links to."""
+"""The architecture page tells of what exists, and a round, an ask and a tell go the way that it describes."""
 
 import ast
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import superarm as sa
+from superarm.core import streams
+from superarm.simulation.engine import Run
+
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+PACKAGE = Path(sa.__file__).parent
 LINKS = sorted(set(re.findall(r"\[`([\w.]+)`\]\((\.\./src/[^)]+)\)", PAGE.read_text())))
+MAX_LINES, MAX_STEPS = 120, 8
 
 
 def _defined(path):
@@ -17,31 +25,75 @@ def _defined(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         if isinstance(node, ast.ClassDef):
-            methods = (part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
-            names |= {f"{node.name}.{method.name}" for method in methods}
+            names |= {f"{node.name}.{method.name}" for method in node.body if isinstance(method, ast.FunctionDef)}
     return names
-
-
-def test_the_page_has_links():
-    assert len(LINKS) > 40
 
 
 @pytest.mark.parametrize(("name", "link"), LINKS, ids=lambda part: part.rsplit("/", 1)[-1])
 def test_what_a_link_names_is_in_its_file(name, link):
-    path = (PAGE.parent / link).resolve()
-    assert path.is_file(), link
-    assert name in _defined(path), f"{link} does not define {name}"
+    assert name in _defined((PAGE.parent / link).resolve())
 
 
-@pytest.mark.parametrize("line", [line for line in PAGE.read_text().splitlines() if line.startswith("| `")])
-def test_the_rooms_of_the_table_exist(line):
-    source = PAGE.parent.parent / "src" / "superarm"
-    for room in re.findall(r"`(\w+)`", line.split("|")[1]):
-        assert (source / room).is_dir() or (source / f"{room}.py").is_file(), room
-
-
-def test_every_room_is_on_the_page():
-    source = PAGE.parent.parent / "src" / "superarm"
-    rooms = {path.stem for path in source.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+def test_every_package_is_on_the_page():
+    packages = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
     named = set(re.findall(r"`(\w+)`", PAGE.read_text()))
-    assert rooms - {"__init__", "__main__"} - named == set()
+    assert packages - {"__init__"} - named == set()
+    assert len(LINKS) > 20
+
+
+def _journeys():
+    """The steps of each operation, by its title."""
+    sections = PAGE.read_text().split("\n## ")[2:]
+    return {section.split("\n")[0].strip("`"): re.split(r"\n\d\. ", section)[1:] for section in sections}
+
+
+def test_the_page_is_short():
+    assert len(PAGE.read_text().splitlines()) <= MAX_LINES
+    assert list(_journeys()) == ["A simulated round", "ask", "tell", "An HTTP decision", "An experiment"]
+    assert all(0 < len(steps) <= MAX_STEPS for steps in _journeys().values())
+
+
+def _calls(function):
+    """The functions of superarm that a call passes through, in the order of their first calls."""
+    found = {}
+
+    def note(frame, event, _):
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+            found.setdefault(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return list(found)
+
+
+def _round():
+    problem = sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2))
+    environment = sa.environments.Bernoulli(np.full((6, 3), 0.5))
+    run = Run(problem, environment, sa.kl_ucb(), streams.run_keys(np.random.SeedSequence(0).spawn(2)), fuse=False)
+    run.advance(5)
+    return run.play_round
+
+
+def _agent(operation):
+    agent = sa.Agent(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.kl_ucb(), seed=0)
+    for _ in range(5):
+        agent.tell(agent.ask(), np.zeros((2, 3)))
+    if operation == "ask":
+        return agent.ask
+    decision = agent.ask()
+    return lambda: agent.tell(decision, np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("title", "make"),
+    [("A simulated round", _round), ("ask", lambda: _agent("ask")), ("tell", lambda: _agent("tell"))],
+)
+def test_an_operation_takes_the_steps_of_the_page(title, make):
+    steps = " ".join(_journeys()[title])
+    named = re.findall(r"\[`([\w.]+)`\]\(\.\./src", steps)
+    calls = _calls(make())
+    assert [name for name in named if name not in calls] == []
+    assert sorted(set(named), key=calls.index) == list(dict.fromkeys(named))

@@ -41,14 +41,8 @@ def test_import_of_the_package_loads_nothing_heavy():
         (("verify", "--db", "nowhere.db"), "--db nowhere.db: there is no such file"),
         (("export", "--db", "nowhere.db", "log.csv"), "there is no such file"),
         (("keys", "list", "--db", "ftp://host"), "give a file, or postgresql://"),
-        (("serve", "--db", "log.db", "--workers", "2"), "SQLite serves one process"),
         (("run", "--workers", "0", "quickstart"), "Invalid value for '--workers'"),
         (("serve", "--db", "file/log.db"), "file"),
-        (("warm",), "give SPEC, --policy or --service"),
-        (("warm", "quickstart", "--service"), "give SPEC, or --policy"),
-        (("warm", "quikstart"), "did you mean 'quickstart'?"),
-        (("warm", "--policy", "kl_ubc"), "did you mean 'kl_ucb'?"),
-        (("warm", "--policy", "kl_ucb", "--reward", "Covrage"), "did you mean 'Coverage'?"),
     ],
 )
 def test_every_command_answers_a_mistake_in_the_same_way(words, sentence, tmp_path, monkeypatch):
@@ -59,37 +53,6 @@ def test_every_command_answers_a_mistake_in_the_same_way(words, sentence, tmp_pa
     assert sentence in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: ")
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--policy", "bc_ucb", "--reward", "ClippedLinear"),
-        ("--service", "--policy", "bc_ucb", "--reward", "ClippedLinear"),
-        ("--service",),
-    ],
-)
-def test_warm_runs_a_small_and_a_large_problem(words, monkeypatch, tmp_path):
-    """As plain Python, which compiles nothing; ``tests/test_cache.py`` checks what is found on disk afterwards."""
-    sizes = [(4, 2, 2), (64, 32, 2)]
-    monkeypatch.setattr("superarm.warm.SIZES", sizes)
-    done = CliRunner().invoke(main, ["warm", "--workers", "1", *words])
-    assert done.exit_code == 0, done.output
-    *compiled, last = done.stdout.splitlines()
-    assert [line.split()[-2] for line in compiled] == ["4", "64"]
-    assert last.startswith("machine code is kept in ")
-
-
-def test_warm_simulates_each_composition_of_an_experiment_once(monkeypatch, tmp_path):
-    spec = tmp_path / "small.toml"
-    spec.write_text(
-        'name = "small"\nhorizon = 10\nreplications = 1\n'
-        '[instances.random]\ngenerator = "random_coverage"\nn_arms = { sweep = [4, 5] }\nn_items = 2\nk = 2\n'
-        '[policies.CUCB]\npolicy = "cucb"\n[policies.BC-UCB]\npolicy = "bc_ucb"\n'
-    )
-    done = CliRunner().invoke(main, ["warm", str(spec), "--workers", "1"])
-    assert done.exit_code == 0, done.output
-    assert len(done.stdout.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

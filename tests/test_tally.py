@@ -1,4 +1,4 @@
-"""The tally against the definitions of N, mean and variance; merge and undo are exact."""
+"""The tally against the definitions of N, mean and variance; order, merge and undo are exact."""
 
 import itertools
 
@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superarm.core.errors import InvalidArgument
-from superarm.intake import Exact
-from superarm.past_data import from_data, from_prior
-from superarm.core.streams import new_stream
+import superarm as sa
 from superarm.core.support import Dense
-from superarm.core.tally import Feedback, allow_missing, empty, estimates, merge, record
+from superarm.core.tally import GRID, Feedback, Tally
 
-HERE = Dense(3, 2)
-UNUSED = new_stream(np.random.SeedSequence(0))
+PROBLEM = sa.Problem(3, 2, sa.Linear(), sa.Subsets(2))
+PARTS = (*Tally.SUMS, "mean", "deviation")
 
 outcomes = st.floats(0.0, 1.0)
 rounds = st.lists(
@@ -31,86 +28,79 @@ rounds = st.lists(
 
 def play(tally, history, sign=1.0):
     for t, (action, outcome, seen) in enumerate(history, start=1):
-        told = Feedback(t, np.array(action), np.array(outcome), np.array(seen))
-        record(tally, HERE, told, Exact(), UNUSED, sign)
+        x, marks = (np.reshape(part, (1, 2, 2)) for part in (outcome, seen))
+        tally.record(Feedback(t, np.array([action]), x, marks), sign)
     return tally
 
 
 def partial(history):
-    return play(allow_missing(empty(HERE)), history)
+    return play(Tally(PROBLEM.support, 1, True), history)
+
+
+def merged(*tallies):
+    whole = Tally(PROBLEM.support, 1)
+    for tally in tallies:
+        whole.add(tally)
+    return whole
 
 
 def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in PARTS)
+
+
+def flat(values):
+    """Entries in the order of users: arm after arm."""
+    return values[0].T.reshape(-1).tolist()
 
 
 def test_by_hand():
     # Arm 1 answered 1, 0.5 and 0 on item 0: sum 1.5, sum of squares 1.25, variance 1.25/3 - 0.25 = 1/6.
-    tally = from_data(HERE, [1, 1, 1], [[1, 0], [0.5, 0], [0, 1]])
-    assert tally.pulls.tolist() == [0, 3, 0]
-    assert tally.total.tolist() == [0, 0, 1.5, 1, 0, 0]
-    assert tally.square.tolist() == [0, 0, 1.25, 1, 0, 0]
-    assert tally.missed.size == 0
-    mean, variance = estimates(tally, HERE)
-    assert mean.tolist() == pytest.approx([0, 0, 1 / 2, 1 / 3, 0, 0], rel=1e-15)
-    assert variance.tolist() == pytest.approx([0, 0, 1 / 6, 2 / 9, 0, 0], rel=1e-14)
+    tally = PROBLEM.past([1, 1, 1], [[1, 0], [0.5, 0], [0, 1]])
+    assert tally.pulls.tolist() == [[0, 3, 0]]
+    assert flat(tally.total) == [0, 0, 1.5, 1, 0, 0]
+    assert flat(tally.square) == [0, 0, 1.25, 1, 0, 0]
+    assert not tally.partial
+    assert flat(tally.mean) == pytest.approx([0, 0, 1 / 2, 1 / 3, 0, 0], rel=1e-15)
+    assert flat(tally.deviation**2) == pytest.approx([0, 0, 1 / 6, 2 / 9, 0, 0], rel=1e-14)
+    mean, variance = tally.known_estimates()
+    assert np.isnan(mean[0, :, [0, 2]]).all()
+    assert np.isnan(variance[0, :, [0, 2]]).all()
 
 
 def test_an_arm_of_which_nothing_was_seen_was_not_observed():
-    told = Feedback(1, np.array([1, 2]), np.array([1.0, 0.5, 1.0, 1.0]), np.array([False, True, False, False]))
-    tally = allow_missing(empty(HERE))
-    record(tally, HERE, told, Exact(), UNUSED, 1.0)
-    assert tally.pulls.tolist() == [0, 1, 0]
-    assert tally.missed.tolist() == [0, 0, 1, 0, 0, 0]
-    assert tally.total.tolist() == [0, 0, 0, 0.5, 0, 0]
-    record(tally, HERE, told, Exact(), UNUSED, -1.0)
-    assert same(tally, allow_missing(empty(HERE)))
-
-
-def test_joint_by_hand():
-    # Of arm 1 two pulls were seen whole, with averages 0.75 and 0: sum 0.75, sum of squares 0.5625.
-    seen = [[True, True], [True, True], [True, False]]
-    tally = from_data(HERE, [1, 1, 1], [[1, 0.5], [0, 0], [1, 1]], seen)
-    assert tally.joint.tolist() == [0, 0, 0, 2, 0.75, 0.5625, 0, 0, 0]
-    assert merge(tally, from_prior(HERE, np.full((3, 2), 0.5), 4)).joint.tolist() == tally.joint.tolist()
-    assert merge(tally._replace(joint=np.zeros(0)), tally).joint.tolist() == tally.joint.tolist()
+    history = [([1, 2], [1.0, 0.5, 1.0, 1.0], [False, True, False, False])]
+    tally = partial(history)
+    assert tally.pulls.tolist() == [[0, 1, 0]]
+    assert flat(tally.missed) == [0, 0, 1, 0, 0, 0]
+    assert flat(tally.total) == [0, 0, 0, 0.5, 0, 0]
+    assert same(play(tally, history, -1.0), partial([]))
 
 
 @given(rounds)
 def test_estimates_are_the_definitions(history):
     tally = partial(history)
-    mean, variance = estimates(tally, HERE)
+    seen = tally.counts(tally.pulls)
     for j, i in itertools.product(range(3), range(2)):
         x = [o[2 * a.index(j) + i] for a, o, s in history if j in a and s[2 * a.index(j) + i]]
         n, m, v = naive.statistics(x)
-        assert tally.pulls[j] - tally.missed[2 * j + i] == n
+        assert seen[0, i, j] == n
         # Outcomes and squares are rounded to 2^-24 = 6e-8 each.
-        assert mean[2 * j + i] == pytest.approx(m, abs=3.1e-8)
-        assert variance[2 * j + i] == pytest.approx(v, abs=2e-7)
-        assert variance[2 * j + i] >= 0.0
+        assert tally.mean[0, i, j] == pytest.approx(m, abs=3.1e-8)
+        assert tally.deviation[0, i, j] ** 2 == pytest.approx(v, abs=2e-7)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40))
 def test_the_variance_of_binary_outcomes_is_p_times_1_minus_p(hits):
-    tally = from_data(Dense(1, 1), [0] * len(hits), [[float(hit)] for hit in hits])
-    mean, variance = (x[0] for x in estimates(tally, Dense(1, 1)))
-    assert mean == sum(hits) / len(hits)
-    assert variance == pytest.approx(mean * (1.0 - mean), rel=1e-14, abs=1e-16)
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 0.5])), min_size=1, max_size=40))
-def test_estimates_do_not_depend_on_whether_all_outcomes_are_binary(pairs):
-    seen = [from_data(Dense(1, n), [0] * len(pairs), [pair[:n] for pair in pairs]) for n in (1, 2)]
-    (mean, variance), (means, variances) = (
-        estimates(tally, Dense(1, n)) for tally, n in zip(seen, (1, 2), strict=True)
-    )
-    assert (mean[0], variance[0]) == (means[0], variances[0])
+    tally = sa.Problem(1, 1, sa.Linear(), sa.Subsets(1)).past([0] * len(hits), [[float(hit)] for hit in hits])
+    mean = sum(hits) / len(hits)
+    assert tally.mean.item() == mean
+    assert tally.deviation.item() ** 2 == pytest.approx(mean * (1.0 - mean), rel=1e-13, abs=1e-15)
 
 
 @pytest.mark.parametrize("value", [1 / 3, 0.1, 1 - 2**-24, 1e-5])
 def test_the_variance_of_a_constant_is_clamped_at_zero(value):
-    tally = from_data(Dense(1, 1), [0] * 7, [[value]] * 7)
-    assert 0.0 <= estimates(tally, Dense(1, 1))[1][0] < 1e-7
+    tally = sa.Problem(1, 1, sa.Linear(), sa.Subsets(1)).past([0] * 7, [[value]] * 7)
+    assert 0.0 <= tally.deviation.item() ** 2 < 1e-7
 
 
 @given(rounds, st.randoms(use_true_random=False))
@@ -125,60 +115,67 @@ def test_merge_is_exact_commutative_and_associative(a, b, c):
     together = partial(a + b + c)
     parts = [partial(history) for history in (a, b, c)]
     for x, y, z in itertools.permutations(parts):
-        assert same(merge(merge(x, y), z), together)
-        assert same(merge(x, merge(y, z)), together)
+        assert same(merged(merged(x, y), z), together)
+        assert same(merged(x, merged(y, z)), together)
 
 
 @given(rounds, rounds)
 def test_undo_leaves_no_trace(before, slip):
-    tally = partial(before)
-    play(tally, slip)
-    play(tally, slip[::-1], sign=-1.0)
-    assert same(tally, partial(before))
+    tally = play(partial(before), slip)
+    assert same(play(tally, slip[::-1], -1.0), partial(before))
 
 
 def test_merging_full_with_partial_feedback_keeps_both():
-    full = play(empty(HERE), [([0, 1], [1, 0, 1, 1], [True] * 4)])
+    full = play(Tally(PROBLEM.support), [([0, 1], [1, 0, 1, 1], [True] * 4)])
     some = partial([([1, 2], [1, 1, 1, 1], [True, False, True, True])])
-    for both in (merge(full, some), merge(some, full)):
-        assert both.pulls.tolist() == [1, 2, 1]
-        assert both.total.tolist() == [1, 0, 2, 1, 1, 1]
-        assert both.missed.tolist() == [0, 0, 0, 1, 0, 0]
-    assert full.missed.size == 0
+    for both in (merged(full, some), merged(some, full)):
+        assert both.pulls.tolist() == [[1, 2, 1]]
+        assert flat(both.total) == [1, 0, 2, 1, 1, 1]
+        assert flat(both.missed) == [0, 0, 0, 1, 0, 0]
+    assert not full.partial
 
 
 def test_unseen_is_not_zero():
     tally = partial([([0, 1], [0.5, 0.5, 0.5, 0.5], [True, False, True, True])] * 4)
-    mean, _ = estimates(tally, HERE)
-    assert mean[:2].tolist() == [0.5, 0.0]  # nothing was seen of (0, 1): no estimate
-    assert tally.missed[1] == tally.pulls[0] == 4
-
-
-def test_a_tally_without_room_takes_everything_as_seen():
-    tally = play(empty(HERE), [([0, 1], [1, 1, 1, 1], [False] * 4)])
-    assert tally.total.tolist() == [1, 1, 1, 1, 0, 0]
+    assert tally.mean[0, :, 0].tolist() == [0.5, 0.0]  # nothing was seen of (0, 1): no estimate
+    assert tally.unknown()[0].T.tolist() == [[False, True], [False, False], [True, True]]
 
 
 def test_sums_are_exact_to_the_last_of_many_observations():
     # 2^29 - 1 observations of the smallest step: float64 holds the sum of 2^-24 exactly, and the next one counts.
-    tally = from_prior(Dense(1, 1), [[1.0]], 2**29 - 1)
-    record(tally, Dense(1, 1), Feedback(1, np.array([0]), np.array([2.0**-24]), np.ones(1, bool)), Exact(), UNUSED, 1.0)
-    assert tally.total[0] - (2**29 - 1) == 2.0**-24
+    tally = sa.Problem(1, 1, sa.Linear(), sa.Subsets(1)).prior([[1.0]], 2**29 - 1)
+    tally.record(Feedback(1, np.array([[0]]), np.array([[[1.0 / GRID]]])))
+    assert tally.total.item() - (2**29 - 1) == 1.0 / GRID
+
+
+def test_replications_are_taken_put_back_and_grown():
+    rng, support = np.random.default_rng(0), Dense(2, 3)
+    tally = Tally(support, 4, True)
+    x = rng.random((4, 2, 2))
+    tally.record(Feedback(1, np.array([[0, 1], [2, -1], [1, 2], [0, 2]]), x, rng.random(x.shape) < 0.7))
+    part = tally.take(np.array([1, 3]))
+    np.testing.assert_array_equal(part.total, tally.total[[1, 3]])
+    other = Tally(support, 4, True)
+    other.put(np.array([1, 3]), part)
+    np.testing.assert_array_equal(other.pulls[[1, 3]], tally.pulls[[1, 3]])
+    assert not other.pulls[[0, 2]].any()
+    grown = tally.grown(Dense(2, 5))
+    np.testing.assert_array_equal(grown.mean[..., :3], tally.mean)
+    assert not grown.pulls[:, 3:].any()
 
 
 def test_prior():
-    tally = from_prior(HERE, [[0.5, 0.25]] * 3, 8)
-    assert tally.pulls.tolist() == [8] * 3
-    assert tally.total.tolist() == tally.square.tolist() == [4, 2] * 3  # binary: x = x^2
-    mean, variance = estimates(tally, HERE)
-    assert mean.tolist() == [0.5, 0.25] * 3
-    assert variance.tolist() == pytest.approx([0.25, 0.1875] * 3, rel=1e-15)
+    tally = PROBLEM.prior([[0.5, 0.25]] * 3, 8)
+    assert tally.pulls.tolist() == [[8] * 3]
+    assert flat(tally.total) == flat(tally.square) == [4, 2] * 3  # binary: x = x^2
+    assert flat(tally.mean) == [0.5, 0.25] * 3
+    assert flat(tally.deviation**2) == pytest.approx([0.25, 0.1875] * 3, rel=1e-15)
 
 
 def test_past_data_may_hold_anything_where_nothing_was_seen():
-    tally = from_data(HERE, [2], [[np.nan, 0.5]], [[False, True]])
-    assert tally.total.tolist() == [0, 0, 0, 0, 0, 0.5]
-    assert tally.missed.tolist() == [0, 0, 0, 0, 1, 0]
+    tally = PROBLEM.past([2], [[np.nan, 0.5]], [[False, True]])
+    assert flat(tally.total) == [0, 0, 0, 0, 0, 0.5]
+    assert flat(tally.missed) == [0, 0, 0, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -195,17 +192,19 @@ def test_past_data_may_hold_anything_where_nothing_was_seen():
     ],
 )
 def test_bad_past_data_is_named(given, argument):
-    with pytest.raises(InvalidArgument) as told:
-        from_data(HERE, *given)
+    with pytest.raises(sa.InvalidArgument) as told:
+        PROBLEM.past(*given)
     assert told.value.argument == argument
 
 
 @pytest.mark.parametrize("strength", [0, -1, 1.5, float("nan"), float("inf"), 2**29, "8", None])
 def test_bad_strength_is_named(strength):
-    with pytest.raises(InvalidArgument, match="strength"):
-        from_prior(HERE, np.full((3, 2), 0.5), strength)
+    with pytest.raises(sa.InvalidArgument, match="strength"):
+        PROBLEM.prior(np.full((3, 2), 0.5), strength)
 
 
-def test_a_prior_of_another_shape_is_named():
-    with pytest.raises(InvalidArgument, match="mean: 2 values; the problem has 6 entries"):
-        from_prior(HERE, [[0.5, 0.5]], 4)
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(sa.InvalidArgument, match="mean"):
+        PROBLEM.prior([[0.5, 0.5]], 4)
+    with pytest.raises(sa.InvalidArgument, match="another support"):
+        Tally(Dense(2, 3)).add(Tally(Dense(3, 2)))

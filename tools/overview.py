@@ -1,6 +1,6 @@
-"""Draw docs/overview.png: two arms that cover the same items, and regret of four policies on random coverage.
+"""Draw docs/overview.png: two arms that cover the same items, and regret of five policies on random coverage.
 
-``python tools/overview.py`` takes about a minute of processor time, most of it the one-time compilation.
+``python tools/overview.py`` takes some seconds.
 """
 
 from pathlib import Path
@@ -15,6 +15,7 @@ POLICIES = {
     "uniform": sa.uniform(),
     "CUCB": sa.cucb(),
     "KL-UCB": sa.kl_ucb(),
+    "Thompson sampling": sa.cts(),
     "directional KL-MOSS": sa.directional_kl_moss(),
 }
 

@@ -19,13 +19,10 @@ SPECS = Path(__file__).parents[1] / "src" / "superarm" / "experiments" / "spec" 
 RECORD = DOCS / "gallery" / "pictures.json"
 """What each picture of the gallery shows; written by ``python -m tools.gallery``."""
 OTHERS = (
-    ("overview.png", "Similar arms, and regret of four policies", "python tools/overview.py", "start/what-it-is.md"),
+    ("overview.png", "Similar arms, and regret of five policies", "python tools/overview.py", "start/what-it-is.md"),
     ("theory/headline.png", "Regret against the batch size", "superarm run paper", "theory/headline.md"),
     ("items.png", "Regret against the number of items", "superarm run items", "champion.md"),
     ("changing.png", "Parameters that change", "superarm run changing", "changing.md"),
-    ("scaling.png", "Time per round", "python -m benchmarks.scaling --figure docs/scaling.png", "speed.md"),
-    ("soak.png", "The service for half an hour", "python -m benchmarks.soak --minutes 30 --picture docs/soak.png",
-     "service.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
 

@@ -128,16 +128,19 @@ class IndependentCascade(Environment):
         How many reverse-reachable sets are drawn on larger graphs.
     seed
         The seed of the random numbers for these sets.
+    graph
+        The edges as a support, if ``p`` is the array of their probabilities; a sparse matrix has both.
     """
 
     p: Any
     weights: Any = None
     samples: int = 50_000
     seed: int = 0
+    graph: Any = None
     own_reward = True
 
     def check(self) -> None:
-        graph = Sparse.of(self.p)
+        graph = self.graph if isinstance(self.graph, Sparse) else Sparse.of(self.p)
         if graph.n_arms != graph.n_items:
             raise InvalidArgument("p", f"shape {self.p.shape}", "give (n_nodes, n_nodes)", "IndependentCascade")
         chance, n = probabilities(self.p, "p"), graph.n_arms
@@ -158,11 +161,10 @@ class IndependentCascade(Environment):
 
     def draw(self, problem: "Problem", action: Ints, t: int, keys: Any) -> Answer:
         n, widest, diffuse = problem.n_arms, problem.support.widest, loop("diffuse")
-        graph: Any = self.__dict__["graph"]
         outcome, active = np.zeros((len(action), n, widest)), np.full((len(action), n), -1)
         awake, most = np.zeros(n, bool), 1
         for r, seeds in enumerate(action):
-            arguments = (graph.start, graph.items, self.p, seeds, t, keys[r], outcome[r], active[r], awake)
+            arguments = (self.graph.start, self.graph.items, self.p, seeds, t, keys[r], outcome[r], active[r], awake)
             most = max(most, diffuse(*arguments))
         return Answer(outcome[:, :most], None, active[:, :most])
 
@@ -190,7 +192,7 @@ class IndependentCascade(Environment):
         return low, max(low, min(high, low + float(np.sort(table @ left)[-problem.k :].sum())))
 
     def validate(self, problem: "Problem") -> None:
-        if problem.support != self.__dict__["graph"]:
+        if problem.support != self.graph:
             raise InvalidArgument("environment", "its edges are not those of the support", "give both the same graph")
 
 
@@ -289,6 +291,8 @@ class IMM(Oracle):
         out, edges = np.full((len(view), problem.k), -1), graph_of(problem.support)
         for r in range(len(view)):
             pinned = view.pinned[r]
+            if not view.eligible[r, pinned].all():
+                continue
             chosen = np.empty(min(problem.k, int(view.eligible[r].sum())), np.int64)
             chosen[: len(pinned)] = pinned
             graph = condense(edges, flat(problem.support, q[r if len(q) > 1 else 0]), problem.weights)

@@ -145,7 +145,7 @@ def test_nethept_layout_has_a_head_and_counts_collaborations(tmp_path):
     instance = data.social_graph(str(tmp_path / "hep.txt"), n_seeds=2, k=1, chance=0.5)
     p = np.zeros((2, 3))
     for j in range(2):
-        first, last = instance.problem.support.span(j)
+        first, last = instance.problem.support.start[j : j + 2]
         p[j, instance.problem.support.items[first:last]] = instance.p[first:last]
     assert p.tolist() == [[1.0, 0.75, 0.5], [0.75, 1.0, 0.5]]
 
@@ -196,7 +196,7 @@ def test_arrays_from_files(tmp_path):
     np.savetxt(tmp_path / "p.csv", p, delimiter=",")
     np.savez(tmp_path / "p.npz", p=p, weights=[1.0, 3.0])
     for name in ("p.npy", "p.csv", "p.npz"):
-        assert np.array_equal(data.arrays(str(tmp_path / name), k=2).p, p.reshape(-1))
+        assert np.array_equal(data.arrays(str(tmp_path / name), k=2).p, p)
     assert data.arrays(str(tmp_path / "p.npz"), k=2).problem.weights.tolist() == [1.0, 3.0]
     with pytest.raises(InvalidArgument, match="k and actions"):
         data.arrays(str(tmp_path / "p.npy"))

@@ -30,7 +30,7 @@ def test_instances_of_influence(tmp_path):
     assert small.value([1]) == pytest.approx(25.0 * (1 + 0.5 + 0.5 + 0.25))  # three edges each way: exact
     club = data.weighted_cascade(name="karate_club", k=2, samples=300)
     assert club.problem.n_arms == 34
-    assert len(club.environment.worth) == 300
+    assert len(club.environment.sets[2]) == 300
     same, other = (data.random_influence(30, seed=s, samples=50) for s in (1, 2))
     assert np.array_equal(data.random_influence(30, seed=1, samples=50).p, same.p)
     assert not np.array_equal(same.p, other.p)

@@ -180,8 +180,8 @@ from superarm.experiments.execution import executors
 play, cells = executors.play_task, []
 
 def play_first_cell(task, stop, report):
-    cells.append(task.cell)
-    if task.cell != cells[0]:
+    cells.append(task.cell.digest)
+    if task.cell.digest != cells[0]:
         assert stop.wait(300)
     return play(task, stop, report)
 

@@ -1,8 +1,13 @@
+import threading
+
+import numpy as np
 import pytest
 
 from superarm.core.errors import InvalidSpec
-from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
+from superarm.experiments.spec.experiment import find_experiment, list_shipped, load_shipped
+from superarm.simulation import seeds
 from superarm.simulation.regret import KINDS
+from superarm.simulation.runs import play
 
 APPLICATIONS = ["ads", "channels", "recommendation", "seeding", "sensors"]
 CONTEST = [
@@ -25,6 +30,18 @@ def test_each_is_valid_and_bears_its_file_s_name(name):
     assert experiment.target in KINDS, "a shipped file says what regret is measured against"
     digests = [cell.digest for cell in experiment.cells()]
     assert len(set(digests)) == len(digests) >= 4
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_cell_plays_some_rounds(name):
+    rounds, stop = np.arange(1, 13), threading.Event()
+    for cell in load_shipped(name).cells():
+        problem = cell.instance.problem
+        runs = play(cell.instance, cell.policy, seeds(0, 2), rounds, stop, lambda _: None, batch_rounds=rounds)
+        assert runs.done
+        assert np.isfinite(runs.earned).all(), cell.label
+        for batch in runs.batches.reshape(-1, problem.k):
+            assert problem.actions.includes(batch[batch >= 0], problem.n_arms), cell.label
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)

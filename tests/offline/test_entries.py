@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import superarm as sa
-from superarm.indices.kl import divergence
 from superarm.offline.estimators.entries import EntryMeans, entry_intervals, entry_means, threshold
+from superarm.theory.lower import divergence
 
 
 @pytest.mark.parametrize(("n", "s"), [(1, 0.0), (5, 2.0), (12, 11.3), (30, 4.5)])
@@ -41,6 +41,8 @@ def test_the_interval_ends_where_the_divergence_is_the_threshold():
         assert 50 * divergence(mean[0], end) == pytest.approx(allowed[0], rel=1e-9)
     assert (low[1], high[1]) == (0.0, 1.0)
     assert high[2] == 1.0
+    flat = entry_intervals(EntryMeans(means.seen[0], means.total[0]), 0.05)  # any shape
+    np.testing.assert_array_equal(flat, (low, mean, high))
     assert 7 * divergence(1.0, low[2]) == pytest.approx(allowed[2], rel=1e-9)
 
 
@@ -73,7 +75,7 @@ def test_all_entries_are_covered_under_a_policy_that_learns():
         log = sa.offline.simulate_log(instance, sa.kl_ucb(), 80, seed=seed)
         for n in (20, 40, 80):
             low, _, high = entry_intervals(entry_means(log, np.arange(80) < n), 0.2)
-            if not ((low[0] <= instance.p) & (instance.p <= high[0])).all():
+            if not ((low[0] <= instance.p.ravel()) & (instance.p.ravel() <= high[0])).all():
                 failed += 1
                 break
     assert failed <= 6

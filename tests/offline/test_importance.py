@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.offline.estimators import importance, model_based, weighted
+from superarm.offline.estimators import importance, model_based
 from superarm.offline.estimators.entries import EntryMeans
 from superarm.offline.inclusion import explored_inclusion, explored_positions
 
@@ -92,14 +92,14 @@ def enumerated(problem, p, queue, share):
         ("cascade_dr", sa.Coverage()),
         ("independent_ips", sa.Linear()),
         ("one_step", sa.Linear()),
-        ("ips", sa.Conjunctive()),
-        ("cascade_dr", sa.Conjunctive()),
+        ("ips", sa.rewards.Conjunctive()),
+        ("cascade_dr", sa.rewards.Conjunctive()),
     ],
 )
 def test_unbiased_over_all_slates_and_outcomes(method, reward, monkeypatch):
     """The expectation of the scores, by enumeration, is the true value, though the predictions are wrong."""
     wrong = EntryMeans(np.ones((1, 4)), np.array([[0.9, 0.1, 0.3, 0.6]]))
-    for module in (model_based, weighted):
+    for module in (model_based, importance):
         monkeypatch.setattr(module, "entry_means", lambda log, rounds=None: wrong)
     problem = sa.Problem(n_arms=4, n_items=1, reward=reward, actions=sa.Subsets(2))
     p = np.array([[0.2], [0.5], [0.7], [0.4]])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.indices.kl import divergence
 from superarm.offline.estimators.entries import entry_intervals, entry_means
 from superarm.offline.learning import clcb_bound, kl_clcb_bound
+from superarm.theory.lower import divergence
 
 from .static_logs import coverage_problem, draw_log
 
@@ -17,7 +17,7 @@ P = np.random.default_rng(3).uniform(0.05, 0.6, (6, 2))
 
 def test_the_best_slate_at_the_lower_ends_of_the_intervals():
     log = draw_log(coverage_problem(), P, [0, 1], 0.7, 800, np.random.default_rng(0))
-    found = log.best(oracle=sa.Exhaustive())
+    found = log.best(oracle=sa.oracles.Exhaustive())
     low = entry_intervals(entry_means(log), 0.05).low[0]
     values = {slate: log.problem.value(low, slate) for slate in log.problem.actions.batches(6)}
     assert tuple(sorted(found.slate)) == max(values, key=values.get)
@@ -35,7 +35,7 @@ def test_the_guarantees_hold():
     broken = 0
     for seed in range(60):
         log = draw_log(problem, P, [0, 1], 0.4, 150, np.random.default_rng(seed))
-        found = log.best(delta=0.2, oracle=sa.Exhaustive())
+        found = log.best(delta=0.2, oracle=sa.oracles.Exhaustive())
         value = problem.value(P, found.slate)
         top = max(problem.actions.batches(6), key=lambda slate: problem.value(P, slate))
         bound = kl_clcb_bound(problem, log.tally.pulls, top, delta=0.2)
@@ -49,7 +49,7 @@ def test_a_slate_that_was_rarely_shown_is_not_recommended():
     slates = [[0]] * 200 + [[1]] * 200 + [[2]] * 2
     outcomes = [[1]] * 100 + [[0]] * 100 + [[1]] * 40 + [[0]] * 160 + [[1]] * 2
     log = sa.offline.Log.from_arrays(problem, slates, outcomes)
-    assert log.value(sa.follow_the_leader()).slate == ("2",)
+    assert log.value(sa.policies.follow_the_leader()).slate == ("2",)
     assert log.best().arms == ("0",)
 
 

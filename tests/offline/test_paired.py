@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.offline.estimators.paired import difference_bounds, shared_arms_cancel
+from superarm.offline.estimators.slates import difference_bounds, shared_arms_cancel
 
-REWARDS = [sa.Coverage(), sa.Linear(), sa.ClippedLinear(2.0, 0.1), sa.Conjunctive(), sa.Logistic(0.5), sa.Logistic(4.0)]
+REWARDS = [
+    sa.Coverage(),
+    sa.Linear(),
+    sa.rewards.ClippedLinear(2.0, 0.1),
+    sa.rewards.Conjunctive(),
+    sa.Logistic(0.5),
+    sa.Logistic(4.0),
+]
 
 
 def naive(problem, low, high, a, b):
@@ -23,10 +30,7 @@ def test_the_bounds_contain_every_difference_and_lie_within_the_naive_ones(rewar
     problem = sa.Problem(n_arms=5, n_items=2, reward=reward, actions=sa.Subsets(3), weights=[1.0, 2.0])
     ends = np.sort(rng.random((2, 10)), axis=0)
     a, b = (rng.choice(5, 3, replace=False) for _ in range(2))
-    paired = shared_arms_cancel(reward)
-    least, most = (
-        float(end[0]) for end in difference_bounds(problem.reward, problem.terms, *ends, a, b[None, :], paired)
-    )
+    least, most = (float(end[0]) for end in difference_bounds(problem, *ends, a, b[None, :]))
     for draw in range(20):
         share = rng.random(10) if draw % 2 else rng.integers(0, 2, 10)
         p = ends[0] + share * (ends[1] - ends[0])
@@ -40,12 +44,12 @@ def test_equal_slates_do_not_differ_and_one_exchange_costs_one_interval():
     problem = sa.Problem(n_arms=4, n_items=1, reward=sa.Linear(), actions=sa.Subsets(3))
     low, high = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.3, 0.4, 0.5, 0.9])
     others = np.array([[2, 1, 0], [0, 1, 3]])
-    least, most = difference_bounds(problem.reward, problem.terms, low, high, np.array([0, 1, 2]), others, True)
+    least, most = difference_bounds(problem, low, high, np.array([0, 1, 2]), others)
     np.testing.assert_allclose(least, [0.0, 0.3 - 0.9])
     np.testing.assert_allclose(most, [0.0, 0.5 - 0.4])
 
 
 def test_rewards_of_users_are_not_assumed_to_cancel():
     assert not shared_arms_cancel(sa.Logistic(4.0))
-    assert not shared_arms_cancel(sa.Spread())
+    assert not shared_arms_cancel(sa.Reward())
     assert shared_arms_cancel(sa.Logistic(1.0))

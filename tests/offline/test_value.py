@@ -7,8 +7,7 @@ import superarm as sa
 from superarm.core.errors import InvalidArgument
 from superarm.offline import explored_inclusion
 from superarm.offline.estimators.methods import METHODS
-from superarm.offline.estimators.mixture import mix_slates
-from superarm.offline.estimators.next_slates import PolicyTarget, next_slates
+from superarm.offline.estimators.targets import PolicyTarget, mix_slates, next_slates
 from superarm.offline.value import by_scores
 
 from .static_logs import coverage_problem, draw_log
@@ -94,7 +93,7 @@ def test_the_difference_is_at_least_as_narrow_as_that_of_separate_intervals(log)
 
 
 def test_the_direct_value_of_the_logged_slates_is_their_mean(log):
-    by_hand = np.mean([log.problem.value(log.tally.total / np.repeat(log.tally.pulls, 2), s) for s in log.slates])
+    by_hand = np.mean([log.problem.value(log.tally.mean[0].T, s) for s in log.slates])
     assert log.value("logged").value == pytest.approx(by_hand)
     assert log.value("logged", method="direct").value == pytest.approx(by_hand)
     assert log.value("logged", method="snips").value == pytest.approx(log.rewards.mean())
@@ -108,11 +107,11 @@ def test_a_policy_stands_for_what_it_would_play_next(log):
     assert [len(part) for part in next_slates(log, sa.uniform())] == [256]
     with pytest.raises(InvalidArgument, match="unknown name 'x'"):
         log.of_group("x")
-    mixture = mix_slates(log, sa.epsilon_greedy(0.3))
+    mixture = mix_slates(log, sa.policies.epsilon_greedy(0.3))
     assert mixture.shares.sum() == pytest.approx(1.0)
     assert 0.6 < mixture.shares.max() < 0.85
     assert "looking at this log" in log.value(sa.kl_moss(), method="direct").warnings[-1]
-    assert log.value(sa.sliding_window(sa.kl_ucb(), 100)).slate
+    assert log.value(sa.policies.sliding_window(sa.kl_ucb(), 100)).slate
 
 
 def test_a_policy_that_forgets_sees_the_log_round_by_round():
@@ -121,8 +120,8 @@ def test_a_policy_that_forgets_sees_the_log_round_by_round():
     slates = np.arange(400)[:, None] % 2
     outcomes = np.where(slates == 0, np.arange(400)[:, None] < 300, 0.5)
     log = sa.offline.Log.from_arrays(problem, slates, outcomes)
-    assert log.value(sa.follow_the_leader()).slate == ("0",)
-    assert log.value(sa.sliding_window(sa.follow_the_leader(), 60, 4)).slate == ("1",)
+    assert log.value(sa.policies.follow_the_leader()).slate == ("0",)
+    assert log.value(sa.policies.sliding_window(sa.policies.follow_the_leader(), 60, 4)).slate == ("1",)
 
 
 def test_the_default_method_and_why(log):
@@ -200,7 +199,7 @@ def test_warnings_in_plain_words(log):
         (lambda log: log.value("everything"), "give 'logged', a slate or a policy"),
         (lambda log: log.value([0, 9]), "arms are 0 to 5"),
         (lambda log: log.value([]), "at least one arm"),
-        (lambda log: log.value(3), "give a slate, a dict of slates or a policy"),
+        (lambda log: log.value(3), "give a slate"),
         (lambda log: log.value([0], delta=1.5), "between 0 and 1"),
         (lambda log: log.compare({}), "give a dict"),
         (lambda log: log.best(k=7), "give 1 to 6"),
@@ -252,7 +251,7 @@ def test_a_policy_of_a_problem_with_context_is_refused():
     assert log.value([0]).value == 1.0
     for method in (None, "replay"):
         with pytest.raises(sa.InvalidArgument, match="give one slate per group"):
-            log.value(sa.vac2_ucb(), method=method)
+            log.value(sa.contextual.vac2_ucb(), method=method)
 
 
 def test_a_comparison_holds_all_targets(log):

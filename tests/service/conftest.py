@@ -9,7 +9,6 @@ import pytest
 
 from superarm.service.storage.base import Store
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.sharded import ShardedPostgres
 from superarm.service.storage.sqlite import Sqlite
 
 from .database import Database, fresh
@@ -54,15 +53,13 @@ def postgres(postgres_server: Database) -> str:
     return postgres_server.address
 
 
-@pytest.fixture(params=["sqlite", "postgres", "sharded"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Store]:
     """Opens the same database again and again: for a service (the default), or for reading."""
     if request.param == "sqlite":
         return lambda reading=False: Sqlite(tmp_path / "log.db", lock=not reading)
     url = fresh(request.getfixturevalue("postgres"), f"reopened_{request.param}")
-    if request.param == "postgres":
-        return lambda reading=False: Postgres(url, slot=not reading)
-    return lambda reading=False: Postgres(url, slot=False) if reading else ShardedPostgres(url)
+    return lambda reading=False: Postgres(url, serving=not reading)
 
 
 @pytest.fixture(params=["sqlite", "postgres"], scope="module")

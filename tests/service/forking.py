@@ -17,13 +17,11 @@ from typing import TextIO
 IMPORTED = [
     "superarm.cli",
     "superarm.agent",
-    "superarm.policies.catalog",
-    "superarm.data",
+    "superarm.contextual",
     "superarm.service.server",
     "superarm.service.demo",
     "superarm.service.personalizer",
-    "superarm.service.protocol",
-    "superarm.service.storage.sharded",
+    "superarm.service.storage.postgres",
     "uvicorn.loops.auto",
     "uvicorn.lifespan.on",
 ]

@@ -9,7 +9,7 @@ from superarm.service.storage.base import DecisionSpan, FormerPlaces, LogLine, P
 class MemoryStore:
     """A store without a file; what is read is what was there when reading began."""
 
-    worker, shared, shards, compactor = "", False, None, None
+    worker, shards, compactor = "", None, None
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
@@ -37,8 +37,8 @@ class MemoryStore:
     def probe(self) -> None:
         pass
 
-    def last(self) -> int:
-        return len(self.lines)
+    def find(self, lines: list[LogLine]) -> list[int]:
+        return [1 + self.lines.index(line) if line in self.lines else 0 for line in lines]
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         for seq, line in enumerate(list(self.lines), 1):

@@ -46,7 +46,7 @@ class Fleet:
         self.url = self.nginx.url
 
     def _start(self, port: int | None = None) -> Server:
-        return Server(self.db, "--sharded", "--snapshot-every", str(self._rng.randint(5, 40)), port=port)
+        return Server(self.db, "--snapshot-every", str(self._rng.randint(5, 40)), port=port)
 
     def kill(self, n: int) -> None:
         """kill -9 one worker."""
@@ -154,7 +154,7 @@ def trial(database: Database, home: Path, rounds: int, seed: int, tell=lambda li
     finally:
         fleet.close()
     sums = {name: audit(db, book, name) for name, book in books.items()}
-    with Server(db, "--sharded") as server:
+    with Server(db) as server:
         for name in books:
             compare(server.url, sums[name], name)
     store = open_store(db, serving=False)

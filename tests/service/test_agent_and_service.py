@@ -22,18 +22,17 @@ from scipy.sparse import csr_array
 
 import superarm as sa
 from superarm.core.describe import describe
-from superarm.policies.contextual import for_context
+from superarm.agent.learner import fit_policy
+from superarm.agent.outcomes import to_flat
 from superarm.service.application import application
-from superarm.service.domain import event_lines, history, piecewise
+from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
 from superarm.service.domain.spec import PolicySpec, to_policy
-from superarm.service.http import decoding
-from superarm.service.runtime import applying, feedback, heavy
+from superarm.service.http import endpoint
+from superarm.service.runtime import coordinator as running
+from superarm.service.runtime import feedback
 from superarm.service.storage import snapshot
 from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
-from superarm.core.streams import Stream
-from superarm.core.support import length
-from superarm.core.tally import estimates
 
 from .memory_store import MemoryStore
 
@@ -50,10 +49,10 @@ def edges(pairs=NODES):
 ACTIONS = {
     "k": ({"k": 2}, sa.Subsets(2)),
     "subsets": ({"actions": {"name": "subsets", "parameters": {"k": 3}}}, sa.Subsets(3)),
-    "batches": ({"batches": [["a", "b"], ["c", "d", "e"], ["f"]]}, sa.Explicit([[0, 1], [2, 3, 4], [5]])),
+    "batches": ({"batches": [["a", "b"], ["c", "d", "e"], ["f"]]}, sa.actions.Explicit([[0, 1], [2, 3, 4], [5]])),
     "explicit": (
         {"actions": {"name": "explicit", "parameters": {"batches": [["b", "a"], ["f", "d"], ["c", "e", "a"]]}}},
-        sa.Explicit([[1, 0], [5, 3], [2, 4, 0]]),
+        sa.actions.Explicit([[1, 0], [5, 3], [2, 4, 0]]),
     ),
     "partition": (
         {
@@ -62,7 +61,7 @@ ACTIONS = {
                 "parameters": {"groups": dict(zip(ARMS, "ppqqqr", strict=True)), "limits": {"q": 2, "p": 1, "r": 1}},
             }
         },
-        sa.PartitionMatroid([1, 1, 0, 0, 0, 2], [2, 1, 1]),
+        sa.actions.PartitionMatroid([1, 1, 0, 0, 0, 2], [2, 1, 1]),
     ),
     "laminar": (
         {
@@ -73,7 +72,7 @@ ACTIONS = {
                 },
             }
         },
-        sa.Laminar([([0, 1], 1), (range(6), 3)]),
+        sa.actions.Laminar([([0, 1], 1), (range(6), 3)]),
     ),
     "slots": (
         {
@@ -93,23 +92,23 @@ ACTIONS = {
         },
         sa.Knapsack([1, 2, 1.5, 2, 1, 3], 4.0),
     ),
-    "forests": ({"actions": {"name": "forests", "parameters": edges()}}, sa.GraphicMatroid(4, EDGES)),
-    "spanning_trees": ({"actions": {"name": "spanning_trees", "parameters": edges()}}, sa.SpanningTrees(4, EDGES)),
+    "forests": ({"actions": {"name": "forests", "parameters": edges()}}, sa.actions.GraphicMatroid(4, EDGES)),
+    "spanning_trees": ({"actions": {"name": "spanning_trees", "parameters": edges()}}, sa.actions.SpanningTrees(4, EDGES)),
     "matching": (
         {"actions": {"name": "matching", "parameters": edges([(f"l{n // 2}", f"r{n % 3}") for n in range(6)])}},
-        sa.Matching(3, 3, [(n // 2, n % 3) for n in range(6)]),
+        sa.actions.Matching(3, 3, [(n // 2, n % 3) for n in range(6)]),
     ),
     "paths": (
         {"actions": {"name": "paths", "parameters": {**edges(), "source": "n0", "target": "n3"}}},
-        sa.Paths(4, EDGES, 0, 3),
+        sa.actions.Paths(4, EDGES, 0, 3),
     ),
 }
 REWARDS = {
     "coverage": ({"name": "coverage"}, sa.Coverage()),
     "linear": ({"name": "linear"}, sa.Linear()),
     "logistic": ({"name": "logistic", "parameters": {"c": 0.5}}, sa.Logistic(0.5)),
-    "clipped": ({"name": "clipped_linear", "parameters": {"slope": 0.6}}, sa.ClippedLinear(0.6)),
-    "conjunctive": ({"name": "conjunctive"}, sa.Conjunctive()),
+    "clipped": ({"name": "clipped_linear", "parameters": {"slope": 0.6}}, sa.rewards.ClippedLinear(0.6)),
+    "conjunctive": ({"name": "conjunctive"}, sa.rewards.Conjunctive()),
 }
 POLICIES = {
     name: (spec, make)
@@ -117,34 +116,33 @@ POLICIES = {
         ("kl_ucb", {"name": "kl_ucb"}, sa.kl_ucb()),
         ("bc_ucb", {"name": "bc_ucb", "parameters": {"rho": 0.5}}, sa.bc_ucb(0.5)),
         ("cucb", {"name": "cucb"}, sa.cucb()),
-        ("ucb_v", {"name": "ucb_v"}, sa.ucb_v()),
+        ("ucb_v", {"name": "ucb_v"}, sa.policies.ucb_v()),
         ("kl_moss", {"name": "kl_moss"}, sa.kl_moss()),
-        ("joint_kl_moss", {"name": "joint_kl_moss"}, sa.joint_kl_moss()),
         ("directional_kl_moss", {"name": "directional_kl_moss"}, sa.directional_kl_moss()),
-        ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.directional_kl_ucb()),
+        ("directional_kl_ucb", {"name": "directional_kl_ucb"}, sa.policies.directional_kl_ucb()),
         ("cts", {"name": "cts"}, sa.cts()),
-        ("angle_ts", {"name": "angle_ts"}, sa.angle_ts()),
-        ("gaussian_cts", {"name": "gaussian_cts"}, sa.gaussian_cts()),
-        ("shared_cts", {"name": "shared_cts", "parameters": {"scale": 1.0}}, sa.shared_cts(1.0)),
-        ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.epsilon_greedy(0.5)),
+        ("angle_ts", {"name": "angle_ts"}, sa.policies.angle_ts()),
+        ("gaussian_cts", {"name": "gaussian_cts"}, sa.policies.gaussian_cts()),
+        ("shared_cts", {"name": "shared_cts", "parameters": {"scale": 1.0}}, sa.policies.shared_cts(1.0)),
+        ("epsilon_greedy", {"name": "epsilon_greedy", "parameters": {"epsilon": 0.5}}, sa.policies.epsilon_greedy(0.5)),
         ("uniform", {"name": "uniform"}, sa.uniform()),
-        ("follow_the_leader", {"name": "follow_the_leader"}, sa.follow_the_leader()),
-        ("escb", {"name": "escb"}, sa.escb()),
-        ("escb_delta", {"name": "escb_delta"}, sa.escb_delta()),
-        ("escb_c", {"name": "escb_c", "parameters": {"rho": 2.0, "c": 0.5}}, sa.escb_c(2.0, 0.5)),
-        ("ols_ucb_c", {"name": "ols_ucb_c"}, sa.ols_ucb_c()),
-        ("least_played", {"name": "least_played", "parameters": {"c": 0.1}}, sa.least_played(0.1)),
-        ("cucb_t", {"name": "cucb_t"}, sa.cucb_t()),
-        ("bcucb_t", {"name": "bcucb_t"}, sa.bcucb_t()),
-        ("cascade_ucb1", {"name": "cascade_ucb1"}, sa.cascade_ucb1()),
-        ("cascade_kl_ucb", {"name": "cascade_kl_ucb"}, sa.cascade_kl_ucb()),
-        ("cascade_ucb_v", {"name": "cascade_ucb_v"}, sa.cascade_ucb_v()),
-        ("ts_cascade", {"name": "ts_cascade"}, sa.ts_cascade()),
-        ("window", {"name": "kl_ucb", "window": 8}, sa.sliding_window(sa.kl_ucb(), 8, 8)),
-        ("long window", {"name": "bc_ucb", "window": 40}, sa.sliding_window(sa.bc_ucb(), 40)),
-        ("window of cts", {"name": "cts", "window": 6}, sa.sliding_window(sa.cts(), 6, 6)),
-        ("discount", {"name": "kl_moss", "half_life": 3}, sa.discounted(sa.kl_moss(), 3)),
-        ("discount of cts", {"name": "cts", "half_life": 2}, sa.discounted(sa.cts(), 2)),
+        ("follow_the_leader", {"name": "follow_the_leader"}, sa.policies.follow_the_leader()),
+        ("escb", {"name": "escb"}, sa.policies.escb()),
+        ("escb_delta", {"name": "escb_delta"}, sa.policies.escb_delta()),
+        ("escb_c", {"name": "escb_c", "parameters": {"rho": 2.0, "c": 0.5}}, sa.policies.escb_c(2.0, 0.5)),
+        ("ols_ucb_c", {"name": "ols_ucb_c"}, sa.policies.ols_ucb_c()),
+        ("least_played", {"name": "least_played", "parameters": {"c": 0.1}}, sa.policies.least_played(0.1)),
+        ("cucb_t", {"name": "cucb_t"}, sa.policies.cucb_t()),
+        ("bcucb_t", {"name": "bcucb_t"}, sa.policies.bcucb_t()),
+        ("cascade_ucb1", {"name": "cascade_ucb1"}, sa.policies.cascade_ucb1()),
+        ("cascade_kl_ucb", {"name": "cascade_kl_ucb"}, sa.policies.cascade_kl_ucb()),
+        ("cascade_ucb_v", {"name": "cascade_ucb_v"}, sa.policies.cascade_ucb_v()),
+        ("ts_cascade", {"name": "ts_cascade"}, sa.policies.ts_cascade()),
+        ("window", {"name": "kl_ucb", "window": 8}, sa.policies.sliding_window(sa.kl_ucb(), 8, 8)),
+        ("long window", {"name": "bc_ucb", "window": 40}, sa.policies.sliding_window(sa.bc_ucb(), 40)),
+        ("window of cts", {"name": "cts", "window": 6}, sa.policies.sliding_window(sa.cts(), 6, 6)),
+        ("discount", {"name": "kl_moss", "half_life": 3}, sa.policies.discounted(sa.kl_moss(), 3)),
+        ("discount of cts", {"name": "cts", "half_life": 2}, sa.policies.discounted(sa.cts(), 2)),
     ]
 }
 
@@ -178,17 +176,11 @@ class ServiceStreamsAgent(sa.Agent):
 
     def _key(self, stream, id):
         digest = hashlib.sha256(f"seed/5/{stream}/{id}".encode()).digest()
-        key = np.array([int.from_bytes(digest[:8], "little")], np.uint64)
-        return Stream(key, key.copy())
+        return np.array([int.from_bytes(digest[:8], "little")], np.uint64)
 
     def ask(self, eligible=None, id=None, pinned=None, **context):
-        choose = type(self.learner).choose
-        with patch.object(
-            self.learner,
-            "choose",
-            lambda t, mask, _, actions, **more: choose(self.learner, t, mask, self._key("mind", id), actions, **more),
-        ):
-            return super().ask(eligible, id, pinned, **context)
+        self._choosing = self._key("mind", id)
+        return super().ask(eligible, id, pinned, **context)
 
     def tell(self, decision, *args, **more):
         self._rounding = self._key("coin", decision if isinstance(decision, str) else decision.id)
@@ -244,7 +236,7 @@ class Pair:
     def draw(self, arms, n_items):
         """Random values for arms: rows as the service takes them, and which entries were seen."""
         support = self.agent.problem.support
-        widths = [length(support, np.array([self.agent.arms.index(arm)])) if self.sparse else n_items for arm in arms]
+        widths = [int(support.widths[self.agent.arms.index(arm)]) if self.sparse else n_items for arm in arms]
         values = [np.round(self.rng.random(width), 2).tolist() for width in widths]
         full = self.rng.random() < 0.5
         seen = [(full | (self.rng.random(width) < 0.7)).tolist() for width in widths]
@@ -307,7 +299,7 @@ class Pair:
         values, seen = told["outcome"], told["seen"].tolist()
         if not self.sparse:
             return values, seen
-        widths = [length(self.agent.problem.support, np.array([self.agent.arms.index(arm)])) for arm in arms]
+        widths = [int(self.agent.problem.support.widths[self.agent.arms.index(arm)]) for arm in arms]
         ends = np.cumsum(widths)
         return tuple(
             [part[end - width : end] for end, width in zip(ends, widths, strict=True)] for part in (values, seen)
@@ -377,7 +369,7 @@ class Pair:
         spec, policy = POLICIES[name]
         body = {"policy": spec, "window_s": None}
         try:
-            for_context(policy, self.agent.problem).fit(self.agent.problem)
+            fit_policy(policy, self.agent.problem)
         except sa.InvalidArgument:
             await self.call("PUT", "/v1/problems/p/settings", body, status=(422,))
             return
@@ -402,23 +394,21 @@ class Pair:
 
     def counts(self):
         """The agent's tally and pending pulls, over all contexts."""
-        return self.agent.tally, self.agent.learner.pending
+        return self.agent.tally, self.agent.learner.pending[0]
 
     async def compare(self):
         """Pulls, pending, means and variances of every arm are the same."""
         rows = (await self.call("GET", "/v1/problems/p/arms"))["arms"]
         agent, (tally, pending) = self.agent, self.counts()
-        mean, variance = estimates(tally, agent.problem.support)
+        support, shape = agent.problem.support, tally.total.shape
+        parts = (np.broadcast_to(tally.counts(tally.pulls), shape), tally.mean, tally.deviation**2)
         for j, row in enumerate(rows):
-            span = slice(*agent.problem.support.span(j))
-            missed = tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start)
-            seen = (tally.pulls[j] - missed).astype(int).tolist()
-            assert (row["pulls"], row["pending"]) == (tally.pulls[j], pending[j]), row
+            own = np.array([j])
+            seen, mean, variance = (to_flat(support, own, support.rows(part, own[None])[0]).tolist() for part in parts)
+            assert (row["pulls"], row["pending"]) == (tally.pulls[0, j], pending[j]), row
             assert row["seen"] == seen
-            assert row["mean"] == [x if n else None for x, n in zip(mean[span].tolist(), seen, strict=True)]
-            assert row["variance"] == [
-                pytest.approx(x, abs=1e-15) if n else None for x, n in zip(variance[span].tolist(), seen, strict=True)
-            ]
+            assert row["mean"] == [x if n else None for x, n in zip(mean, seen, strict=True)]
+            assert row["variance"] == [x if n else None for x, n in zip(variance, seen, strict=True)]
             if self.sparse:
                 assert row["items"] == [self.item(agent.arms[j], n) for n in range(len(seen))]
 
@@ -515,7 +505,8 @@ def check_log(store, coordinator):
 def state_of(ledger, key):
     """The counters of a problem, and what pending decisions would tell."""
     contexts = ledger.problems[key].learner.contexts
-    return encode_counters(*key, ledger.problems[key]), None if contexts is None else contexts.pending.tolist()
+    waiting = None if contexts is None or contexts.pending is None else contexts.pending.tolist()
+    return encode_counters(*key, ledger.problems[key]), waiting
 
 
 def recall_of(entries, key, before):
@@ -528,14 +519,8 @@ def recall_of(entries, key, before):
     return record
 
 
-HEAVY = {
-    heavy: ["HEAVY_ENTRIES", "HEAVY_VALUES"],
-    applying: ["HEAVY_ENTRIES"],
-    feedback: ["HEAVY_UNITS"],
-    decoding: ["LARGE_BYTES"],
-    event_lines: ["LARGE_BYTES"],
-    piecewise: ["PIECE_BYTES"],
-}
+SIZES = {running: ["THREAD_SIZE"], feedback: ["MANY_VALUES"], endpoint: ["LARGE_BYTES"]}
+"""From which size on work runs in threads, and feedback is stored as rows."""
 
 
 @pytest.mark.parametrize("tiny", [False, True], ids=["usual sizes", "tiny sizes"])
@@ -549,13 +534,13 @@ HEAVY = {
     st.data(),
 )
 def test_the_same_history_gives_the_same_slates_and_estimates(tiny, kind, reward, sparse, policy, triggered, data):
-    ledger = partial(Ledger, remembered=1, max_uncounted_rows=3) if tiny else Ledger
+    ledger = partial(Ledger, remembered=1) if tiny else Ledger
     sizes = {"MAX_STRETCHES": 4, "MAX_UNFLUSHED_REWARDS": 2} if tiny else {"MAX_STRETCHES": history.MAX_STRETCHES}
     with contextlib.ExitStack() as patches:
         patches.enter_context(patch.object(snapshot, "Ledger", ledger))
         patches.enter_context(patch.multiple(history, **sizes))
-        if tiny:  # everything in threads and in pieces
-            for module, names in HEAVY.items():
+        if tiny:  # everything in threads
+            for module, names in SIZES.items():
                 patches.enter_context(patch.multiple(module, **dict.fromkeys(names, 0)))
         asyncio.run(example(kind, reward, sparse, policy, triggered, tiny, data))
 

@@ -19,15 +19,15 @@ def service(tmp_path_factory):
         client.close()
 
 
-def make(kind: str, service, name: str, policy: str = "kl_ucb") -> sa.DecisionAgent:
+def make(kind: str, service, name: str, policy: str = "kl_ucb"):
     if kind == "agent":
         problem = sa.Problem(len(ARMS), len(ITEMS), sa.Coverage(), sa.Subsets(2))
-        return sa.Agent(problem, getattr(sa, policy)(), arms=ARMS, items=ITEMS)
+        return sa.Agent(problem, getattr(sa.policies, policy)(), arms=ARMS, items=ITEMS)
     return service.create(name, ARMS, ITEMS, 2, settings={"policy": {"name": policy}, "window_s": None})
 
 
 @pytest.fixture(params=["agent", "remote"])
-def agent(request, service) -> sa.DecisionAgent:
+def agent(request, service):
     return make(request.param, service, request.node.name)
 
 
@@ -44,10 +44,10 @@ def test_asking_and_telling(agent):
     assert np.isnan(agent.estimates()[0]).all()
     assert agent.tell(decision, rows(1)) is True
     assert agent.tell("first", rows(1)) is False
-    with pytest.raises(sa.ConflictingFeedback):
+    with pytest.raises(sa.core.errors.ConflictingFeedback):
         agent.tell(decision, rows(2))
     for call in (agent.tell, agent.untell):
-        with pytest.raises(sa.UnknownDecision):
+        with pytest.raises(sa.core.errors.UnknownDecision):
             call("nobody", rows(1))
     with pytest.raises(sa.InvalidArgument):
         agent.tell(agent.ask(), [[2.0, 0.0], [0.0, 0.0]])

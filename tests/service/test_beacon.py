@@ -204,7 +204,6 @@ def test_settings_that_make_no_sense_are_refused():
         ({"beacon_origins": (SHOP,)}, "needs --beacon-secret"),
         ({"beacon_secrets": (SECRET,), "beacon_origins": ("https://shop.example/",)}, "without a path"),
         ({"beacon_secrets": (SECRET,), "beacon_origins": ("*",)}, "give an origin"),
-        ({"beacon_secrets": (SECRET,), "sharded": True}, "not with --sharded"),
     ):
         with pytest.raises(SuperarmError, match=words):
             check_beacon(ServiceLimits(**wrong))

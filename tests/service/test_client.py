@@ -26,9 +26,9 @@ def test_ask_and_tell_are_the_agents(agent):
     outcome = np.ones((2, 2))
     assert agent.tell(decision, outcome) is True
     assert agent.tell(decision.id, outcome) is False
-    with pytest.raises(sa.ConflictingFeedback):
+    with pytest.raises(sa.core.errors.ConflictingFeedback):
         agent.tell(decision, 0.5 * outcome)
-    with pytest.raises(sa.UnknownDecision):
+    with pytest.raises(sa.core.errors.UnknownDecision):
         agent.tell("nobody", outcome)
     with pytest.raises(sa.InvalidArgument):
         agent.tell(decision, [[2.0, 0.0], [0.0, 0.0]])

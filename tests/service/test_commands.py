@@ -63,7 +63,7 @@ def test_export_and_import_give_the_same_statistics(used):
     assert log.problem.k == 2
     assert log.n_rounds == 6
     assert not log.deterministic.any()
-    assert log.tally.pulls.tolist() == [row["pulls"] for row in agent.statistics()]
+    assert log.tally.pulls[0].tolist() == [row["pulls"] for row in agent.statistics()]
     same = sa.offline.Log.read(home / "log.csv", problem=log.problem)
     assert same.tally.total.tolist() == log.tally.total.tolist()
     assert same.rows.prefix.tolist() == log.rows.prefix.tolist()

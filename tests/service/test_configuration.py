@@ -44,10 +44,10 @@ import = ["one", "two"]
 def test_flags_go_before_the_environment_and_the_environment_before_the_file(started):
     environment = {"SUPERARM_DB": "environment.db", "SUPERARM_SERVE_PORT": "2002", "SUPERARM_SERVE_RATE": "6"}
     done, (db, listening, limits, imports, described, preparation, _) = started(
-        "--port", "3003", "--workers", "2", environment=environment, file=FILE
+        "--port", "3003", environment=environment, file=FILE
     )
     assert done.exit_code == 0, done.output
-    assert (db, listening.port, listening.workers, listening.host) == ("environment.db", 3003, 2, "127.0.0.1")
+    assert (db, listening.port, listening.host) == ("environment.db", 3003, "127.0.0.1")
     assert (limits.per_second, limits.body_bytes, limits.ignore_features) == (6.0, 4096, True)
     assert (imports, preparation) == (("one", "two"), None)
     sources = {name: described[name]["from"] for name in ("port", "db", "max-body", "host")}

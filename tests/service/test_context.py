@@ -198,7 +198,7 @@ def test_a_snapshot_holds_everything_that_contexts_need(tmp_path):
         restored, _, folded = restore_ledger(store)
         assert folded == 0
         (one,), (other,) = whole.problems.values(), restored.problems.values()
-        np.testing.assert_array_equal(one.tally.precision, other.tally.precision)
+        np.testing.assert_array_equal(one.tally.moments.precision, other.tally.moments.precision)
         np.testing.assert_array_equal(one.learner.contexts.pending, other.learner.contexts.pending)
         assert one.learner.contexts.pending.any()
         assert verify(store).faults == []
@@ -210,7 +210,7 @@ def test_an_explanation_has_the_numbers_of_the_agent():
     declared = sa.Features(numeric={"age": (0, 100)}, categorical={"country": ["NO", "SE", "other"]})
     context = sa.Context(declared, arms=list(Z.values()), model=sa.models.Linear(shared=True))
     problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2), context=context)
-    agent = sa.Agent(problem, sa.c2_ucb(), arms=ARMS, items=["x", "y"])
+    agent = sa.Agent(problem, sa.contextual.c2_ucb(), arms=ARMS, items=["x", "y"])
 
     async def test(http, store):
         await call(http, "PUT", "/v1/problems/p", spec(SHARED, "c2_ucb"))

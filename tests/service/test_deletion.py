@@ -94,7 +94,7 @@ def test_other_workers_notice_that_a_problem_was_deleted(postgres):
             assert (shown[0]["n_arms"], shown[0]["decisions"]) == (2, 0)
 
     asyncio.run(live())
-    reader = Postgres(url, slot=False)
+    reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     reader.close()
 

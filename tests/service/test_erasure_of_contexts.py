@@ -6,6 +6,8 @@ import random
 import numpy as np
 import pytest
 
+from superarm.agent.state import held_to_plain, tally_to_plain
+
 from superarm.context import frames
 from superarm.service.application import application
 from superarm.service.domain.events import Refitted
@@ -62,18 +64,15 @@ def test_the_state_is_that_of_a_log_without_the_person(tmp_path, monkeypatch, ki
     assert verify(reader).faults == []
     assert any(isinstance(read.entry.event, Refitted) for read in reader.tail({})) == (kind == "logistic")
     want, have = counters_without(reader, ids)[0].learner, restore_ledger(reader)[0].problems["default", "p"].learner
-    for one, other in zip(want.tally, have.tally, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert tally_to_plain(want.tally) == tally_to_plain(have.tally)
     np.testing.assert_array_equal(want.contexts.pending, have.contexts.pending)
     assert want.contexts.frames.moments.sums == have.contexts.frames.moments.sums
     assert want.contexts.frames.contexts == have.contexts.frames.contexts
+    assert held_to_plain(want.held) == held_to_plain(have.held)
     if kind == "logistic":
-        kept = [
-            *zip(want.state.kept, have.state.kept, strict=True),
-            *zip(want.memory.kept[6:], have.memory.kept[6:], strict=True),
-        ]
-        for one, other in kept:
-            np.testing.assert_array_equal(one, other)
+        for name in ("precision", "response", "information", "rows"):
+            own, other = (np.sort(getattr(one.memory.kept[0], name), axis=0) for one in (want, have))
+            np.testing.assert_array_equal(own, other)
     reader.close()
     store = Sqlite(tmp_path / "log.db", lock=False)
     assert compact(store, None, 0).removed == len(ids)

@@ -46,7 +46,7 @@ def test_a_running_service_learns_from_a_log_what_an_agent_does(source, sqlite_f
         own = agent.ask(eligible=first.arms)
         assert sorted(own.arms) == sorted(first.arms)
         agent.tell(own, [[0, 0], [0, 0]])
-        assert [row["pulls"] for row in remote.statistics()] == agent.learner.tally.pulls.tolist()
+        assert [row["pulls"] for row in remote.statistics()] == agent.learner.tally.pulls[0].tolist()
         assert [row["mean"] for row in remote.statistics()] == agent.estimates()[0].tolist()
         assert remote.ask().arms == agent.ask().arms
         assert invoke("verify", "--db", server.db).exit_code == 0

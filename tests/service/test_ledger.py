@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DEFAULTED, PENDING
-from superarm.service.domain.event_lines import decode, encode
+from superarm.service.domain.events import decode, encode
 from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired
 from superarm.service.domain.ledger import Ledger, LogEntry, fold
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
@@ -183,16 +183,16 @@ class Feedback(RuleBasedStateMachine):
             return
         learner = self.ledger.problems["t", "p"]
         pulls, seen, sums = totals(self.models.values())
-        assert learner.tally.pulls.tolist() == pulls.tolist()
-        missed = learner.tally.missed if learner.tally.missed.size else np.zeros(N_ARMS * N_ITEMS)
-        assert (np.repeat(pulls, N_ITEMS) - missed).tolist() == seen.reshape(-1).tolist()
-        assert learner.tally.total.tolist() == [float(total) for row in sums for total in row]
+        assert learner.tally.pulls[0].tolist() == pulls.tolist()
+        counts = np.broadcast_to(learner.tally.counts(learner.tally.pulls), learner.tally.total.shape)
+        assert counts[0].T.tolist() == seen.tolist()
+        assert learner.tally.total[0].T.tolist() == [[float(total) for total in row] for row in sums]
         pending = sum(
             len({a for a, _ in m.entries} - {a for (a, _), v in m.entries.items() if v is not None})
             for m in self.models.values()
             if not m.closed
         )
-        assert learner.pending.sum() == pending
+        assert learner.learner.pending.sum() == pending
         assert len(self.ledger.pending) == sum(not m.closed for m in self.models.values())
 
     def teardown(self):

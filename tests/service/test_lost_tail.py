@@ -14,7 +14,6 @@ from superarm.service.storage.verify import verify
 
 from .database import fresh
 from .running import invoke
-from .test_outage import terminate
 from .test_sqlite import asked, crashed, filled
 
 
@@ -97,39 +96,3 @@ def test_the_mark_is_written_at_a_bounded_rate_and_at_the_end(tmp_path, monkeypa
     store.commit([asked(52)])
     store.close()
     assert line.read().position == 9
-
-
-def test_a_worker_notices_that_the_database_has_gone_back(postgres):
-    """As a standby does that takes over without the last commits."""
-    url = fresh(postgres, "gone-back")
-    store = Postgres(url)
-    store.commit([asked(n) for n in range(5)])
-    other = Postgres(url, slot=False)
-    other._writer.execute("DELETE FROM superarm_events WHERE seq > 3")
-    other.close()
-    terminate(url, store)
-    with pytest.raises(StoreUnavailable):
-        store.commit([asked(7)])
-    with pytest.raises(StoreUnavailable, match="was lost"):  # only ``last`` makes the connection again
-        store.commit([asked(7)])
-    for _ in range(2):
-        with pytest.raises(StoreUnavailable, match="w0 has 3 events, but 5 were committed"):
-            store.last()
-    with pytest.raises(StoreUnavailable, match="w0 has 3 events, but 5 were committed"):
-        store.commit([asked(7)])
-    store.close()
-
-
-def test_a_worker_whose_last_events_were_known_already_has_lost_nothing(postgres):
-    """Two workers end the same window: one of them is told that the event is there, and its number stays unused."""
-    url = fresh(postgres, "known-already")
-    one, two = Postgres(url), Postgres(url)
-    one.commit([asked(n) for n in range(5)])
-    assert two.commit([asked(7), asked(3), asked(4)]) == [1, 0, 0]
-    terminate(url, two)
-    with pytest.raises(StoreUnavailable):
-        two.commit([asked(8)])
-    assert two.last() == 1
-    assert two.commit([asked(8)]) == [2]
-    one.close()
-    two.close()

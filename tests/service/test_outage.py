@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
 from functools import partial
@@ -12,21 +11,15 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
-from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Ledger
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import coordinator as coordinators
-from superarm.service.runtime import outage
 from superarm.service.runtime import writer as writers
-from superarm.service.runtime.watch import look
-from superarm.service.server import Preparation, prepare_store, read_preparation
+from superarm.service.server import Preparation, prepare_store
 from superarm.service.storage import snapshot
-from superarm.service.storage.base import AddressRefused, LogLine, StoreUnavailable, recall_decision
-from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.postgres_connection import is_away
-from superarm.service.storage.snapshot import take_snapshot
+from superarm.service.storage.base import AddressRefused, StoreUnavailable
+from superarm.service.storage.postgres import Postgres, is_away
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.verify import verify
 
@@ -40,8 +33,6 @@ SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "bc_ucb"}, "
 
 class Failing(MemoryStore):
     """A store that can be switched off."""
-
-    shared = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +104,7 @@ def test_while_the_database_is_away_writes_are_refused_and_reads_answered(caplog
             assert {record.exc_info for record in errors} == {None}
             assert len(errors) <= 3  # writing, reading and keys, once each
             store.down = False
-            look(app.service.coordinator)
+            await app.service.coordinator.look()
             await until(lambda: is_ready(http))
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d0"})).status_code == 201
             assert "the log is written" in (await http.get("/")).text
@@ -236,16 +227,14 @@ def wait_until_alive(server: Server, seconds: float = 60.0) -> None:
 def test_what_is_left_to_do_to_a_store_is_done_by_a_worker_and_adds_no_revoked_key(tmp_path):
     _, row = make_key("default", ("admin",), "given at the start")
     store = Sqlite(tmp_path / "log.db")
-    settings = json.loads(json.dumps({"preparation": Preparation("0.0.0.0", row)}))
-    read_preparation(settings)(store)
+    Preparation("0.0.0.0", row).apply_once(store)
     assert [known.id for known in store.key_rows()] == [row.id]
     store.put_key(row._replace(revoked=7))
-    read_preparation(settings)(store)
+    Preparation("0.0.0.0", row).apply_once(store)
     assert [known.revoked for known in store.key_rows()] == [7]
-    read_preparation({"preparation": None})(store)
     store.close()
     with pytest.raises(SuperarmError, match="without keys only loopback is served"):
-        read_preparation({"preparation": ["0.0.0.0", None]})(MemoryStore())
+        Preparation("0.0.0.0", None).apply_once(MemoryStore())
 
 
 def test_a_store_that_goes_away_while_it_is_prepared_is_waited_for(monkeypatch):
@@ -265,31 +254,22 @@ def test_a_store_that_goes_away_while_it_is_prepared_is_waited_for(monkeypatch):
     assert len(tried) == 3
 
 
-def test_an_event_whose_decision_has_to_be_read_waits_for_the_database(monkeypatch):
-    """A worker ended if the database went away between the reading of another's event and that of its decision."""
-    monkeypatch.setattr(outage, "RETRY_SECONDS", 0.01)
+def test_feedback_to_a_decision_that_has_to_be_read_needs_the_database(monkeypatch):
     monkeypatch.setattr(snapshot, "Ledger", partial(Ledger, remembered=0))  # closed decisions are read from the log
-    store, failures = Failing(), []
-
-    def fail_at_first(store, key, before):
-        if len(failures) < 3:
-            failures.append(key)
-            raise StoreUnavailable("the database is away")
-        return recall_decision(store, key, before)
-
-    monkeypatch.setattr(snapshot, "recall_decision", fail_at_first)
+    store = Failing()
 
     async def live() -> None:
-        app = application(store)
-        async with serving(app) as http:
+        async with serving(application(store)) as http:
             assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code == 201
             for value, amend in ((1.0, False), (0.0, True)):
                 body = {"outcome": [[value]], "amend": amend}
+                store.down = amend
+                if amend:
+                    assert (await http.post("/v1/decisions/d/feedback", json=body)).status_code == 503
+                    store.down = False
                 told = await http.post("/v1/decisions/d/feedback", json=body)
                 assert (told.status_code, told.json()["applied"]) == (200, True)
-            assert len(failures) == 3
-            assert await is_ready(http)
             (mean,) = [row["mean"] for row in (await http.get("/v1/problems/p/arms")).json()["arms"] if row["pulls"]]
             assert mean == [0.0]
 
@@ -353,80 +333,13 @@ def test_a_stalled_commit_and_a_full_queue_are_not_ready(monkeypatch):
             coordinator.writer.depth = 0
             coordinator.writer._busy_since = time.monotonic() - writers.STALLED_SECONDS - 1.0
             assert "has not ended" in (await http.get("/health")).json()["reason"]
-            look(coordinator)
+            await coordinator.look()
             assert coordinator.condition.status == "unavailable"
             coordinator.writer._busy_since = None
-            look(coordinator)
+            await coordinator.look()
             await until(lambda: is_ready(http))
 
     asyncio.run(live())
-
-
-def terminate(url: str, worker: Postgres) -> None:
-    """End the connection that holds the worker's slot, on the server."""
-    pid = worker._writer.info.backend_pid
-    other = Postgres(url, slot=False)
-    other._writer.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
-    other.close()
-
-
-def test_a_worker_whose_slot_was_taken_goes_on_under_another_name(postgres):
-    """Audit, D6: it answered 503 for ever, while /health said 200."""
-    url = fresh(postgres, "slots")
-    store = Postgres(url)
-
-    async def live() -> None:
-        app = application(store)
-        async with serving(app) as http:
-            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
-            assert (await http.post("/v1/problems/p/decisions", json={"id": "d0"})).status_code == 201
-            assert store.worker == "w0"
-            terminate(url, store)
-            thief = Postgres(url)
-            assert thief.worker == "w0"
-            refused = await http.post("/v1/problems/p/decisions", json={"id": "d1"})
-            assert refused.status_code == 503
-            assert not await is_ready(http)
-            look(app.service.coordinator)
-            await until(lambda: is_ready(http))
-            assert store.worker == "w1"
-            assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
-            assert app.service.coordinator.position == {"w0": 2, "w1": 1}
-            thief.close()
-
-    asyncio.run(live())
-    reader = Postgres(url, slot=False)
-    assert verify(reader).faults == []
-    assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
-    reader.close()
-
-
-def test_what_another_process_wrote_under_the_lost_name_is_read_before_anything_is_written(postgres):
-    url = fresh(postgres, "borrowed")
-    store = Postgres(url)
-
-    async def live() -> None:
-        app = application(store)
-        async with serving(app) as http:
-            assert (await http.put("/v1/problems/p", json=SPEC)).status_code == 201
-            terminate(url, store)
-            thief = Postgres(url)
-            foreign = Asked(0, "p", "foreign", "", 7, (1,), 1, 1)
-            assert thief.commit([LogLine("default", "decision", "foreign", 0, encode(foreign))]) == [2]
-            thief.close()
-            coordinator = app.service.coordinator
-            lost = take_snapshot(coordinator.ledger, coordinator.position)
-            coordinator.applier.saver.save(lost)  # on the lost connection
-            assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 503)
-            assert (await http.post("/v1/problems/p/decisions", json={"id": "d"})).status_code in (201, 200)
-            assert store.worker == "w0"
-            assert coordinator.position == {"w0": 3}
-            assert coordinator.ledger.problems["default", "p"].pending.sum() == 2.0
-
-    asyncio.run(live())
-    reader = Postgres(url, slot=False)
-    assert verify(reader).faults == []
-    reader.close()
 
 
 def test_postgresql_is_killed_and_comes_back(postgres_server):
@@ -455,8 +368,8 @@ async def _outlive(database: Database, url: str) -> None:
             await until(lambda: is_ready(restarted))
             await until(lambda: is_ready(http))
             assert (await http.post("/v1/problems/p/decisions", json={"id": "d1"})).status_code == 201
-            assert (await restarted.get("/v1/decisions/d1")).status_code == 200
-    reader = Postgres(url, slot=False)
+            assert (await restarted.get("/v1/decisions/d1")).status_code == 421  # its problem is served by the first
+    reader = Postgres(url, serving=False)
     assert verify(reader).faults == []
     assert sorted(read.entry.stream for read in reader.tail({})) == ["d0", "d1", "p"]
     reader.close()

@@ -86,8 +86,8 @@ def test_the_end_of_a_window_fills_only_its_items():
         record = coordinator.ledger.record(("default", "d"))
         assert record.rows == ((-3.0, -1.0, -1.0),) * 2
         tally = coordinator.ledger.problems["default", "p"].tally
-        seen = np.repeat(tally.pulls, 3) - tally.missed
-        assert seen.reshape(4, 3)[list(record.action)].tolist() == [[1.0, 0.0, 0.0]] * 2
+        seen = tally.pulls[:, None] - tally.missed
+        assert seen[0].T[list(record.action)].tolist() == [[1.0, 0.0, 0.0]] * 2
 
     during(trial, at_window_end=0.0)
 
@@ -142,8 +142,8 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         assert found.reach < 0.2
         assert abs(found.value - truth) < 4.0 * found.reach / 1.96
         tally = learner.tally
-        seen = np.repeat(tally.pulls, 3) - tally.missed
-        errors = np.abs(tally.total / np.maximum(seen, 1.0) - TRUTH.reshape(-1))
+        seen = tally.pulls[:, None] - tally.missed
+        errors = np.abs(tally.total / np.maximum(seen, 1.0) - TRUTH.T[None])
         assert (errors < 4.0 * np.sqrt(0.25 / np.maximum(seen, 1.0))).all()
         assert learner.history.complete == 1200
         verdict = judge_learning(learner.history, weighty_items(learner))

@@ -10,7 +10,7 @@ from superarm.service.application import application
 from superarm.service.storage.base import recall_decision
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.replay import replay
-from superarm.service.storage.sharded import ShardedPostgres
+from superarm.service.storage.postgres import Postgres
 
 from .database import fresh
 from .inprocess import serving
@@ -58,7 +58,7 @@ def url(request, postgres):
 
 def replayed(url):
     """How often a decision gave the logged slate again, and by which worker they were."""
-    with closing(Postgres(url, slot=False)) as store:
+    with closing(Postgres(url, serving=False)) as store:
         same = Counter(one.same for one in replay(store, None, None, 4))
         workers = {worker for read in store.tail({}) for worker in [read.worker]}
         assert recall_decision(store, ("default", "p-0")).asked.seen
@@ -72,11 +72,11 @@ def test_decisions_of_several_workers_are_chosen_again_also_after_a_reshard(url)
     assert replayed(url) == ({True: 32}, {"p/default/p", "p/default/q"})
 
     async def more():
-        async with serving(application(ShardedPostgres(url))) as http:
+        async with serving(application(Postgres(url))) as http:
             await decide([http], "p", 24, 8)
 
     asyncio.run(more())
     assert replayed(url)[0] == {True: 40}
-    with closing(Postgres(url, slot=False)) as store:  # as if an earlier version had moved the events
+    with closing(Postgres(url, serving=False)) as store:  # as if an earlier version had moved the events
         store._write_connection().execute("DROP TABLE superarm_moved")
     assert replayed(url)[0] == {True: 8, None: 32}

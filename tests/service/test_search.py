@@ -9,7 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Asked
 from superarm.service.storage.base import DecisionSpan, LogLine
 from superarm.service.storage.postgres import Postgres

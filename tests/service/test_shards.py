@@ -7,13 +7,13 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.event_lines import encode
+from superarm.service.domain.events import encode
 from superarm.service.domain.events import Asked
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.sharded import ShardedPostgres
+from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.verify import verify
 
 from .database import fresh
@@ -30,15 +30,15 @@ def line(id: str, problem: str = "p") -> LogLine:
     return LogLine("default", "decision", id, 0, encode(Asked(0, problem, id, "", 1, (0, 1), 2, 1)), problem)
 
 
-def owning(url: str, *problems: tuple[str, str]) -> ShardedPostgres:
-    store = ShardedPostgres(url)
+def owning(url: str, *problems: tuple[str, str]) -> Postgres:
+    store = Postgres(url)
     for problem in problems:
         assert store.acquire(problem) is not None
         assert store.admit(problem)
     return store
 
 
-def end_session(url: str, store: ShardedPostgres) -> None:
+def end_session(url: str, store: Postgres) -> None:
     """What PostgreSQL does to a worker that is silent for too long, or whose machine has gone."""
     pid = store._session.connection.info.backend_pid
     with psycopg.connect(url, autocommit=True) as connection:
@@ -48,7 +48,7 @@ def end_session(url: str, store: ShardedPostgres) -> None:
 
 
 def streams(url: str) -> list[str]:
-    reader = Postgres(url, slot=False)
+    reader = Postgres(url, serving=False)
     try:
         assert verify(reader).faults == []
         return sorted(read.entry.stream for read in reader.tail({}) if read.entry.step == 0)
@@ -105,17 +105,17 @@ def test_two_sessions_that_both_believe_to_own_a_problem_cannot_both_write(postg
 
 def test_workers_with_and_without_sharding_exclude_each_other(postgres):
     url = fresh(postgres, "modes")
-    store = ShardedPostgres(url)
+    store = Postgres(url)
     with pytest.raises(SuperarmError, match="at the same time"):
         Postgres(url)
     store.close()
     whole = Postgres(url)
     with pytest.raises(SuperarmError, match="at the same time"):
-        ShardedPostgres(url)
+        Postgres(url)
     whole.commit([line("d1")])
     whole.close()
     with pytest.raises(SuperarmError, match="superarm reshard"):
-        ShardedPostgres(url)
+        Postgres(url)
 
 
 async def create_and_decide(http, name: str = "p", ids: tuple[str, ...] = ("d1", "d2")) -> None:
@@ -127,7 +127,7 @@ async def create_and_decide(http, name: str = "p", ids: tuple[str, ...] = ("d1",
         assert told.json()["applied"], told.text
 
 
-def sharded(store: ShardedPostgres, snapshot_every: int = 50_000):
+def sharded(store: Postgres, snapshot_every: int = 50_000):
     return application(store, ServiceLimits(snapshot_every=snapshot_every, sharded=True))
 
 
@@ -137,7 +137,7 @@ def test_a_problem_moves_to_the_worker_that_gets_its_requests(postgres, monkeypa
     url = fresh(postgres, "moving")
 
     async def live() -> None:
-        first, second = ShardedPostgres(url), ShardedPostgres(url)
+        first, second = Postgres(url), Postgres(url)
         async with serving(sharded(first, 2)) as one, serving(sharded(second)) as two:
             await create_and_decide(one)
             before = (await one.get("/v1/problems/p/arms")).json()
@@ -167,7 +167,7 @@ def test_a_fenced_worker_does_not_acknowledge_and_the_next_owner_knows_everythin
     url = fresh(postgres, "fence")
 
     async def live() -> None:
-        first, second = ShardedPostgres(url), ShardedPostgres(url)
+        first, second = Postgres(url), Postgres(url)
         async with serving(sharded(first)) as one, serving(sharded(second)) as two:
             await create_and_decide(one)
             before = (await one.get("/v1/problems/p/arms")).json()
@@ -187,7 +187,7 @@ def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
     url = fresh(postgres, "alone")
 
     async def live() -> None:
-        store = ShardedPostgres(url)
+        store = Postgres(url)
         async with serving(sharded(store)) as http:
             await create_and_decide(http)
             end_session(url, store)
@@ -211,7 +211,7 @@ def test_a_whole_log_becomes_logs_of_problems(postgres):
             return [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
 
     async def parts() -> list[object]:
-        async with serving(sharded(ShardedPostgres(url))) as http:
+        async with serving(sharded(Postgres(url))) as http:
             found = [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
             assert (await http.post(ASK, json={"id": "d8"})).status_code == 201
             return found
@@ -231,5 +231,5 @@ def test_behind_nginx_problems_move_and_nothing_is_lost_or_counted_twice(postgre
 
 
 def test_options_that_sharding_cannot_have(tmp_path):
-    refused = invoke("serve", "--sharded", "--db", str(tmp_path / "x.db"))
+    refused = invoke("serve", "--db", str(tmp_path / "x.db"))
     assert (refused.exit_code, "--sharded: needs PostgreSQL" in refused.output) == (2, True), refused.output

@@ -47,7 +47,7 @@ def test_a_new_key_is_stored_nowhere_until_the_service_is_started_with_it(tmp_pa
 
 
 def test_what_is_refused_creates_no_file(tmp_path):
-    refused = invoke("serve", "--sharded", "--db", str(tmp_path / "log.db"))
+    refused = invoke("serve", "--db", str(tmp_path / "log.db"))
     assert refused.exit_code == 2
     assert "--sharded: needs PostgreSQL" in refused.output
     assert list(tmp_path.iterdir()) == []

@@ -103,7 +103,7 @@ def test_the_charges_pay_for_the_gap(rows, y, z):
 
 def conjunctive(seed=0):
     p = np.random.default_rng(seed).uniform(0.3, 0.95, (5, 1))
-    problem = sa.Problem(5, 1, sa.Conjunctive(), sa.Subsets(2))
+    problem = sa.Problem(5, 1, sa.rewards.Conjunctive(), sa.Subsets(2))
     return sa.Instance(problem, sa.environments.ConjunctiveCascade(p))
 
 
@@ -131,7 +131,7 @@ def test_only_cascades():
 
 @pytest.mark.parametrize("instance", [sa.instances.cascade(5, 2), conjunctive(3)], ids=["disjunctive", "conjunctive"])
 def test_regret_stays_below(instance):
-    policies = {"BCUCB-T": sa.bcucb_t(), "KL-UCB": sa.cascade_kl_ucb()}
+    policies = {"BCUCB-T": sa.policies.bcucb_t(), "KL-UCB": sa.policies.cascade_kl_ucb()}
     found = sa.simulate(instance, policies, 400, 2, target="approximation", progress=False)
     for name, bound in (("BCUCB-T", upper_bound_cascade), ("KL-UCB", upper_bound_cascade_kl)):
         assert sa.theory.theorems_for(policies[name], instance) == (bound.__name__,)

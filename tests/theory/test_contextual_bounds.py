@@ -6,7 +6,7 @@ import pytest
 import superarm as sa
 from superarm.context.sums import round_weight
 from superarm.simulation.contextual_instances import contextual_coverage, linear_cascade
-from superarm.theory.contextual import information
+from superarm.theory.upper.contextual import information
 
 NEAR_ZERO = np.geomspace(1e-6, 0.5, 40)
 

@@ -131,7 +131,7 @@ def test_the_bound_is_above_simulated_regret(environment):
     instance = sa.Instance(sa.Problem(3, 4, sa.Coverage(), sa.Subsets(1)), environment(p))
     scale = 2.0 if environment is sa.environments.Bernoulli else 4.0
     bound = upper_bound_directional(instance, scale * np.sqrt(p[:, 0] * (1.0 - p[:, 0])), [100, 400])
-    policy = sa.directional_kl_ucb(rho=3.0, c=0.0)
+    policy = sa.policies.directional_kl_ucb(rho=3.0, c=0.0)
     results = sa.simulate(instance, {"": policy}, 400, 2, target="optimal", rounds=[100, 400], progress=False)
     assert (results.regret[""].mean(axis=0) < bound.value).all()
     # By hand: arms 1 and 2 have gaps 0.8 and 1.2, b = 4, and 13 * 3 * 1.2 pays for initial and failed rounds.
@@ -185,7 +185,7 @@ def test_coverage_with_several_arms_by_hand_and_above_simulated_regret():
             slow += 34.0 * 3.0 * (factors.base + factors.ratio * math.log(max(own) / min(own)))
     by_hand = 5.0 * (main + slow) * math.log(200) + (44.0 + 2.0) * max(gaps.values())
     assert float(bound.value[1]) == pytest.approx(by_hand)
-    policy = sa.directional_kl_ucb(rho=5.0, c=0.0)
+    policy = sa.policies.directional_kl_ucb(rho=5.0, c=0.0)
     results = sa.simulate(instance, {"": policy}, 200, 2, target="approximation", rounds=[50, 200], progress=False)
     assert (results.regret[""].mean(axis=0) < bound.value).all()
     with pytest.raises(sa.InvalidArgument, match="another reward"):

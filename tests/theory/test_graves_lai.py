@@ -34,7 +34,7 @@ def two_items(seed, overlap=True):
     batches = [[0, 1], [2, 3], [1, 2]] if overlap else [[0, 1], [2, 3]]
     p = rng.uniform(0.05, 0.5, (4, 2))
     p[:2] += 0.3
-    problem = sa.Problem(4, 2, sa.Coverage(), sa.Explicit(batches), weights=[1.0, 2.0])
+    problem = sa.Problem(4, 2, sa.Coverage(), sa.actions.Explicit(batches), weights=[1.0, 2.0])
     return sa.Instance(problem, sa.environments.Bernoulli(p))
 
 
@@ -71,20 +71,20 @@ def test_bracket_and_feasibility(seed):
 
 def test_empty_arms_are_priced():
     # p = 0: kl(0, q) = -log(1 - q) is linear in the surplus
-    problem = sa.Problem(2, 1, sa.Coverage(), sa.Explicit([[0], [1]]))
+    problem = sa.Problem(2, 1, sa.Coverage(), sa.actions.Explicit([[0], [1]]))
     instance = sa.Instance(problem, sa.environments.Bernoulli([[0.0], [0.4]]))
     assert graves_lai(instance).low == pytest.approx(0.4 / -math.log(0.6), rel=1e-6)
 
 
 def test_nothing_to_learn():
-    problem = sa.Problem(2, 1, sa.Coverage(), sa.Explicit([[0, 1], [0]]))
+    problem = sa.Problem(2, 1, sa.Coverage(), sa.actions.Explicit([[0, 1], [0]]))
     assert graves_lai(sa.Instance(problem, sa.environments.Bernoulli([[0.2], [0.4]]))) == (0.0, 0.0)
 
 
 def test_what_it_does_not_answer():
     with pytest.raises(sa.InvalidArgument, match="batches; give one with at most 400"):
         graves_lai(sa.instances.random_coverage(40, 2, 4))
-    problem = sa.Problem(3, 2, sa.Coverage(), sa.Explicit(itertools.combinations(range(3), 2)))
+    problem = sa.Problem(3, 2, sa.Coverage(), sa.actions.Explicit(itertools.combinations(range(3), 2)))
     with pytest.raises(sa.InvalidArgument, match="depend"):
         graves_lai(sa.Instance(problem, sa.environments.CommonShock(np.full((3, 2), 0.3))))
 
@@ -106,7 +106,7 @@ def test_linear_rewards_against_the_rate_of_playing_several_arms():
 
 def test_subsets_are_the_same_batches_listed():
     p = np.random.default_rng(3).random((5, 2)) * 0.8
-    listed = sa.Explicit([list(batch) for batch in itertools.combinations(range(5), 2)])
+    listed = sa.actions.Explicit([list(batch) for batch in itertools.combinations(range(5), 2)])
     for reward in (sa.Coverage(), sa.Linear()):
         found = [
             graves_lai(sa.Instance(sa.Problem(5, 2, reward, actions), sa.environments.Bernoulli(p)), precision=1e-4)
@@ -116,6 +116,6 @@ def test_subsets_are_the_same_batches_listed():
 
 
 def test_a_batch_that_can_never_be_optimal_needs_no_exploration():
-    problem = sa.Problem(3, 1, sa.Linear(), sa.Explicit([[0, 1], [2]]))
+    problem = sa.Problem(3, 1, sa.Linear(), sa.actions.Explicit([[0, 1], [2]]))
     certain = sa.Instance(problem, sa.environments.Bernoulli([[0.8], [0.7], [0.4]]))  # arm 2 alone earns at most 1
     assert graves_lai(certain) == (0.0, 0.0)

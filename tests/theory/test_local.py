@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.theory import gaps, local_slopes, upper_bound_local, upper_bound_local_default
-from superarm.theory.upper.charges import charge_factors
+from superarm.theory.upper.bc_ucb import charge_factors
 
 
 def random(seed, reward=None, alpha=1.0):

@@ -7,9 +7,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 import superarm as sa
-from superarm.indices.kl import divergence
 from superarm.theory import gaps, graves_lai, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
-from superarm.theory.lower import rates
+from superarm.theory.lower import divergence, rates
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.3, 0.5])

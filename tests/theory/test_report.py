@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.simulation import Results, Target
+from superarm.simulation.regret import Target
+from superarm.simulation.results import Results
 from superarm.theory import bounds_report
 
 
@@ -38,9 +39,9 @@ def test_each_policy_has_the_bounds_of_its_own_oracle(monkeypatch):
     monkeypatch.setattr("superarm.theory.report.simulate", silent)
     p = np.random.default_rng(0).uniform(0.0, 0.3, (6, 3))
     instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
-    policies = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.Exhaustive()), "CTS": sa.cts()}
+    policies = {"greedy": sa.kl_ucb(), "exact": sa.kl_ucb(oracle=sa.oracles.Exhaustive()), "CTS": sa.cts()}
     text = bounds_report(instance, policies, 50, 1, progress=False)
-    for alpha, label in ((sa.Greedy().guarantee(instance.problem).alpha, "0.75"), (1.0, "1")):
+    for alpha, label in ((sa.oracles.Greedy().guarantee(instance.problem).alpha, "0.75"), (1.0, "1")):
         value = float(sa.theory.upper_bound_kl_default(instance, 50, sa.theory.gaps(instance, alpha=alpha)))
         (row,) = (
             line for line in text.splitlines()
@@ -64,7 +65,7 @@ def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
     instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
     text = bounds_report(instance, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
     assert "exact oracles" in text
-    odd = sa.Problem(2, 1, sa.Linear(), sa.Explicit([[0], [1]]))
+    odd = sa.Problem(2, 1, sa.Linear(), sa.actions.Explicit([[0], [1]]))
     text = bounds_report(
         sa.Instance(odd, sa.environments.Bernoulli([[0.95], [0.01]])), {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False
     )
@@ -76,7 +77,7 @@ def test_bounds_that_do_not_apply_are_left_out(monkeypatch):
 
 def test_bounds_of_other_instances_are_not_called_those_of_this_one(monkeypatch):
     monkeypatch.setattr("superarm.theory.report.simulate", silent)
-    problem = sa.Problem(3, 2, sa.Linear(), sa.Explicit([[0], [1], [2]]))
+    problem = sa.Problem(3, 2, sa.Linear(), sa.actions.Explicit([[0], [1], [2]]))
     shocks = sa.Instance(problem, sa.environments.CommonShock([[0.5, 0.4], [0.3, 0.3], [0.3, 0.2]]))
     text = bounds_report(shocks, {"KL-UCB": sa.kl_ucb()}, 50, 1, progress=False)
     assert "Graves-Lai is left out, so that no lower bound of this instance is known" in text

@@ -17,7 +17,7 @@ def test_rewards_rise_by_at_most_that(rows, c):
     q = x + np.minimum(u * np.sqrt(x * (1 - x)) + v, 1 - x)
     for reward, rise in (
         (sa.Coverage(), np.prod(1 - x) - np.prod(1 - q)),
-        (sa.Conjunctive(), np.prod(q) - np.prod(x)),
+        (sa.rewards.Conjunctive(), np.prod(q) - np.prod(x)),
         (sa.Logistic(c), 1 / (1 + c * math.exp(-q.sum())) - 1 / (1 + c * math.exp(-x.sum()))),
         (sa.Linear(), (q - x).sum()),
     ):
@@ -28,7 +28,7 @@ def test_no_smaller_constant_holds_for_all_rewards():
     # one arm; f rises like the angle up to 1 - eta and linearly beyond: gamma_g = 1, and the ratio tends to 2
     a, eta = 1e-4, 1e-9
     rise = 2 * math.asin(math.sqrt(1 - eta)) - 2 * math.asin(math.sqrt(1 - a))
-    bound = sensitivity(sa.Smoothness(1 / math.sqrt(eta * (1 - eta)), 1.0, math.nan), u=math.sqrt(a / (1 - a)))
+    bound = sensitivity(sa.rewards.Smoothness(1 / math.sqrt(eta * (1 - eta)), 1.0, math.nan), u=math.sqrt(a / (1 - a)))
     assert 0.99 < rise / bound <= 1.0
 
 

@@ -5,8 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from naive import divergence
 
-from superarm.indices.kl import divergence, upper_confidence
+from superarm.indices import kl_upper
 
 ARMS, ITEMS, K = 5, 2, 2
 BATCHES = list(itertools.combinations(range(ARMS), K))
@@ -32,9 +33,8 @@ def rounds(p, level, horizon, seed, delay=0):
             batch = next(b for b in BATCHES if int(np.argmin(asked)) in b)
         else:
             mean = total / np.maximum(1.0, seen)[:, None]
-            q = np.ones((ARMS, ITEMS))
-            for j, i in itertools.product(np.flatnonzero(seen > 0), range(ITEMS)):
-                q[j, i] = upper_confidence(float(mean[j, i]), level(t) / asked[j])
+            bounds = kl_upper(mean, np.repeat(level(t) / asked[:, None], ITEMS, axis=1))
+            q = np.where(seen[:, None] > 0, bounds, 1.0)
             batch = max(BATCHES, key=lambda b: value(q, b))
             yield t, batch, asked.copy(), seen.copy(), mean, q
         asked[list(batch)] += 1

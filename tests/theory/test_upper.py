@@ -8,11 +8,11 @@ import pytest
 
 import superarm as sa
 from superarm.rewards import Coverage, Linear, Logistic
-from superarm.theory import bound, printed, upper
-from superarm.theory.bound import Setting
-from superarm.theory.crossover import crossover
+from superarm.theory import bound
+from superarm.theory.bound import Setting, crossover
 from superarm.theory.sequences import Sequences, best_sequences, geometric
-from superarm.theory.upper.charges import charge_factors, factors_at
+from superarm.theory.upper import bc_ucb, kl_ucb, paper
+from superarm.theory.upper.bc_ucb import charge_factors, factors_at
 from superarm.theory.upper.kl_ucb import LATE_FAILURES, PEELING_OFFSET
 
 MIN, MAX = (0.1, 0.25, 0.4), (0.5, 0.25, 0.8)
@@ -27,8 +27,8 @@ def numbers(**changes):
 
 
 ALL = (
-    upper.theorem, upper.corollary, upper.sharp, upper.sharp_gap_free, upper.kl, upper.kl_gap_free, upper.kl_default,
-    upper.kl_default_gap_free, upper.wang_chen,
+    paper.theorem, paper.corollary, bc_ucb.sharp, bc_ucb.sharp_gap_free, kl_ucb.kl, kl_ucb.kl_gap_free,
+    kl_ucb.kl_default, kl_ucb.kl_default_gap_free, paper.wang_chen,
 )  # fmt: skip
 
 
@@ -170,19 +170,19 @@ def test_late_feedback_costs_a_constant():
     instance = sa.instances.disjoint_batches(64)
     s = bound.setting(instance)
     for d in (0, 1, 5):
-        late, now = upper.upper_bound_kl_late(instance, [1, 10**5], d), upper.upper_bound_kl(instance, [1, 10**5])
+        late, now = kl_ucb.upper_bound_kl_late(instance, [1, 10**5], d), kl_ucb.upper_bound_kl(instance, [1, 10**5])
         expected = s.n_arms * s.largest * (14 - math.pi**2 / 3 + d * max(0, 3 * d - 1))
         np.testing.assert_allclose(late.value - now.value, expected)
     with pytest.raises(sa.InvalidArgument, match="delay"):
-        upper.upper_bound_kl_late(instance, 10, -1)
+        kl_ucb.upper_bound_kl_late(instance, 10, -1)
 
 
 def test_without_the_split_into_items():
     rng = np.random.default_rng(0)
-    problem = sa.Problem(4, 3, sa.Coverage(), sa.Explicit([[0, 1], [2, 3]]), weights=[0.5, 1.0, 2.0])
+    problem = sa.Problem(4, 3, sa.Coverage(), sa.actions.Explicit([[0, 1], [2, 3]]), weights=[0.5, 1.0, 2.0])
     instance = sa.Instance(problem, sa.environments.Bernoulli(rng.uniform(0, 1, (4, 3))))
     s = bound.setting(instance)
-    split, whole = upper.upper_bound(instance, 10**4), upper.upper_bound_unsplit(instance, 10**4)
+    split, whole = paper.upper_bound(instance, 10**4), paper.upper_bound_unsplit(instance, 10**4)
     # K M = 6 parameters need two levels, K = 2 one; Mbar^2 = 12.25 and M sum w^2 = 15.75
     assert float(whole.gamma_g / split.gamma_g) == pytest.approx(4 * 15.75 / 12.25)
     assert float(whole.gamma_inf / split.gamma_inf) == pytest.approx(4 * 3 * 2.0 / 3.5)
@@ -192,7 +192,7 @@ def test_without_the_split_into_items():
 def test_corollary_is_never_negative_where_the_printed_one_is():
     instance = sa.instances.disjoint_batches(8)
     t = np.array([2.0, 10.0, 10**3, 10**6, 10**9])
-    mended, raw = upper.upper_bound_gap_free(instance, t).value, printed.printed_corollary(instance, t)
+    mended, raw = paper.upper_bound_gap_free(instance, t).value, paper.printed_corollary(instance, t)
     assert (mended > 0).all()
     assert raw[0] < 0
     assert mended[-1] == pytest.approx(raw[-1], rel=1e-12)
@@ -200,26 +200,26 @@ def test_corollary_is_never_negative_where_the_printed_one_is():
 
 def test_printed_theorem_is_false_for_single_arms():
     bandit = sa.instances.lower_bound(6, 1)
-    assert np.ptp(printed.printed_theorem(bandit, [2, 10**9])) == 0.0  # claims bounded regret
-    assert np.ptp(upper.upper_bound(bandit, [2, 10**9]).value) > 0.0
+    assert np.ptp(paper.printed_theorem(bandit, [2, 10**9])) == 0.0  # claims bounded regret
+    assert np.ptp(paper.upper_bound(bandit, [2, 10**9]).value) > 0.0
     same = sa.instances.lower_bound(6, 3)
-    np.testing.assert_allclose(printed.printed_theorem(same, 99), upper.upper_bound(same, 99).value)
+    np.testing.assert_allclose(paper.printed_theorem(same, 99), paper.upper_bound(same, 99).value)
 
 
 def test_printed_wang_chen_lacks_a_factor():
     instance = sa.instances.lower_bound(6, 3)
-    missing = upper.upper_bound_wang_chen(instance, 50).value - printed.printed_wang_chen(instance, 50)
+    missing = paper.upper_bound_wang_chen(instance, 50).value - paper.printed_wang_chen(instance, 50)
     assert missing == pytest.approx(5 * 0.1 * math.pi**2 / 3)
 
 
 def test_general_sequences_contain_the_theorem():
     instance = sa.instances.disjoint_batches(32)
-    by_levels = upper.upper_bound_sequences(instance, 10**6)
-    assert by_levels.gamma_g == pytest.approx(upper.upper_bound(instance, 10**6).gamma_g * 39 / 45)  # k0 = 3
-    best = upper.upper_bound_sequences(instance, 10**6, best_sequences(32))
+    by_levels = paper.upper_bound_sequences(instance, 10**6)
+    assert by_levels.gamma_g == pytest.approx(paper.upper_bound(instance, 10**6).gamma_g * 39 / 45)  # k0 = 3
+    best = paper.upper_bound_sequences(instance, 10**6, best_sequences(32))
     assert best.value < by_levels.value
     with pytest.raises(sa.InvalidArgument, match="sequences"):
-        upper.upper_bound_sequences(instance, 10, geometric(2))
+        paper.upper_bound_sequences(instance, 10, geometric(2))
 
 
 def test_paper_gamma_falls_back_to_the_exact_one():
@@ -230,21 +230,21 @@ def test_paper_gamma_falls_back_to_the_exact_one():
 def test_kl_gap_free_and_trivial():
     instance = sa.instances.disjoint_batches(4)
     s = bound.setting(instance)
-    value = upper.upper_bound_kl_gap_free(instance, 10**4).value
+    value = kl_ucb.upper_bound_kl_gap_free(instance, 10**4).value
     root = math.sqrt(24 * charge_factors(4).total * 132 * 1e4 * math.log(1e4))
     assert value == pytest.approx(root + 132 * s.largest * (2 + math.pi**2 / 3))
-    assert upper.trivial(instance, [1, 2]).tolist() == [s.largest, 2 * s.largest]
+    assert paper.trivial(instance, [1, 2]).tolist() == [s.largest, 2 * s.largest]
 
 
 @pytest.mark.parametrize("horizon", [0, [1, 0.5], math.nan, "soon", []])
 def test_horizons_are_checked(horizon):
     with pytest.raises(sa.InvalidArgument, match="horizon"):
-        upper.upper_bound(sa.instances.disjoint_batches(64), horizon)
+        paper.upper_bound(sa.instances.disjoint_batches(64), horizon)
 
 
 def test_sequences_are_checked():
     with pytest.raises(sa.InvalidArgument, match="sequences"):
-        upper.upper_bound_sequences(sa.instances.disjoint_batches(64), 10, Sequences(np.array([1.0]), np.array([-1.0])))
+        paper.upper_bound_sequences(sa.instances.disjoint_batches(64), 10, Sequences(np.array([1.0]), np.array([-1.0])))
 
 
 def test_bounds_of_coverage_with_one_arm_per_batch_measure_gaps_from_the_best_arm():

@@ -37,10 +37,16 @@ def learner_to_plain(learner: Learner) -> dict[str, Any]:
         "moments_since": learner.moments_since,
     }
     if learner.contexts is not None:
-        plain["contexts"] = contexts = learner.contexts.to_plain()
-        if "frames" in contexts:
-            by_frame = sorted(getattr(learner.tally.moments, "by_frame", {}).items())
-            contexts["frames"]["sums"] = [[version, describe(a[0]), describe(b[0])] for version, (a, b) in by_frame]
+        plain["contexts"] = contexts_to_plain(learner)
+    return plain
+
+
+def contexts_to_plain(learner: Learner) -> dict[str, Any]:
+    """The contexts of a learner, with the sums of every frame."""
+    plain: dict[str, Any] = learner.contexts.to_plain()
+    if "frames" in plain:
+        by_frame = sorted(getattr(learner.tally.moments, "by_frame", {}).items())
+        plain["frames"]["sums"] = [[version, describe(a[0]), describe(b[0])] for version, (a, b) in by_frame]
     return plain
 
 
@@ -55,12 +61,12 @@ def learner_from_plain(plain: dict[str, Any]) -> Learner:
     learner.moments_since = plain.get("moments_since", 0)
     tally = tally_from_plain(plain["tally"], learner.tally)
     if learner.contexts is not None:
-        _restore_contexts(learner, plain["contexts"], tally)
+        restore_contexts(learner, plain["contexts"], tally)
     learner.restore(tally, plain["asked"], held_from_plain(plain.get("kept"), learner.tally))
     return learner
 
 
-def _restore_contexts(learner: Learner, plain: dict[str, Any], tally: Tally) -> None:
+def restore_contexts(learner: Learner, plain: dict[str, Any], tally: Tally) -> None:
     """Take on contexts, with the sums of every frame into ``tally``."""
     learner.contexts.from_plain(plain)
     sums, frames = tally.moments, learner.contexts.frames
@@ -71,22 +77,31 @@ def _restore_contexts(learner: Learner, plain: dict[str, Any], tally: Tally) -> 
 
 def tally_to_plain(tally: Tally) -> dict[str, Any]:
     """A tally as plain data; ``missed`` and moments are left out if there are none."""
+    return {name: describe(part) for name, part in tally_to_arrays(tally).items()}
+
+
+def tally_to_arrays(tally: Tally) -> dict[str, Floats]:
+    """The sums of a tally, flat, but for the matrices of a regression."""
     support, moments = tally.support, tally.moments
-    plain = {"pulls": tally.pulls, "total": _flat(support, tally.total), "square": _flat(support, tally.square)}
+    arrays = {"pulls": tally.pulls, "total": _flat(support, tally.total), "square": _flat(support, tally.square)}
     if tally.missed.any():
-        plain["missed"] = _flat(support, tally.missed)
+        arrays["missed"] = _flat(support, tally.missed)
     if isinstance(moments, Moments):
-        plain |= {"reference": moments.reference, "moments": moments.values, "products": moments.products}
+        arrays |= {"reference": moments.reference, "moments": moments.values, "products": moments.products}
     elif moments is not None:
-        plain |= {"precision": moments.precision[0], "response": moments.response[0]}
+        arrays |= {"precision": moments.precision[0], "response": moments.response[0]}
     regression = ("precision", "response")
-    return {name: describe(part if name in regression else part.reshape(-1)) for name, part in plain.items()}
+    return {name: part if name in regression else part.reshape(-1) for name, part in arrays.items()}
 
 
 def tally_from_plain(plain: dict[str, Any], like: Tally) -> Tally:
     """The tally that ``tally_to_plain`` described; ``like`` is one of the same problem and policy."""
+    return tally_from_arrays({name: build(values) for name, values in plain.items()}, like)
+
+
+def tally_from_arrays(stored: dict[str, Any], like: Tally) -> Tally:
+    """The tally with these sums; ``like`` is one of the same problem and policy."""
     support, tally = like.support, like.like()
-    stored = {name: build(values) for name, values in plain.items()}
     missed = stored.get("missed", np.zeros(0))
     tally.pulls[...] = stored["pulls"].reshape(tally.pulls.shape)
     tally.total[...], tally.square[...] = (_entries(support, stored[name]) for name in ("total", "square"))
@@ -97,7 +112,9 @@ def tally_from_plain(plain: dict[str, Any], like: Tally) -> Tally:
     if stored.get("moments", missed[:0]).size:
         tally.moments = _moments(support, stored)
     elif "precision" in stored:
-        tally.moments.precision[0], tally.moments.response[0] = stored["precision"], stored["response"]
+        for name in ("precision", "response"):
+            own = getattr(tally.moments, name)
+            own[0] = stored[name].reshape(own.shape[1:])
     return tally
 
 

@@ -83,6 +83,7 @@ _FIELDS: dict[str, dict[str, str]] = {
     "Exhaustive": {"table": "", "sizes": ""},
     "KnapsackTable": {"units": "", "room": ""},
     "IMM": {"start": "", "source": "", "entry": ""},
+    "IndependentCascade": {"start": "", "held": "", "worth": ""},
     "Slots": {"k": ""},
     "GraphicMatroid": {"ends": "edges", "k": ""},
     "SpanningTrees": {"ends": "edges"},

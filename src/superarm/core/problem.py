@@ -73,6 +73,8 @@ class Problem(Component):
         self.convert("weights", _parse_weights(self.weights, self.n_items))
         self.convert("support", _parse_support(self.support, self.n_arms, self.n_items))
         if self.context is not None:
+            if not hasattr(self.context, "validate"):
+                raise InvalidArgument("context", f"{shorten(repr(self.context))} is not a context", "give Context(…)")
             self.context.validate(self.n_arms, self.n_items)
 
     def __repr__(self) -> str:

@@ -27,7 +27,9 @@ IMPORT = click.option(
 @click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/<name> by default.")
 @IMPORT
 @click.option("--workers", type=click.IntRange(1), help="How many tasks to run at once; all cores by default.")
-@click.option("--processes", is_flag=True, help="Use processes instead of threads.")
+@click.option(
+    "--processes/--threads", default=None, help="Where to run; by default in processes, if there is enough work."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
 def run(
@@ -35,7 +37,7 @@ def run(
     out: Path | None,
     imports: tuple[str, ...],
     workers: int | None,
-    processes: bool,
+    processes: bool | None,
     scheduler: str | None,
     quiet: bool,
 ) -> None:
@@ -45,13 +47,13 @@ def run(
     Results do not depend on where they are run.
     """
     from superarm.experiments.execution.runner import run as run_experiment
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
 
     _require_lab()
     try:
         experiment = find_experiment(spec, imports)
         directory = out or Path("results") / experiment.name
-        executor = _executor(workers, processes, scheduler)
+        executor = _executor(experiment, workers, processes, scheduler)
         _announce(experiment, directory, quiet)
         study = run_experiment(experiment, directory, executor, progress=not quiet)
         report = study.report()
@@ -67,7 +69,7 @@ def run(
 
 
 def _require_lab() -> None:
-    """Refuse a run whose results could not be written, before anything is compiled."""
+    """Refuse a run whose results could not be written, before anything is run."""
     for package in NEEDED:
         try:
             importlib.import_module(package)
@@ -81,14 +83,17 @@ def _repeat(spec: str, out: Path | None, imports: tuple[str, ...]) -> str:
     return shlex.join(["superarm", "run", spec, *options, *(f"--import={module}" for module in imports)])
 
 
-def _executor(workers: int | None, processes: bool, scheduler: str | None) -> Any:
+def _executor(experiment: Any, workers: int | None, processes: bool | None, scheduler: str | None) -> Any:
     from superarm.experiments.execution.cluster import Cluster
-    from superarm.experiments.execution.executors import Processes, Threads
+    from superarm.experiments.execution.executors import Processes, Threads, processes_for
 
-    if scheduler and (processes or workers):
-        raise click.UsageError("--scheduler uses the cluster's own workers; leave out --workers and --processes")
+    if scheduler and (processes is not None or workers):
+        wrong = "leave out --workers, --processes and --threads"
+        raise click.UsageError(f"--scheduler uses the cluster's own workers; {wrong}")
     if scheduler:
         return Cluster(scheduler)
+    if processes is None:
+        return processes_for(experiment.cells(), workers)
     kind = Processes if processes else Threads
     return kind(workers) if workers else kind()
 
@@ -123,7 +128,7 @@ def report(directory: Path, imports: tuple[str, ...]) -> None:
 def compare(first: Path, second: Path, out: Path | None) -> None:
     """Compare two runs: regret, the difference with its significance, and run time."""
     from superarm.experiments.analysis.study import Study
-    from superarm.experiments.report.side_by_side import format_comparison, write_comparison
+    from superarm.experiments.report.comparison import format_comparison, write_comparison
 
     a, b = Study.load(first), Study.load(second)
     click.echo("\n".join(format_comparison(a, b)))
@@ -142,7 +147,7 @@ def bounds(spec: str, out: Path | None, imports: tuple[str, ...], quiet: bool) -
 
     Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
     """
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
     from superarm.theory.report import bounds_report
 
     _require_lab()

@@ -5,7 +5,20 @@ import math
 
 import numpy as np
 
-from superarm.kernels.numeric import INDEX, ROUND, STEP, apart, decay, inner, kernel, kl_line, log1p, mix, number
+from superarm.kernels.numeric import (
+    INDEX,
+    ROUND,
+    STEP,
+    apart,
+    decay,
+    inner,
+    kernel,
+    kl_line,
+    log1p,
+    log_of_chance,
+    mix,
+    number,
+)
 
 _FLIP, _BOOST = np.uint64(1 << 32), np.uint64(1 << 33)
 
@@ -52,7 +65,7 @@ def normal(u):
     d = u - 0.5
     if abs(d) <= 0.425:
         return _centre(d)
-    depth = math.sqrt(-log1p((u if d < 0.0 else 1.0 - u) - 1.0))
+    depth = math.sqrt(-log_of_chance(u if d < 0.0 else 1.0 - u))
     z = _near_tail(depth - 1.6) if depth <= 5.0 else _far_tail(depth - 5.0)
     return -z if d < 0.0 else z
 

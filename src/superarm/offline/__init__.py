@@ -13,21 +13,44 @@ A log holds rounds: what was shown, what came of it and, where known, with which
   ``validation.py``: the estimators against that truth.
 """
 
-from superarm.offline.assumption import AssumptionTest
-from superarm.offline.check import LogCheck
-from superarm.offline.estimators.methods import METHODS
-from superarm.offline.inclusion import explored_inclusion, explored_positions
-from superarm.offline.learning import (
-    Convergence,
-    Recommendation,
-    certify_convergence,
-    clcb_bound,
-    kl_clcb_bound,
-)
-from superarm.offline.log import Log, LogRows
-from superarm.offline.result import PolicyValue, ValueInterval
-from superarm.offline.simulated import simulate_log
-from superarm.offline.value import LogComparison
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from superarm.offline.assumption import AssumptionTest
+    from superarm.offline.check import LogCheck
+    from superarm.offline.estimators.methods import METHODS
+    from superarm.offline.inclusion import explored_inclusion, explored_positions
+    from superarm.offline.learning import (
+        Convergence,
+        Recommendation,
+        certify_convergence,
+        clcb_bound,
+        kl_clcb_bound,
+    )
+    from superarm.offline.log import Log, LogRows
+    from superarm.offline.result import PolicyValue, ValueInterval
+    from superarm.offline.simulated import simulate_log
+    from superarm.offline.value import LogComparison
+
+_HOMES = {
+    "METHODS": "estimators.methods",
+    "AssumptionTest": "assumption",
+    "Convergence": "learning",
+    "Log": "log",
+    "LogCheck": "check",
+    "LogComparison": "value",
+    "LogRows": "log",
+    "PolicyValue": "result",
+    "Recommendation": "learning",
+    "ValueInterval": "result",
+    "certify_convergence": "learning",
+    "clcb_bound": "learning",
+    "explored_inclusion": "inclusion",
+    "explored_positions": "inclusion",
+    "kl_clcb_bound": "learning",
+    "simulate_log": "simulated",
+}
 
 __all__ = [
     "METHODS",
@@ -47,3 +70,10 @@ __all__ = [
     "kl_clcb_bound",
     "simulate_log",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that the command line starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -3,82 +3,77 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from superarm._compiling import announce_to
 from superarm.core.errors import SuperarmError
 from superarm.service.console.routes import Console
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import permit
 from superarm.service.http.beacon import BEACON, BeaconEndpoint
-from superarm.service.http.endpoint import Endpoint, Headers, Page, authenticate, identify
+from superarm.service.http.endpoint import (
+    ENCODED_SLASH,
+    Endpoint,
+    Headers,
+    Page,
+    authenticate,
+    error_reply,
+    identify,
+    send_reply,
+)
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.request_id import Exchange
-from superarm.service.http.router import Router, decode_path
 from superarm.service.http.service import Service, ServiceLimits
 from superarm.service.personalizer.routes import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire
-from superarm.service.runtime.heavy import run_all
-from superarm.service.runtime.watch import watch
 from superarm.service.storage.base import Store
 
 log = logging.getLogger("superarm.app")
 
 Start = Callable[[], Coroutine[Any, Any, None]]
 
+MAX_HEADER_BYTES, MAX_HEADERS = 65_536, 200
+"""Requests with larger headers, or with more of them, are answered with 431."""
+
 
 class ServiceApp:
-    """The ASGI application: operations are found by the index, everything else by Starlette."""
+    """The ASGI application: checks the head of a request, gives it an id, and leaves the rest to Starlette."""
 
-    def __init__(self, service: Service, operations: Router, rest: Starlette) -> None:
+    def __init__(self, service: Service, rest: Starlette) -> None:
         self.service = service
-        self._operations, self._rest, self._root = operations, rest, service.limits.root_path
+        self._rest, self._root = rest, service.limits.root_path
 
     def end_streams(self) -> None:
         """End the console's streams within a second: a server that stops waits for them before it ends the lifespan."""
         self.service.stopping = True
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            exchange = Exchange(scope, send)
-            path = decode_path(scope)
-            if path != scope["path"]:
-                scope = {**scope, "path": path}
-            found = None if self._root else self._operations.find(scope["method"], path)
-            if found is None:
-                await self._answer(scope, receive, exchange)
-            else:
-                scope["path_params"] = found.parameters
-                await found.endpoint(scope, receive, exchange)
-            if self.service.limits.access_log:
-                exchange.log()
+        if scope["type"] != "http":
+            await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
             return
-        await self._rest(scope, receive, self._report_failure(send) if scope["type"] == "lifespan" else send)
-
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        root = self._root
-        if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
-            scope = {**scope, "path": scope["path"][len(root) :]}  # this proxy forwards the whole path
-            if not scope["path"]:
-                await _redirect_to_root(send, root)
-                return
-        found = self._operations.find(scope["method"], scope["path"])
-        if found is None:
-            await self._rest(scope, receive, send)
+        exchange = Exchange(scope, send)
+        path, root = decode_path(scope), self._root
+        if root and (path == root or path.startswith(f"{root}/")):
+            path = path[len(root) :]  # this proxy forwards the whole path
+        if (refused := check_head(scope)) is not None:
+            await send_reply(exchange, error_reply(refused))
+        elif not path:
+            await _redirect_to_root(exchange, root)
         else:
-            scope["path_params"] = found.parameters
-            await found.endpoint(scope, receive, send)
+            await self._rest({**scope, "path": path}, receive, exchange)
+        if self.service.limits.access_log:
+            exchange.log()
 
     def _report_failure(self, send: Any) -> Any:
         """Tell the server why the service could not start, without a traceback where superarm knows the reason."""
@@ -89,6 +84,33 @@ class ServiceApp:
             await send(message)
 
         return send_lifespan
+
+
+def decode_path(scope: Any) -> str:
+    """The path of a request, in which ``%2F`` stays a part of its segment.
+
+    >>> decode_path({"path": "/v1/decisions/a/b c", "raw_path": b"/v1/decisions/a%2Fb%20c"})
+    '/v1/decisions/a\\x1fb c'
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2F" not in raw and b"%2f" not in raw:
+        path: str = scope["path"]
+        return path
+    segments = [unquote(segment) for segment in raw.decode("latin-1").split("/")]
+    return "/".join([segment.replace("/", ENCODED_SLASH) for segment in segments])
+
+
+def check_head(scope: Any) -> RequestError | None:
+    """Why the head of a request is refused: too many headers, too large ones, or none or several that name the host."""
+    headers = scope["headers"]
+    size = len(scope.get("raw_path") or b"") + sum([len(name) + len(value) for name, value in headers])
+    if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+        said = f"above {MAX_HEADER_BYTES} bytes of headers, or above {MAX_HEADERS} headers; send fewer"
+        return RequestError(431, "too_large", said)
+    hosts = [name for name, _ in headers].count(b"host")
+    if hosts > 1 or (hosts == 0 and scope.get("http_version") == "1.1"):
+        return RequestError(400, "malformed", f"{hosts} Host headers; send one")
+    return None
 
 
 def application(
@@ -108,7 +130,7 @@ def application(
     then answered with 503.
     """
     service = Service(store, limits)
-    service.coordinator.applier.on_failed = on_failed
+    service.coordinator.on_failed = on_failed
 
     async def start() -> None:
         await _start(service, prepare)
@@ -123,7 +145,7 @@ def application(
     rest = Starlette(
         routes=routes, lifespan=lambda _: _lifespan(service, start, patience), exception_handlers=_NO_ROUTE
     )
-    return ServiceApp(service, Router(operations), rest)
+    return ServiceApp(service, rest)
 
 
 def _pages(service: Service) -> list[Route]:
@@ -171,18 +193,17 @@ def _may_know(service: Service, headers: Headers, client: str) -> bool:
 @contextlib.asynccontextmanager
 async def _lifespan(service: Service, start: Start, patience: float | None) -> AsyncIterator[None]:
     coordinator = service.coordinator
-    with announce_to(coordinator.condition.note_compiling):
-        starting = asyncio.create_task(start())
-        await asyncio.wait([starting], timeout=patience)
-        if starting.done() and (error := starting.exception()) is not None:
-            service.failure = str(error) if isinstance(error, SuperarmError) else ""
-            service.store.close()
-            raise error
-        running = asyncio.create_task(_run(service, starting))
-        yield
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await coordinator.stop()
+    starting = asyncio.create_task(start())
+    await asyncio.wait([starting], timeout=patience)
+    if starting.done() and (error := starting.exception()) is not None:
+        service.failure = str(error) if isinstance(error, SuperarmError) else ""
+        service.store.close()
+        raise error
+    running = asyncio.create_task(_run(service, starting))
+    yield
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await coordinator.stop()
 
 
 async def _start(service: Service, prepare: Callable[[Store], None]) -> None:
@@ -200,16 +221,31 @@ async def _run(service: Service, starting: asyncio.Task[None]) -> None:
     coordinator = service.coordinator
     try:
         await starting
-        tasks = [expire(coordinator), coordinator.follower.follow(), watch(coordinator)]
+        tasks = [expire(coordinator), coordinator.watch()]
         if service.limits.retain_days is not None:
             directory = Path(service.limits.archive) if service.limits.archive else None
             tasks.append(compact_regularly(coordinator, directory, service.limits.retain_days))
-        tasks += [coordinator.ownership.run(), service.keyring.follow(), service.metrics.publish()]
+        tasks += [coordinator.ownership.run(), service.keyring.follow()]
         await run_all(tasks)
     except Exception as error:
         log.exception("the service cannot go on")
         coordinator.condition.enter("failed", str(error))
-        coordinator.applier.on_failed()
+        coordinator.on_failed()
+
+
+async def run_all(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines until the first error, which is raised, or a cancellation; all of them have ended afterwards.
+
+    ``asyncio.gather`` would return from a cancellation while some of them are still at work.
+    """
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            if not task.cancelling():  # gather has cancelled them already if it was cancelled itself
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _redirect_to_root(send: Any, root: str) -> None:

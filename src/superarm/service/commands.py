@@ -57,9 +57,12 @@ def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -
 @click.command()
 @DB
 def reshard(db: str) -> None:
-    """Prepare a PostgreSQL log for workers with --sharded; no service may run. No event is changed or lost."""
+    """Give every problem of a PostgreSQL log that earlier versions wrote a log of its own; no service may run.
+
+    No event is changed or lost.
+    """
     if "://" not in db:
-        raise SuperarmError("--db: only PostgreSQL can be served by several workers")
+        raise SuperarmError("--db: only logs in PostgreSQL were written by several workers")
     with open_for_reading(db) as store:
         click.echo(f"{store.reshard()} events moved to logs of their problems")
 
@@ -99,7 +102,7 @@ def propensities(
 
     Every decision is chosen again from the state that it saw. Chances without a known formula are counted from draws.
     """
-    from superarm.service.domain.resampling import TargetPolicy
+    from superarm.service.domain.slate import TargetPolicy
     from superarm.service.domain.spec import PolicySpec, to_policy
     from superarm.service.server import import_components
     from superarm.service.storage.replay import replay

@@ -3,12 +3,12 @@
 import itertools
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from superarm.agent import Decision, DecisionAgent
+from superarm.agent import Decision
 from superarm.agent.explanations import Explanation
 from superarm.core.arrays import Floats
 from superarm.core.errors import ConflictingFeedback, UnknownDecision
@@ -253,9 +253,3 @@ def _translate_error(error: ServiceError) -> Exception:
     """The error that an ``Agent`` would raise."""
     kinds: dict[int, type[Exception]] = {404: UnknownDecision, 409: ConflictingFeedback}
     return kinds[error.status](str(error)) if error.status in kinds else error
-
-
-if TYPE_CHECKING:
-
-    def _as_agent(remote: RemoteAgent) -> DecisionAgent:
-        return remote  # it has the methods of an agent

@@ -1,7 +1,6 @@
 """``superarm serve``. Heavy imports are inside of the function, so that ``--help`` answers at once."""
 
 import contextlib
-import os
 import signal
 import sys
 import tempfile
@@ -30,13 +29,6 @@ FILE = click.Path(exists=True, dir_okay=False)
 @setting("--create", is_flag=True, help="Create the directory of the SQLite file, too, if there is none.")
 @setting("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others need keys.")
 @setting("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
-@setting(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Processes; more need PostgreSQL.",
-)
 @setting("--root-path", default="", help="The path under which a proxy publishes the service, such as /bandits.")
 @setting(
     "--forwarded-allow-ips",
@@ -84,7 +76,6 @@ FILE = click.Path(exists=True, dir_okay=False)
     show_default=True,
     help="Events between two snapshots of the counters; fewer make a start after a crash quicker.",
 )
-@setting("--sharded", is_flag=True, help="Serve only the problems that a proxy sends here; see docs/scaling.md.")
 @setting(
     "--public-console",
     default="",
@@ -168,18 +159,14 @@ def serve(
         if demo:
             db = context.params["db"] = stack.enter_context(_demo(context, db, listening))
         new = check_file(db, create) and not demo
-        preparation = prepare_store(db, listening.host, admin_key, limits.sharded)
+        preparation = prepare_store(db, listening.host, admin_key)
         run(db, listening, limits, imports, describe_settings(context), preparation, new)
 
 
 def _prepare_demo(given: dict[str, Any]) -> None:
-    """Refuse what simulated visitors cannot reach, and run as plain Python: a small problem need not be compiled first.
-
-    It has to be called before numba is imported. Decisions are the same, bit for bit.
-    """
+    """Refuse what simulated visitors cannot reach."""
     if given["host"] not in ("127.0.0.1", "localhost") or given["ssl_certfile"] or not given["port"]:
         raise click.UsageError("--demo: simulated visitors come by plain HTTP to 127.0.0.1 and a port that you choose")
-    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 
 @contextlib.contextmanager

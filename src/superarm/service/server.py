@@ -6,28 +6,22 @@ import importlib
 import json
 import logging
 import os
-import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from superarm.core.errors import SuperarmError
-from superarm.service.application import application
+from superarm.service.application import MAX_HEADER_BYTES, application
 from superarm.service.http.auth import Keyring, read_key
 from superarm.service.http.request_id import REQUEST_ID
 from superarm.service.http.service import ServiceLimits
-from superarm.service.interpreter import collect_regularly, tune_interpreter
 from superarm.service.storage.base import AddressRefused, Store, StoreUnavailable
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.tracing import trace_requests
 
 log = logging.getLogger("superarm.server")
-
-SETTINGS = "SUPERARM_WORKER_SETTINGS"
-"""The environment variable that holds the options of ``superarm serve`` for its worker processes, as JSON."""
 
 LAST_ANSWERS_SECONDS = 0.5
 """How long a process that has failed goes on, so that requests are still answered, with 503."""
@@ -39,28 +33,16 @@ UVICORN_DID_NOT_START = 3
 PATIENCE_SECONDS = 2.0
 """A start that takes longer goes on while requests are answered with 503, and ``/health`` says what it waits for."""
 
-NEEDS_POSTGRES = (
-    "--sharded: needs PostgreSQL, and one process per port, without --workers and --compat; see docs/scaling.md"
-)
 
-REPLACEMENT_SECONDS = 120
-"""How long a worker may take to start in the place of another one, which serves until then or has ended."""
-
-
-def open_store(db: str, *, serving: bool = True, wait: bool = False, sharded: bool = False) -> Store:
+def open_store(db: str, *, serving: bool = True, wait: bool = False) -> Store:
     """The store at a path or an address; with ``serving``, for a process that writes events.
 
-    With ``wait``, a PostgreSQL that cannot be reached now is reached when the store is first used. With ``sharded``,
-    the process serves only the problems that it acquires.
+    With ``wait``, a PostgreSQL that cannot be reached now is reached when the store is first used.
     """
-    if db.startswith(("postgresql://", "postgres://")) and sharded:
-        from superarm.service.storage.sharded import ShardedPostgres
-
-        return ShardedPostgres(db, wait=wait)
     if db.startswith(("postgresql://", "postgres://")):
         from superarm.service.storage.postgres import Postgres
 
-        return Postgres(db, slot=serving, wait=wait)
+        return Postgres(db, serving=serving, wait=wait)
     if "://" in db:
         raise SuperarmError(f"--db {db}: give a file, or postgresql://…")
     return Sqlite(Path(db), lock=serving)
@@ -89,53 +71,9 @@ def open_reader(db: str) -> Any:
     return open_store(db, serving=False)
 
 
-def worker() -> Any:
-    """The application of one worker process, as ``serve`` described it."""
-    settings = json.loads(os.environ[SETTINGS])
-    configure_logging()
-    import_components(settings["imports"])
-    limits = read_limits(settings["limits"])
-    store = open_store(settings["db"], wait=True, sharded=limits.sharded)
-    served = Path(limits.metrics_directory) / "served" if limits.metrics_directory else None
-    replaces = served is not None and served.exists()  # others answer meanwhile: it need not say that it starts
-    patience = REPLACEMENT_SECONDS if replaces else PATIENCE_SECONDS
-    app = application(store, limits, lambda: _begin(served), _leave, patience, read_preparation(settings))
-    _on_stop(app.end_streams)
-    return trace_requests(app) if settings["otel"] else app
-
-
-def read_limits(given: dict[str, Any]) -> ServiceLimits:
-    """The settings of a worker. The process that started it may be of another version, and know others."""
-    known = {name: value for name, value in given.items() if name in ServiceLimits._fields}
-    if unknown := sorted(given.keys() - known.keys()):
-        log.warning("this version does not know the settings %s: they are ignored", ", ".join(unknown))
-    return ServiceLimits(**known)
-
-
-def _begin(served: Path | None) -> None:
-    """The worker is ready: note that the service has been served, and tune the interpreter."""
-    if served is not None:
-        served.touch()
-    tune_interpreter()
-    collect_regularly()
-
-
 def _leave() -> None:
     """End this process: its state is no longer what the log says. Everything that was acknowledged is in the log."""
     asyncio.get_running_loop().call_later(LAST_ANSWERS_SECONDS, os._exit, 1)
-
-
-def _on_stop(leave: Callable[[], None]) -> None:
-    """Call ``leave`` on SIGTERM and SIGINT, before the handlers of the server, which are installed already."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        before = signal.getsignal(number)
-
-        def handle(n: int, frame: Any, before: Any = before) -> None:
-            leave()
-            if callable(before):
-                before(n, frame)
-
-        signal.signal(number, handle)
 
 
 def import_components(modules: Sequence[str]) -> None:
@@ -156,8 +94,6 @@ class Listening(NamedTuple):
     ----------
     host, port
         The address.
-    workers
-        The number of processes.
     forwarded_allow_ips
         The proxies whose forwarded headers are believed, separated by commas; ``*`` for all.
     ssl_certfile, ssl_keyfile, ssl_keyfile_password
@@ -168,7 +104,6 @@ class Listening(NamedTuple):
 
     host: str
     port: int
-    workers: int
     forwarded_allow_ips: str
     ssl_certfile: str | None
     ssl_keyfile: str | None
@@ -192,40 +127,42 @@ def serve(
     """
     import uvicorn
 
-    from superarm.service.protocol import TimedProtocol
-
-    if listening.workers > 1 and "://" not in db:
-        raise SuperarmError("--workers: SQLite serves one process only; give --db postgresql://… for more")
     if listening.ssl_keyfile and not listening.ssl_certfile:
         raise SuperarmError("--ssl-keyfile: a key without a certificate; give --ssl-certfile, too")
-    if limits.sharded and (listening.workers > 1 or "://" not in db or limits.compat):
-        raise SuperarmError(NEEDS_POSTGRES)
-    import_components(imports)  # a mistake is reported before any worker starts
+    import_components(imports)
     configure_logging()
     if configuration is not None:
         log.info("configuration", extra={"fields": {"settings": configuration}})
     if new:
         log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
-    with _metrics_directory(listening.workers) as directory, _explain_failure(listening):
-        limits = limits._replace(metrics_directory=directory)
-        settings = {"db": db, "limits": limits._asdict(), "imports": list(imports), "otel": listening.otel}
-        settings["preparation"] = preparation
-        os.environ[SETTINGS] = json.dumps(settings)
-        uvicorn.run(
-            "superarm.service.server:worker",
-            factory=True,
-            **{name: value for name, value in listening._asdict().items() if name != "otel"},
-            access_log=False,
-            log_config=None,
-            http=TimedProtocol,
-            timeout_graceful_shutdown=30,
-            timeout_worker_healthcheck=REPLACEMENT_SECONDS,
-        )
+    store = open_store(db, wait=True)
+    prepare = preparation.apply_once if preparation is not None else lambda store: None
+    app = application(store, limits, on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare)
+    config = uvicorn.Config(
+        trace_requests(app) if listening.otel else app,
+        **{name: value for name, value in listening._asdict().items() if name != "otel"},
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=30,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+    )
+    with _explain_failure(listening):
+        server = _make_server(config, app.end_streams)
+        server.run()
+        if not server.started:
+            raise SystemExit(UVICORN_DID_NOT_START)
 
 
-def _metrics_directory(workers: int) -> contextlib.AbstractContextManager[str]:
-    """Where several workers leave what they have counted; none for one process, which SIGTERM ends without clean-up."""
-    return tempfile.TemporaryDirectory(prefix="superarm-metrics-") if workers > 1 else contextlib.nullcontext("")
+def _make_server(config: Any, leave: Callable[[], None]) -> Any:
+    """A uvicorn server that calls ``leave`` when it is told to stop."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            leave()
+            super().handle_exit(sig, frame)
+
+    return Server(config)
 
 
 class _FirstError(logging.Handler):
@@ -263,6 +200,11 @@ class Preparation(NamedTuple):
     host: str
     key: KeyRow | None
 
+    def apply_once(self, store: Store) -> None:
+        """As ``apply``; a key that is known already may be revoked by now."""
+        known = self.key is None or self.key.id in {row.id for row in store.key_rows()}
+        (self._replace(key=None) if known else self).apply(store)
+
     def apply(self, store: Store) -> None:
         """Add the key, and refuse to serve others than loopback without keys."""
         if self.key is not None:
@@ -275,14 +217,12 @@ class Preparation(NamedTuple):
             )
 
 
-def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = False) -> Preparation | None:
-    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the workers, which wait for it."""
-    if sharded and "://" not in db:
-        raise SuperarmError(NEEDS_POSTGRES)
+def prepare_store(db: str, host: str, admin_key: str | None) -> Preparation | None:
+    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the service, which waits for it."""
     key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
     preparation = Preparation(host, key)
     try:
-        store = open_store(db, sharded=sharded)  # also refuses a file that another process serves
+        store = open_store(db)  # also refuses a file that another process serves
     except AddressRefused:
         raise
     except StoreUnavailable:
@@ -294,20 +234,6 @@ def prepare_store(db: str, host: str, admin_key: str | None, sharded: bool = Fal
     finally:
         store.close()
     return None
-
-
-def read_preparation(settings: dict[str, Any]) -> Callable[[Store], None]:
-    """What a worker does to the store, if it could not be done before. A key that is known may be revoked by now."""
-    if not settings.get("preparation"):
-        return lambda store: None
-    host, key = settings["preparation"]
-    row = None if key is None else KeyRow(*key)
-
-    def prepare(store: Store) -> None:
-        new = row is not None and row.id not in {known.id for known in store.key_rows()}
-        Preparation(host, row if new else None).apply(store)
-
-    return prepare
 
 
 def _ensure_key(store: Store, row: KeyRow) -> None:

@@ -29,12 +29,8 @@ def trace_requests(app: Any, provider: Any = None) -> Any:
         provider = TracerProvider(resource=resource)
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 
-    async def send_by_messages(scope: Any, receive: Any, send: Any) -> None:
-        """The application where spans see what it sends."""
-        await app({**scope, "extensions": {}}, receive, send)
-
     return OpenTelemetryMiddleware(
-        send_by_messages,
+        app,
         tracer_provider=provider,
         exclude_spans=["send", "receive"],
         default_span_details=name_span,

@@ -1,8 +1,8 @@
 """Simulation of policies on instances, with regret measured against a named target.
 
 instances, contextual_instances: named instances · engine: rounds of many replications at once · runs: replications
-played to the end · replicate: ``simulate``, policies on an instance · regret: what regret is measured against · results, plots, frames:
-tables, figures, data frames · progress
+played to the end · replicate: ``simulate``, policies on an instance · regret: what regret is measured against ·
+results, plots, frames: tables, figures, data frames · progress
 """
 
 from superarm.simulation.instances import Instance

@@ -28,7 +28,7 @@ class Certificates:
         state = (int(learner.tally.pulls.sum()), len(learner.versions), learner.step)
         known = self._known.get(key)
         if (known is None or known[0] != state) and key not in self._tasks:
-            task = asyncio.create_task(self._compute(key, state, learner))
+            task = asyncio.create_task(self._compute(key, state))
             self._tasks[key] = task
             task.add_done_callback(lambda _: self._tasks.pop(key, None))
         if key in self._tasks:
@@ -36,5 +36,5 @@ class Certificates:
         known = self._known.get(key)
         return None if known is None else known[1]
 
-    async def _compute(self, key: Key, state: Any, learner: ProblemState) -> None:
-        self._known[key] = (state, await self._certifier.certify(key, learner, None, 0.05))
+    async def _compute(self, key: Key, state: Any) -> None:
+        self._known[key] = (state, await self._certifier.certify(*key, None, 0.05))

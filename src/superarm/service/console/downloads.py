@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from urllib.parse import parse_qsl
 
 from superarm.service.console import exports
@@ -32,14 +33,12 @@ class Downloads:
         asked = dict(parse_qsl(query.decode("latin-1")))
         problem = asked.get("problem", "")
         coordinator = self._service.coordinator
-        if not coordinator.ownership.use((who.tenant, problem)):
-            await coordinator.ownership.enter((who.tenant, problem), creates=False)
-        learner = await coordinator.learner(who.tenant, problem)
+        await coordinator.ownership.enter((who.tenant, problem), creates=False)
+        learner = await coordinator.find(who.tenant, problem)
         if name == "arms.csv":
             return self._arms((who.tenant, problem), learner)
         if name == "rewards.csv":
-            learner.history.flush(learner.problem)
-            return _whole(exports.rewards_csv(learner, weighty_items(learner)))
+            return _whole(await coordinator.read(who.tenant, problem, _rewards))
         if name == "decisions.csv":
             page = await self._pages.search(who, problem, asked, MAX_EXPORTED_DECISIONS)
             return self._decisions(who, problem, asked, page)
@@ -47,8 +46,7 @@ class Downloads:
 
     async def _arms(self, key: Key, learner: ProblemState) -> AsyncIterator[bytes]:
         for part in exports.arm_parts(learner):
-            counts = await self._service.coordinator.overall(key, learner)
-            yield await asyncio.to_thread(exports.arms_csv, learner, counts, part)
+            yield await self._service.coordinator.read(*key, partial(_arms, part))
 
     async def _decisions(
         self, who: Principal, problem: str, asked: dict[str, str], page: DecisionPageReply
@@ -61,6 +59,15 @@ class Downloads:
             if page.cursor is None or left == 0 or n == MAX_EXPORTED_PAGES:
                 return
             page = await self._pages.search(who, problem, {**asked, "cursor": page.cursor}, left)
+
+
+def _arms(part: tuple[int, int], state: ProblemState) -> bytes:
+    return exports.arms_csv(state, state.overall(), part)
+
+
+def _rewards(state: ProblemState) -> bytes:
+    state.history.flush(state.problem)
+    return exports.rewards_csv(state, weighty_items(state))
 
 
 async def _whole(table: bytes) -> AsyncIterator[bytes]:

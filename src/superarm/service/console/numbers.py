@@ -7,7 +7,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Tally
-from superarm.offline.convergence import Convergence
+from superarm.offline import Convergence
 from superarm.service.console.markup import shorten
 from superarm.service.domain.control import guard_of
 from superarm.service.domain.history import History
@@ -178,7 +178,7 @@ def overview(learner: ProblemState, counters: tuple[Tally, Floats], ordering: Or
     names = learner.arms.all
     wanted = range(len(names)) if not word else [j for j, name in enumerate(names) if word in name.casefold()]
     arms = np.array(wanted, np.int64)
-    keys = {"pulls": -tally.pulls, "pending": -pending, "number": np.zeros(problem.n_arms)}
+    keys = {"pulls": -tally.pulls[0], "pending": -pending, "number": np.zeros(problem.n_arms)}
     if ordering.sort == "value":
         value = mean_alone(problem, tally, arms) if len(arms) else np.zeros(0)
         first = -value
@@ -190,4 +190,4 @@ def overview(learner: ProblemState, counters: tuple[Tally, Floats], ordering: Or
         value_each_arm(problem, time_uniform(tally, problem.support, page)) if len(page) else Band(*[np.zeros(0)] * 3)
     )
     most = float(band.high.max()) if len(page) else 1.0
-    return Overview(page, len(order), band, most, tally.pulls[page], pending[page])
+    return Overview(page, len(order), band, most, tally.pulls[0, page], pending[page])

@@ -96,7 +96,7 @@ def subpage(title: str, top: Html, *sections: Any) -> bytes:
 def _public_note() -> Html:
     words = (
         "This page is public. It shows the names of problems, arms and items, estimates, rewards over time and counts "
-        "of feedback. Single decisions, contexts, versions of the settings, evaluations and exports need a key."
+        "of feedback. Single decisions, contexts, versions of the settings and exports need a key."
     )
     return tag("p", words, class_="card note", role="note")
 
@@ -125,7 +125,7 @@ def _links(chosen: str, access: Access) -> Html:
     of_problem = urlencode({"problem": chosen})
     links = [("All problems", "problems")]
     if not access.public:
-        pages = (("Decisions", "decisions"), ("Versions", "versions"), ("Evaluate", "evaluation"))
+        pages = (("Decisions", "decisions"), ("Versions", "versions"))
         links += [(label, f"{path}?{of_problem}") for label, path in pages]
     return tag("nav", [tag("a", label, href=path) for label, path in links], aria_label="Pages")
 

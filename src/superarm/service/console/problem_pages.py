@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from superarm.service.console import notices, page
 from superarm.service.console.arm import arm_page, history
 from superarm.service.console.decisions import DECISIONS_PER_PAGE, FIELDS, decisions
+from superarm.service.console.markup import Html
 from superarm.service.console.problems import PROBLEMS_PER_PAGE, ShownProblem, problems
 from superarm.service.console.times import time_range
 from superarm.service.console.versions import read_changes, versions
@@ -16,7 +17,6 @@ from superarm.service.http.auth import Principal, permit
 from superarm.service.http.handlers import Call
 from superarm.service.http.searching import DecisionPageReply, find_decisions, get_history
 from superarm.service.http.service import Service
-from superarm.service.runtime.heavy import Slices
 
 HISTORY_POINTS = 48
 DAY_END = "T23:59:59.999Z"
@@ -36,7 +36,6 @@ class ProblemPages:
     async def problems(self, who: Principal, query: bytes) -> bytes:
         """All problems of the tenant, side by side."""
         coordinator, access = self._service.coordinator, access_of(who)
-        await coordinator.follower.refresh()
         names, number = (
             await coordinator.ownership.names(who.tenant),
             dict(parse_qsl(query.decode("latin-1"))).get("page", "0"),
@@ -44,13 +43,11 @@ class ProblemPages:
         if not names:
             return notices.nothing_yet(access)
         here = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else 0
-        shown, slices = [], Slices()
+        shown = []
         for name in names[here * PROBLEMS_PER_PAGE : (here + 1) * PROBLEMS_PER_PAGE]:
             key = (who.tenant, name)
             learner = coordinator.ledger.problems.get(key)
-            if learner is not None:
-                await slices.pause_if_due()
-                await coordinator.gates.wait(key)
+            if learner is not None and not coordinator.is_locked(key):
                 learner.history.flush(learner.problem)
             shown.append(ShownProblem(name, learner, coordinator.ledger.n_pending.get(key, 0)))
         top = page.header(names, "", access)
@@ -58,10 +55,15 @@ class ProblemPages:
 
     async def versions(self, who: Principal, query: bytes) -> bytes:
         """The versions of a problem's settings."""
-        names, name, learner, _ = await self.open_problem(who, query)
-        learner.history.flush(learner.problem)
+        names, name, _, _ = await self.open_problem(who, query)
         changes = await asyncio.to_thread(read_changes, self._service.store, who.tenant, name)
-        return page.subpage(f"Versions of {name}", page.header(names, name, access_of(who)), versions(learner, changes))
+
+        def read(state: ProblemState) -> Html:
+            state.history.flush(state.problem)
+            return versions(state, changes)
+
+        shown = await self._service.coordinator.read(who.tenant, name, read)
+        return page.subpage(f"Versions of {name}", page.header(names, name, access_of(who)), shown)
 
     async def arm(self, who: Principal, query: bytes) -> bytes:
         """One arm, and its history."""
@@ -74,7 +76,9 @@ class ProblemPages:
         _, found = await get_history(self._call(who, name, wanted))
         sections = (
             history(name, asked["arm"], found.intervals, times),
-            arm_page(name, learner, number, await self._service.coordinator.overall((who.tenant, name), learner)),
+            await self._service.coordinator.read(
+                who.tenant, name, lambda state: arm_page(name, state, number, state.overall())
+            ),
         )
         return page.subpage(f"{asked['arm']} in {name}", page.header(names, name, access_of(who)), *sections)
 
@@ -100,14 +104,12 @@ class ProblemPages:
         """The names of all problems, the one that the address asks for, and what else it asks for."""
         permit(who, "read")
         coordinator, asked = self._service.coordinator, dict(parse_qsl(query.decode("latin-1")))
-        await coordinator.follower.refresh()
         names = await coordinator.ownership.names(who.tenant)
         name = asked.get("problem") or (names[0] if names else "")
         if not name:
             raise RequestError(404, "unknown", "there is no problem yet")
-        if not coordinator.ownership.use((who.tenant, name)):
-            await coordinator.ownership.enter((who.tenant, name), creates=False)
-        return names, name, await coordinator.learner(who.tenant, name), asked
+        await coordinator.ownership.enter((who.tenant, name), creates=False)
+        return names, name, await coordinator.find(who.tenant, name), asked
 
     def _call(self, who: Principal, name: str, query: dict[str, str]) -> Call:
         service = self._service

@@ -11,22 +11,22 @@ from urllib.parse import parse_qs
 from starlette.routing import Route
 
 from superarm.core.errors import InvalidArgument
-from superarm.service.console import evaluation, evaluation_page, notices, page
+from superarm.service.console import notices, page
 from superarm.service.console.arms import read_arms
 from superarm.service.console.certificates import Certificates
 from superarm.service.console.downloads import Downloads
-from superarm.service.console.explained_slates import FEATURES_SHOWN
 from superarm.service.console.page import Health, PageData
 from superarm.service.console.problem_pages import ProblemPages, access_of
-from superarm.service.console.slates import FoundDecision
+from superarm.service.console.slates import FEATURES_SHOWN, FoundDecision
 from superarm.service.console.view import View, view_of
 from superarm.service.domain.ledger import Key
+from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import Principal, RateLimits, permit
 from superarm.service.http.endpoint import as_request_error, authenticate, client_of
+from superarm.service.http.explanations import explain
 from superarm.service.http.service import Service
-from superarm.service.runtime.explain import explain
-from superarm.service.runtime.heavy import is_heavy_problem
+from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
 
 COOKIE = "superarm_key"
@@ -41,8 +41,6 @@ _SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-MAX_CANDIDATES = 5
-MAX_CANDIDATE_LENGTH = 200
 MAX_LOGIN_BYTES = 4_096
 STREAM_SECONDS = 300.0
 PUBLIC_PER_SECOND = 5.0
@@ -63,7 +61,6 @@ class Console:
             "versions": more.versions,
             "arm": more.arm,
             "decisions": more.decisions,
-            "evaluation": self._evaluate,
         }
         self._path = f"Path={service.limits.root_path}/"
         self._files = {name: (_HERE / name).read_bytes() for name in ("console.css", "console.js")}
@@ -153,44 +150,29 @@ class Console:
         return await _send(send, 200, body)
 
     async def _render(self, who: Any, query: bytes) -> bytes:
-        coordinator = self._service.coordinator
-        await coordinator.follower.refresh()
+        coordinator, access = self._service.coordinator, access_of(who)
         names = await coordinator.ownership.names(who.tenant)
         view = view_of(query)
         chosen = view.problem or (names[0] if names else "")
         if not chosen:
-            return notices.nothing_yet(access_of(who))
-        if not coordinator.ownership.use((who.tenant, chosen)):
-            await coordinator.ownership.enter((who.tenant, chosen), creates=False)
-        learner = await coordinator.learner(who.tenant, chosen)
-        public = access_of(who).public
-        view = view._replace(problem=chosen, public=public, decision="" if public else view.decision)
-        learner.history.flush(learner.problem)
-        counters = await coordinator.overall((who.tenant, chosen), learner)
-        arms, heat = await asyncio.to_thread(read_arms, view, learner, counters)
-        pending = coordinator.ledger.n_pending.get((who.tenant, chosen), 0)
+            return notices.nothing_yet(access)
+        key = (who.tenant, chosen)
+        await coordinator.ownership.enter(key, creates=False)
+        learner = await coordinator.find(*key)
+        view = view._replace(problem=chosen, public=access.public, decision="" if access.public else view.decision)
         condition, writer = coordinator.condition, coordinator.writer
-        wrong = (condition.public_reason if public else condition.reason) or writer.overload() or ""
-        health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+        wrong = (condition.public_reason if access.public else condition.reason) or writer.overload() or ""
         found = None if view.public else await self._find_decision(who.tenant, view)
-        certificate = await self._certificates.find((who.tenant, chosen), learner)
-        await coordinator.learner(who.tenant, chosen)  # a thread may work on it by now
-        data = PageData(view, learner, health, arms, heat, found, certificate)
-        if not is_heavy_problem(learner):
-            return page.page(names, data, access_of(who))
-        rendered: bytes = await coordinator.in_thread((who.tenant, chosen), page.page, names, data, access_of(who))
-        return rendered
+        certificate = await self._certificates.find(key, learner)
 
-    async def _evaluate(self, who: Any, query: bytes) -> bytes:
-        names, name, learner, _ = await self._problem_pages.open_problem(who, query)
-        asked = parse_qs(query.decode("latin-1"))
-        wanted = evaluation.Wanted(who.tenant, name, candidates_of(asked))
-        coordinator = self._service.coordinator
-        live = await coordinator.in_thread((who.tenant, name), evaluation.copy_learner, learner)
-        position = dict(coordinator.position)
-        found = await asyncio.to_thread(evaluation.evaluate, self._service.store, position, learner, live, wanted)
-        top = page.header(names, name, access_of(who))
-        return page.subpage(f"Evaluation of {name}", top, *evaluation_page.sections(wanted, found))
+        def render(state: ProblemState) -> bytes:
+            state.history.flush(state.problem)
+            arms, heat = read_arms(view, state, state.overall())
+            pending = coordinator.ledger.n_pending.get(key, 0)
+            health = Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+            return page.page(names, PageData(view, state, health, arms, heat, found, certificate), access)
+
+        return await coordinator.read(*key, render, THREAD_SIZE)
 
     async def _find_decision(self, tenant: str, view: View) -> Any:
         if not view.decision:
@@ -206,7 +188,7 @@ class Console:
     async def _explain(self, key: Key) -> Any:
         """Why the slate was chosen, or a sentence on why that is not known."""
         try:
-            return await explain(self._service.coordinator, key, FEATURES_SHOWN)
+            return (await explain(self._service.coordinator, key, FEATURES_SHOWN))[1]
         except (RequestError, StoreUnavailable) as error:
             return str(error)
         except InvalidArgument as error:
@@ -257,17 +239,6 @@ class Console:
             await _send(send, 200, self._files[name], media)
 
         return serve
-
-
-def candidates_of(asked: dict[str, list[str]]) -> tuple[str, ...]:
-    """The candidates that the address names, each once, with the one that the form adds.
-
-    >>> candidates_of({"policy": ["kl_moss"], "add": ["kl_ucb"], "with": ["rho=2"]})
-    ('kl_moss', 'kl_ucb rho=2')
-    """
-    added = [f"{name} {asked.get('with', [''])[0]}".strip() for name in asked.get("add", [])[:1]]
-    given = dict.fromkeys(text[:MAX_CANDIDATE_LENGTH] for text in (*asked.get("policy", []), *added))
-    return tuple(given)[:MAX_CANDIDATES]
 
 
 def _refusal(error: RequestError) -> str:

@@ -18,8 +18,8 @@ from superarm.actions import (
     SpanningTrees,
     Subsets,
 )
+from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
-from superarm.learner.names import Names
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Positive = Annotated[float, Meta(gt=0.0, le=1e12)]

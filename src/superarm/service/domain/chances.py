@@ -20,7 +20,6 @@ import numpy as np
 
 from superarm.actions import Actions, Subsets
 from superarm.core.arrays import Bools
-from superarm.learner.other_policies import choose_by
 from superarm.offline.inclusion import explored_inclusion
 from superarm.policies import EpsilonGreedy, Uniform
 from superarm.service.domain.problem import ProblemState
@@ -30,8 +29,8 @@ class Drawn(NamedTuple):
     """A slate before its chances are known.
 
     ``action`` begins with the ``pinned`` arms; ``queue`` are the policy's picks after them, of ``free`` arms, within
-    ``actions``, and ``slots`` the chances with which slots were explored. ``within`` is the action set of the request,
-    around the pinned arms; None if it is the problem's own.
+    ``actions``, and ``slots`` the chances with which slots were explored. ``within`` is the action set of the request;
+    None if it is the problem's own.
     """
 
     action: tuple[int, ...]
@@ -89,8 +88,7 @@ def greedy_queue(learner: ProblemState, policy: EpsilonGreedy, drawn: Drawn) -> 
     """The arms that the leader of an epsilon-greedy policy adds to the pinned ones."""
     eligible = drawn.free.copy()
     eligible[list(drawn.pinned)] = True
-    streams, reserved = [learner.stream("mind", "")], learner.reserved_arms()
-    (batch,) = choose_by(learner.learner, policy.leader, learner.t, eligible, streams, drawn.within, reserved)
+    batch = learner.choose(learner.key("mind", ""), eligible, drawn.pinned, drawn.within, policy=policy.policy)
     return tuple(j for j in batch if j not in drawn.pinned)[: len(drawn.queue)]
 
 

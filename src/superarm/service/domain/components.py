@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from superarm import catalog
+from superarm import contextual, policies
 from superarm.core.errors import InvalidArgument
-from superarm.policies import contextual, directional_kl_moss, directional_kl_ucb
-from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic, Spread
+from superarm.diffusion import Spread
+from superarm.rewards import ClippedLinear, Conjunctive, Coverage, Linear, Logistic
 
 
 class PolicyEntry(NamedTuple):
@@ -27,7 +27,8 @@ class PolicyEntry(NamedTuple):
     whole_batches: bool = False
 
 
-_PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "joint_kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
+_PLAIN = ("kl_ucb", "bc_ucb", "cucb", "ucb_v", "kl_moss", "follow_the_leader", "cucb_t", "bcucb_t")
+_DIRECTIONAL = ("directional_kl_ucb", "directional_kl_moss")
 _CASCADES = ("cascade_ucb1", "cascade_kl_ucb", "cascade_ucb_v")
 _RANDOM = ("cts", "angle_ts", "gaussian_cts", "shared_cts", "epsilon_greedy", "uniform", "ts_cascade")
 _CONTEXTUAL = ("c2_ucb", "vac2_ucb", "c3_ucb", "logistic_kl_ucb")
@@ -35,14 +36,15 @@ _RANDOM_CONTEXTUAL = ("comb_lin_ts", "logistic_ts")
 _BATCHES = ("escb", "escb_delta", "escb_c", "ols_ucb_c", "least_played")
 
 POLICIES: dict[str, PolicyEntry] = {
-    **{name: PolicyEntry(getattr(catalog, name)) for name in (*_PLAIN, *_CASCADES)},
-    "directional_kl_ucb": PolicyEntry(directional_kl_ucb),
-    "directional_kl_moss": PolicyEntry(directional_kl_moss),
+    **{name: PolicyEntry(getattr(policies, name)) for name in (*_PLAIN, *_CASCADES, *_DIRECTIONAL)},
     **{name: PolicyEntry(getattr(contextual, name)) for name in _CONTEXTUAL},
-    **{name: PolicyEntry(getattr(catalog, name), random=True) for name in _RANDOM},
+    **{name: PolicyEntry(getattr(policies, name), random=True) for name in _RANDOM},
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
-    **{name: PolicyEntry(getattr(catalog, name), whole_batches=True) for name in _BATCHES},
+    **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
 }
+_REPLACED = {"joint_kl_moss": "kl_moss"}
+"""Policies that logs may name and that are no longer there, with those that learn from the same counters."""
+
 REWARDS: dict[str, Callable[..., Any]] = {
     "coverage": Coverage,
     "linear": Linear,
@@ -75,6 +77,11 @@ def find(name: str, known: dict[str, Any], argument: str) -> Any:
     if name not in known:
         raise InvalidArgument(argument, f"unknown {name!r}", f"give one of {', '.join(known)}")
     return known[name]
+
+
+def find_policy(name: str) -> PolicyEntry:
+    """The policy of a name, also of one that only logs hold."""
+    return find(_REPLACED.get(name, name), POLICIES, "policy.name")  # type: ignore[no-any-return]
 
 
 def parameters_of(make: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
-from superarm.context.design import group_count, make_design
+from superarm.context.design import design_of
 from superarm.context.models import MAX_KEPT
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
@@ -162,8 +162,7 @@ def check_context(problem: Problem) -> None:
         return
     d = context.dimension(problem.n_items)
     if d:
-        design = make_design(context, problem.n_arms, problem.n_items)
-        numbers = group_count(design, problem.support) * (d * (d + 1) // 2)
+        numbers = design_of(problem).n_groups(problem.support) * (d * (d + 1) // 2)
     else:
         numbers = 3 * context.n_segments * problem.n_entries
     if numbers > MAX_CONTEXT_NUMBERS:

@@ -1,7 +1,6 @@
 """The record of one decision: what its events so far come to."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -52,12 +51,8 @@ def advance_record(record: DecisionRecord, event: Any) -> DecisionRecord:
     if isinstance(event, Erased):
         return _erase(record, step)
     if isinstance(event, Told):
-        complete = _complete_at_once(record, event)
-        if complete is not None:
-            return complete
         record = _place_rows(record, event) if event.rows else record
-        told = _whole_rows(record, event) or _add_feedback(record, event)
-        return replace(_complete_if_known(told), step=step)
+        return replace(_complete_if_known(_add_feedback(record, event)), step=step)
     if isinstance(event, Activated):
         return replace(_complete_if_known(_activate(record, event)), step=step)
     if isinstance(event, Expired):
@@ -106,49 +101,6 @@ def expand_units(record: DecisionRecord, widths: dict[int, int], units: list[Uni
 def _place_rows(record: DecisionRecord, event: Told) -> DecisionRecord:
     known = dict(zip(record.action, record.rows, strict=True)) | dict(event.rows)
     return replace(record, rows=tuple(known.values()))
-
-
-def _complete_at_once(record: DecisionRecord, event: Told) -> DecisionRecord | None:
-    """The record, complete, if all of a shown decision is told by one value per arm; None otherwise.
-
-    This is the most common feedback: what the general rules give for it, without looking at every entry.
-    """
-    asked, action = record.asked, record.action
-    if record.closed or not record.active or event.rows or event.others or len(event.units) != len(action):
-        return None
-    if record.widths is not None or asked.items is not None or record.others:
-        return None
-    n_items = asked.n_items
-    told = [value for (arm, item, value), own in zip(event.units, action, strict=True) if arm == own and item == ALL]
-    if len(told) < len(action):  # in another order than the slate's, or not all of it
-        values = {arm: value for arm, item, value in event.units if item == ALL}
-        if len(values) != len(action) or not values.keys() <= set(action):
-            return None
-        told = [values[arm] for arm in action]
-    if not n_items:
-        return None
-    rows = tuple([constant_row(value, n_items) for value in told])
-    return DecisionRecord(asked, action, rows, True, "complete", record.fill, record.late, record.step + 1)
-
-
-@lru_cache(1_024)
-def constant_row(value: float, n_items: int) -> Row:
-    """A row with one value for all items; decisions share those of common values."""
-    return (value,) * n_items
-
-
-def _whole_rows(record: DecisionRecord, event: Told) -> DecisionRecord | None:
-    """What ``_add_feedback`` gives, sooner, where all units are whole rows of an open decision."""
-    if record.closed:
-        return None
-    if event.others or record.widths is not None or record.asked.items is not None:
-        return None
-    rows, n_items = dict(zip(record.action, record.rows, strict=True)), record.asked.n_items
-    for arm, item, value in event.units:
-        if item != ALL or arm not in rows:
-            return None
-        rows[arm] = constant_row(value, n_items)
-    return replace(record, rows=tuple(rows.values()))
 
 
 def _add_feedback(record: DecisionRecord, event: Told) -> DecisionRecord:
@@ -220,9 +172,3 @@ def pending_arms(record: DecisionRecord | None) -> tuple[int, ...]:
     if record is None or record.closed:
         return ()
     return tuple(arm for arm, row in zip(record.action, record.rows, strict=True) if row is None)
-
-
-def tells_everything(before: DecisionRecord, after: DecisionRecord) -> bool:
-    """Whether a decision of which nothing was known, shown as it was made, is complete now."""
-    unknown = before.active and not before.closed and before.rows.count(None) == len(before.rows)
-    return unknown and after.closed == "complete" and not before.others and after.action == before.action

@@ -5,7 +5,9 @@ consults the clock, and never asks which settings were in force. Arms and items 
 appended. ``at`` is wall-clock milliseconds, for people; no effect depends on it.
 """
 
-from msgspec import Struct, field
+from typing import Any
+
+from msgspec import Struct, field, json
 
 from superarm.service.domain.action_sets import AnyActionSpec
 from superarm.service.domain.context_spec import GivenFeatures
@@ -244,3 +246,24 @@ AnyProblemEvent = (
     Created | Changed | Guarded | Armed | Itemed | Warmed | Framed | Refitted | Deleted | ErasureRequested | Compacted
 )
 AnyEvent = AnyProblemEvent | Asked | Told | Activated | Expired | Erased
+
+_encoder = json.Encoder()
+_decoder = json.Decoder(AnyEvent)
+
+
+def encode(event: Any) -> bytes:
+    """The event as a line of the log, in JSON.
+
+    >>> encode(Expired(5, 0.0))
+    b'{"type":"expired","at":5,"fill":0.0}'
+    """
+    return _encoder.encode(event)
+
+
+def decode(line: bytes | str) -> Any:
+    """The event of a line.
+
+    >>> decode(b'{"type":"expired","at":5,"fill":0.0}')
+    Expired(at=5, fill=0.0)
+    """
+    return _decoder.decode(line)

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from superarm.core.support import Dense, Sparse
-from superarm.rewards import Spread, Terms
-from superarm.service.domain.counting import flatten_rows
+from superarm.core.support import Dense
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
-from superarm.service.domain.intervals import gains_each, row_terms
+from superarm.service.domain.intervals import values_each
 from superarm.service.domain.lift import LiftSums
 from superarm.service.domain.moments import RunningMoments, join_moments
 
@@ -123,6 +121,34 @@ class History(Struct):
             self.filled += 1
             self.filled_in_part += any(row is not None for row in before.rows)
 
+    def erase(self, before: DecisionRecord, problem: Any, share: float) -> None:
+        """Take out a decision, as it was before it was erased.
+
+        Counts are corrected exactly, and sums of rewards up to rounding, by the reward that the decision has now. The
+        spread of rewards that intervals of a comparison are made of cannot be taken back, so these intervals stay as
+        wide as they were. What was computed when the problem had other items, or of decisions about some items only,
+        stays.
+        """
+        asked = before.asked
+        self.count_decision(asked, share, -1)
+        if self.last is not None and self.last.t == asked.t:
+            self.last = None
+        if before.closed not in ("complete", "expired"):
+            return
+        self.flush(problem)
+        self.complete -= before.closed == "complete"
+        self.expired -= before.closed == "expired"
+        if not has_known_reward(before, problem):
+            self.unvalued -= 1
+        elif asked.items is None:
+            (value,) = rewards_of([before], problem)
+            for moments in self.moments_of(before):
+                if moments.n:  # otherwise it finished before rewards were kept by version
+                    moments.n -= 1
+                    moments.total -= value
+                    moments.square -= value * value
+            self.lift.take_back(asked, value)
+
     def flush(self, problem: Any) -> None:
         """Compute the rewards of the decisions that finished since the last call."""
         finished, self.waiting = self.waiting, []
@@ -142,9 +168,7 @@ class History(Struct):
             about = [record for record in records if item in (record.asked.items or ())]
             sizes = np.array([len(record.action) for record in about], np.int64)
             q = np.array([_outcome(row, item, record) for record in about for row in record.rows], float)
-            terms = Terms(problem.weights[item : item + 1], Dense(len(q), 1))
-            gains, nothing = gains_each(problem.reward, terms, q, sizes)
-            worth = nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)
+            worth = values_each(problem, q[:, None], sizes, problem.weights[item : item + 1])
             for record, value in zip(about, worth.tolist(), strict=True):
                 values[record.asked.id][item] = value
         for record in records:
@@ -178,19 +202,11 @@ class History(Struct):
 
 def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
     """The rewards of finished decisions that are known whole."""
-    sizes, n_items = np.array([len(record.action) for record in records], np.int64), problem.n_items
-    told = all(record.fill is None and record.asked.n_items == n_items for record in records)
-    if told and isinstance(problem.support, Dense):
-        rows = [row for record in records for row in record.rows if row is not None]  # all of them are told
-    else:
-        rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
+    sizes = np.array([len(record.action) for record in records], np.int64)
+    rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
     if not rows:
         return []
-    terms = row_terms(problem, len(rows))
-    many = len(rows) * n_items > 50_000  # a single call for very many would keep others waiting
-    q = np.concatenate([np.array(row, float) for row in rows]) if many else flatten_rows(rows)
-    gains, nothing = gains_each(problem.reward, terms, q, sizes)
-    values: list[float] = (nothing + np.add.reduceat(gains, np.cumsum(sizes) - sizes)).tolist()
+    values: list[float] = values_each(problem, np.array(rows, float), sizes).tolist()
     return values
 
 
@@ -207,7 +223,7 @@ def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
     if not record.active or not record.action or record.asked.n_items != problem.n_items:
         return False
     items = record.asked.items
-    if items is not None and (problem.n_items > MAX_KEPT_ITEMS or isinstance(problem.reward, Spread)):
+    if items is not None and (problem.n_items > MAX_KEPT_ITEMS or not problem.reward.additive):
         return False
     for row in record.rows:
         if row is None:
@@ -231,11 +247,10 @@ def _rows_of(record: DecisionRecord) -> Any:
 
 def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
     """One value per item: the default where the end of the window filled it, 0 where the arm touches nothing."""
-    n_items, fill = problem.n_items, record.fill or 0.0
-    if isinstance(problem.support, Sparse):
-        values = np.zeros(n_items)
-        values[problem.support.items[slice(*problem.support.span(arm))]] = row
+    support, fill = problem.support, record.fill or 0.0
+    if not isinstance(support, Dense):
+        values = np.zeros(problem.n_items)
+        values[support.items[support.start[arm] : support.start[arm + 1]]] = row
         return np.where(values == DEFAULTED, fill, values)
-    if len(row) == n_items and (record.fill is None or DEFAULTED not in row):
-        return row
-    return [fill if x == DEFAULTED else x for x in row] + [0.0] * (n_items - len(row))
+    values = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+    return [*values, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

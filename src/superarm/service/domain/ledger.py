@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import Asked, Created, Deleted
-from superarm.service.domain.problem import MAX_UNCOUNTED_ROWS, ProblemState
+from superarm.service.domain.problem import ProblemState
 
 MAX_REMEMBERED_DECISIONS = 20_000
 """How many closed decisions stay in memory; older ones are read from the log when they are needed again."""
@@ -36,16 +36,11 @@ Recall = Callable[[Key, int], DecisionRecord | None]
 class Ledger:
     """All problems and decisions; ``recall`` reads a decision that is not in memory, as it was before a step.
 
-    ``remembered`` closed decisions stay in memory; ``max_uncounted_rows`` of feedback wait until they are counted.
+    ``remembered`` closed decisions stay in memory.
     """
 
-    def __init__(
-        self,
-        recall: Recall | None = None,
-        remembered: int = MAX_REMEMBERED_DECISIONS,
-        max_uncounted_rows: int = MAX_UNCOUNTED_ROWS,
-    ) -> None:
-        self._recall, self._remembered, self._max_uncounted_rows = recall, remembered, max_uncounted_rows
+    def __init__(self, recall: Recall | None = None, remembered: int = MAX_REMEMBERED_DECISIONS) -> None:
+        self._recall, self._remembered = recall, remembered
         self.problems: dict[Key, ProblemState] = {}
         self.pending: dict[Key, DecisionRecord] = {}
         self.closed: OrderedDict[Key, DecisionRecord] = OrderedDict()
@@ -72,7 +67,7 @@ class Ledger:
             self.adopt(key, before, after)
         elif isinstance(event, Created):
             self.deleted.pop(key, None)
-            self.problems[key] = ProblemState(event, self._max_uncounted_rows, entry.step)
+            self.problems[key] = ProblemState(event, entry.step)
         elif isinstance(event, Deleted):
             self.remove(key)
             self.deleted[key] = entry.step

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from superarm.core.support import Dense
 from superarm.offline.mean_sequences import BoundedSums, MeanBounds, bound_mean
-from superarm.rewards import Spread, Terms
 from superarm.service.domain.events import Asked
 from superarm.service.domain.intervals import gains_each
 
@@ -70,11 +68,9 @@ class LiftSums(Struct):
 
 def largest_reward(problem: Any) -> float:
     """The most that a slate can be worth: all its parameters are 1."""
-    if isinstance(problem.reward, Spread):
+    if not problem.reward.additive:
         return float(problem.weights.sum())
-    k, n_items = problem.k, problem.n_items
-    terms = Terms(problem.weights, Dense(k, n_items))
-    added, nothing = gains_each(problem.reward, terms, np.ones(k * n_items), np.array([k], np.int64))
+    added, nothing = gains_each(problem, np.ones((problem.k, problem.n_items)), np.array([problem.k]))
     return float(nothing + added.clip(0.0).sum())
 
 

@@ -1,4 +1,4 @@
-"""One problem of the service: the library's learner, with versions of settings, decisions by id, and a history.
+"""One problem of the service: the library's learner, with versions of settings and a history.
 
 The random numbers of a decision are a function of the problem's key and the decision's id, so that feedback can come in
 any order and be taken back exactly.
@@ -11,50 +11,50 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from superarm import learner as library
+from superarm.actions import Actions
+from superarm.agent import Learner
+from superarm.agent.growth import support_with_arms
+from superarm.agent.names import Names
 from superarm.context import EncodedContext
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
-from superarm.core.streams import Stream
-from superarm.core.support import Sparse
+from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Tally
-from superarm.intake import Exact
-from superarm.learner.names import Names
-from superarm.policies import Policy, PolicyState
-from superarm.service.domain.action_sets import SlotsSpec
-from superarm.service.domain.components import POLICIES
-from superarm.service.domain.counting import UncountedRows, join_rows, past
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms, tells_everything
+from superarm.policies import Policy
+from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
+from superarm.service.domain.components import find_policy
+from superarm.service.domain.counting import feedback_of, past
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
-from superarm.service.domain.erasure import erase_from_history
-from superarm.service.domain.events import UNSEEN, Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
-from superarm.service.domain.growth import enlarge
+from superarm.service.domain.events import Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
 from superarm.service.domain.history import History
 from superarm.service.domain.spec import Settings, to_policy, to_problem
 
-MAX_UNCOUNTED_ROWS = 4_096
-"""After this many rows of feedback, all rows that wait are counted by one call."""
-
 
 class ProblemState:
-    """The state of one problem; changed only by ``apply`` and ``move``."""
+    """The state of one problem; changed only by ``apply`` and ``move``.
 
-    def __init__(self, created: Created, max_uncounted_rows: int = MAX_UNCOUNTED_ROWS, born: int = 0) -> None:
+    ``planned`` are decisions on their way to the log: they count as pending for those that are chosen after them.
+    ``claimed`` is the last round that one of them was planned for. ``seen`` holds, for each log, the number of the last
+    event that the state knows.
+    """
+
+    def __init__(self, created: Created, born: int = 0) -> None:
         spec = created.spec
         self.created, self.born = created, born
         self.actions = spec.actions
-        self.learner = library.Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
+        self.learner = Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [spec.settings]
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
         self.step = born
-        self.reserved: dict[int, tuple[int, ...]] = {}
+        self.planned: list[Asked] = []
         self.claimed = 0
-        self.seen: dict[str, int] = {}  # of each worker, the number of the last event that the state holds
+        self.seen: dict[str, int] = {}
         self.history = History(decisions=0)
         self.guarded = False  # whether the guardrail lets the control slate be shown
-        self._uncounted = UncountedRows(max_uncounted_rows)
+        self._clock: Ints | None = None
 
     @property
     def arms(self) -> Names:
@@ -72,8 +72,8 @@ class ProblemState:
 
     @property
     def policy(self) -> Policy:
-        """The policy in force, made ready for the problem."""
-        return self.learner.fitted
+        """The policy in force."""
+        return self.learner.policy
 
     @property
     def k(self) -> int:
@@ -84,11 +84,6 @@ class ProblemState:
     def retired(self) -> Bools:
         """Which arms are retired."""
         return self.learner.retired
-
-    @property
-    def pending(self) -> Floats:
-        """How many pulls of each arm are pending, segment after segment where there are segments."""
-        return self.learner.pending if self.contexts is None else self.contexts.unreserved()
 
     @property
     def asked(self) -> int:
@@ -108,7 +103,12 @@ class ProblemState:
     @property
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
-        return POLICIES[self.settings.policy.name].random
+        return find_policy(self.settings.policy.name).random
+
+    @property
+    def whole_batches(self) -> bool:
+        """Whether the policy scores whole slates, so that a part of one is not what it would choose."""
+        return find_policy(self.settings.policy.name).whole_batches
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -122,33 +122,29 @@ class ProblemState:
     def items_of(self, arm: int) -> Ints | None:
         """The items that an arm can touch, in ascending order; None if these are all items."""
         support = self.problem.support
-        return support.items[slice(*support.span(arm))] if isinstance(support, Sparse) else None
+        return None if isinstance(support, Dense) else support.items[support.start[arm] : support.start[arm + 1]]
 
     def widths(self, arms: Sequence[int]) -> tuple[int, ...] | None:
         """How many items each of some arms can touch; None if that is all items."""
         support = self.problem.support
-        start = support.start if isinstance(support, Sparse) else None
-        return None if start is None else tuple(int(start[j + 1] - start[j]) for j in arms)
-
-    @property
-    def flushed(self) -> library.Learner:
-        """The library's learner, with everything counted that is due."""
-        self.flush()
-        return self.learner
+        return None if isinstance(support, Dense) else tuple(support.widths[list(arms)].tolist())
 
     @property
     def tally(self) -> Tally:
-        """The counters, with everything counted that is due."""
-        return self.flushed.tally
+        """The counters."""
+        return self.learner.tally
 
     def overall(self) -> tuple[Tally, Floats]:
         """The counters and the pending pulls of each arm, over all contexts."""
-        return (self.tally, self.pending) if self.contexts is None else self.contexts.overall(self.tally)
-
-    @property
-    def state(self) -> PolicyState | None:
-        """What the policy keeps beside the counters; None for most policies."""
-        return self.flushed.state
+        tally, pending = self.learner.tally, self.learner.pending.sum(0)
+        if len(tally) == 1:
+            return tally, pending
+        whole = Tally(tally.support, 1, tally.partial)
+        for name in Tally.SUMS:
+            if getattr(tally, name).size:
+                getattr(whole, name)[0] = getattr(tally, name).sum(0)
+        whole.refresh()
+        return whole, pending
 
     @property
     def settings(self) -> Settings:
@@ -159,40 +155,46 @@ class ProblemState:
         """The round that the next decision belongs to."""
         return max(self.learner.t, self.claimed) + 1
 
-    def choose(self, ids: Sequence[str], eligible: Bools) -> list[list[int]]:
-        """The policy's slates for decisions made one after the other, each in the order of picking."""
-        self.flush()
-        keys = np.array([self.word("mind", id) for id in ids], np.uint64)
-        return self.learner.choose_each(self.t, eligible, keys, self.reserved_arms())
+    def choose(
+        self,
+        key: Any,
+        eligible: Bools,
+        pinned: Sequence[int] = (),
+        actions: Actions | None = None,
+        context: EncodedContext | None = None,
+        policy: Policy | None = None,
+    ) -> list[int]:
+        """A slate for the next round, around the ``pinned`` arms and in the order of picking; empty if there is none.
 
-    def choose_around(self, id: str, eligible: Bools, actions: Any, context: EncodedContext | None = None) -> list[int]:
-        """The policy's slate for a decision with an action set of its own (None: the problem's), or with a context."""
-        self.flush()
-        stream = self.stream("mind", id)
-        if self.contexts is not None and context is not None and actions is None:
-            return self.contexts.choose_one(self.t, eligible, stream.key, context)
-        return [int(j) for j in self.learner.choose(self.t, eligible, stream, actions, self.reserved_arms(), context)]
-
-    def reserved_arms(self) -> list[int]:
-        """The arms of decisions that are on their way to the log."""
-        return [j for action in self.reserved.values() for j in action]
-
-    def reserve(self, asked: Asked, *, counted: bool = False) -> None:
-        """A decision is on its way to the log: further ones see it as pending (``counted``: they see its precision)."""
-        self.claimed = max(self.claimed, asked.t)
-        self.reserved[asked.t] = asked.action
+        ``actions`` and ``policy`` are others than the problem's, for this choice alone.
+        """
+        learner = self.learner
+        view = learner.view(self.t, key, eligible, pinned, context)
         if self.contexts is not None:
-            self.contexts.reserve(asked, counted=counted)
+            self.contexts.view = view
+        plain = actions is None and policy is None
+        batch = learner.choose(view) if plain else learner.choose_by(view, policy, actions)
+        return [int(j) for j in batch]
 
-    def release(self, t: int) -> None:
-        """Stop counting a reserved decision: it is in the log, or will never be. A second call changes nothing."""
-        if self.reserved.pop(t, None) is not None and self.contexts is not None:
-            self.contexts.release(t)
+    def plan(self, asked: Asked) -> None:
+        """A decision is on its way to the log: those after it see it as pending."""
+        if self._clock is None and self.contexts is not None:
+            self._clock = self.learner.contexts.clock.copy()
+        self.claimed = max(self.claimed, asked.t)
+        self.planned.append(asked)
+        self._unpend(asked, asked.action, -1.0)
 
-    def stream(self, stream: str, id: str) -> Stream:
-        """The stream of random numbers that belongs to a decision."""
-        word = np.array([self.word(stream, id)], np.uint64)
-        return Stream(word, word.copy())
+    def settle(self) -> None:
+        """No decision is on its way any more: each is in the log and will be applied, or will never be."""
+        for asked in self.planned:
+            self._unpend(asked, asked.action)
+        if self._clock is not None:
+            self.learner.contexts.clock, self._clock = self._clock, None
+        self.planned, self.claimed = [], 0
+
+    def key(self, stream: str, id: str) -> Any:
+        """The key of the random numbers that belong to a decision, (1,)."""
+        return np.array([self.word(stream, id)], np.uint64)
 
     def word(self, stream: str, id: str) -> int:
         """64 random bits that belong to a decision."""
@@ -200,7 +202,6 @@ class ProblemState:
 
     def apply(self, event: Any) -> None:
         """Apply one event of the problem's stream."""
-        self.flush()
         self.step += 1
         if isinstance(event, Changed):
             self._change(event)
@@ -239,68 +240,66 @@ class ProblemState:
 
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
         """Update the counters exactly for a decision that changed from ``before`` to ``after``."""
+        asked = after.asked if before is None else before.asked
+        share = self.versions[asked.version - 1].explore
         if before is None:
-            self.learner.pend(after.action, after.asked.t) if self.contexts is None else self.contexts.pend(after.asked)
-            self.history.count_decision(after.asked, self.versions[after.asked.version - 1].explore)
-            self.history.remember_slate(after.asked)
-            return
-        if self.contexts is None and tells_everything(before, after):  # what the lines below do, sooner
-            self.history.finish(after, self.problem)
-            self.learner.unpend(after.action)
-            self._count(after, counted_rows(after), 1.0)
+            made = None if self.contexts is None else self.contexts.restore(asked)
+            self.learner.pend(after.action, asked.t, made)
+            self._count_context(asked, 1)
+            self.history.count_decision(asked, share)
+            self.history.remember_slate(asked)
             return
         if after.closed == "erased":
-            erase_from_history(self.history, before, self.problem, self.versions[before.asked.version - 1].explore)
+            self.history.erase(before, self.problem, share)
+            self._count_context(asked, -1)
         else:
             self.history.follow(before, after, self.problem)
-        if self.contexts is not None and after.closed == "erased":
-            self.contexts.erase(before.asked)
-        self.change_pending(before.asked, pending_arms(before), pending_arms(after))
+        self.change_pending(asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
-        self._count(before, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
-        self._count(after, {arm: row for arm, row in new.items() if old.get(arm) != row} if old else new, 1.0)
+        self._count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
+        self._count(asked, {arm: row for arm, row in new.items() if old.get(arm) != row}, 1.0)
+
+    def _count_context(self, asked: Asked, sign: int) -> None:
+        """Count the context of a decision in the means of standardised features."""
+        if asked.context is not None and asked.context.given is not None:
+            self.learner.contexts.frames.count(asked.context.given, sign)
 
     def change_pending(self, asked: Asked, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         """Of a decision, other arms are pending than before."""
-        if self.contexts is None:
-            self.learner.unpend(before)
-            self.learner.unpend(after, -1.0)
-        else:
-            self.contexts.move_pending(asked, before, after)
+        if before != after:
+            self._unpend(asked, before)
+            self._unpend(asked, after, -1.0)
 
-    def _count(self, decision: DecisionRecord, rows: dict[int, Row], sign: float) -> None:
+    def _unpend(self, asked: Asked, arms: tuple[int, ...], sign: float = 1.0) -> None:
+        if self.contexts is None:
+            self.learner.unpend(list(arms), None, sign)
+        elif arms:
+            self.learner.unpend(list(arms), self.contexts.restore(asked), sign, list(asked.action))
+
+    def _count(self, asked: Asked, rows: dict[int, Row], sign: float) -> None:
+        """Count rows of a decision, or take them back."""
         if not rows:
             return
-        learner, asked = self.learner, decision.asked
-        n_new = self.problem.n_items - asked.n_items  # items added since: of this pull they were not seen
-        wide = [(arm, row + (UNSEEN,) * n_new) for arm, row in rows.items()] if n_new else list(rows.items())
-        version = self._policies[asked.version - 1]
+        feedback = feedback_of(self.problem.support, asked.t, rows)
         if self.contexts is not None:
-            stream = self.stream("coin", asked.id)
-            return self.contexts.count(join_rows(asked.t, wide), asked, stream, sign, version)
-        exact = isinstance(learner.roundings[version], Exact) and isinstance(learner.roundings[-1], Exact)
-        if exact and version >= learner.moments_since:
-            # Sums are exact: the rows of many decisions are counted by one call, of one round each if rounds matter.
-            t = learner.counted_rounds.round_of(learner, asked.t, version) if learner.forgets else 0
-            if self._uncounted.add(sign, t, wide, self.problem.n_items):
-                self.flush()
-        else:
-            learner.apply(join_rows(asked.t, wide), self.stream("coin", asked.id), sign, version)
-
-    def flush(self) -> None:
-        """Count everything that is due."""
-        if self._uncounted.n:
-            for sign, rows in self._uncounted.take(self.problem.n_items):
-                self.learner.apply(rows, self.stream("coin", ""), sign)
+            made, action = self.contexts.restore(asked), np.array(asked.action, np.int64)
+            feedback.context = self.learner.contexts.answer(made, action, feedback.action[0])
+        self.learner.apply(feedback, self.key("coin", asked.id), sign, self._policies[asked.version - 1])
 
     def place(self, record: DecisionRecord) -> None:
         """A decision of a snapshot is pending; its pulls are in the counters already."""
-        if self.contexts is not None:
-            self.contexts.place(record.asked, pending_arms(record))
+        arms = pending_arms(record)
+        if self.contexts is not None and arms:
+            made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
+            self.learner.contexts.pend(made, action, np.array(arms, np.int64))
 
-    def restore(
-        self, tally: Tally, pending: Floats, asked: int, history: History, state: PolicyState | None = None
-    ) -> None:
-        """Restore the counters from a snapshot, and what the policy keeps besides them."""
-        self.learner.restore(tally, pending, asked, state)
-        self.history = history
+
+def enlarge(
+    learner: Learner, add: list[str], actions: ActionSpec | None, support: list[list[int]] | None
+) -> tuple[Actions | None, Sparse | None]:
+    """The action set and the support of a problem with more arms; None where they stay what they are."""
+    names = Names([*learner.arms.all, *add], "arms")
+    more = None if support is None else support_with_arms(learner.problem.support, support)
+    return None if actions is None else to_actions(actions, names), more
+
+

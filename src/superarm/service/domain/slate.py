@@ -7,22 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm._jit import kernel
-from superarm.actions import Actions, Pinned, Slots, Subsets, admits, joins
-from superarm.candidates import Candidates
+from superarm.actions import Actions, Pinned, Slots, Subsets
+from superarm.actions.base import joinable_after
 from superarm.context import EncodedContext
-from superarm.core.arrays import Bools, Ints
-from superarm.core.streams import Stream, integer, seek, uniform
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
+from superarm.core.streams import uniform
+from superarm.policies import Policy
 from superarm.service.domain.chances import Drawn, exact_chances
-from superarm.service.domain.components import POLICIES
 from superarm.service.domain.events import Restriction
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
-from superarm.service.interpreter import give_turn
-
-DRAWS_PER_TURN = 8
-"""After so many slates drawn to count chances, about a millisecond, other threads have a turn."""
 
 
 class SlateRequest(NamedTuple):
@@ -62,44 +58,53 @@ class Slate(NamedTuple):
     draws: int = 0
 
 
-ANY_SLATE = SlateRequest(None, [], [], None)
+def choose_slate(learner: ProblemState, id: str, request: SlateRequest, draws: int | None = None) -> Slate:
+    """The slate for a decision, with its chances: the pinned arms, and around them the best that the policy finds.
 
-
-def choose_slate(learner: ProblemState, id: str, request: SlateRequest) -> Slate:
-    """The slate for a decision, with its chances: the pinned arms, and around them the best that the policy finds."""
-    return _with_chances(learner, id, request, draw_slate(learner, id, request))
-
-
-def plain_slate(learner: ProblemState, id: str, action: tuple[int, ...]) -> Slate:
-    """The slate of a request that restricts nothing, which the policy chose together with others."""
-    if not learner.is_random:
-        return Slate(action, (1.0,) * len(action))
-    return _with_chances(learner, id, ANY_SLATE, Drawn(action, (), action, ~learner.retired, learner.problem.actions))
-
-
-def _with_chances(learner: ProblemState, id: str, request: SlateRequest, drawn: Drawn) -> Slate:
+    Where no formula is known, the chances are counted from ``draws`` further slates; as the settings say by default.
+    """
+    drawn = draw_slate(learner, id, request)
     exact = exact_chances(learner, drawn)
     if exact is not None:
         return Slate(drawn.action, *exact)
     slots = None if learner.is_random else (1.0,) * len(drawn.pinned) + drawn.slots
-    draws = learner.settings.propensity_draws
-    return Slate(drawn.action, slots, count_inclusion(learner, id, request, drawn.action, draws), draws)
+    draws = learner.settings.propensity_draws if draws is None else draws
+    return Slate(drawn.action, slots, _count_inclusion(learner, id, request, drawn.action, draws), draws)
 
 
-def count_inclusion(
+def _count_inclusion(
     learner: ProblemState, id: str, request: SlateRequest, action: tuple[int, ...], draws: int
 ) -> tuple[float, ...] | None:
     """The share of fresh slates, and one more, that hold each arm of ``action``; None without draws."""
-    if not draws:
-        return None
     held = dict.fromkeys(action, 1)
-    for n in range(draws):  # no id holds a control character: these streams are used by nothing else
+    for n in range(draws):  # no id holds a control character: these random numbers are used by nothing else
         for arm in draw_slate(learner, f"{id}\x1f{n}", request).action:
             if arm in held:
                 held[arm] += 1
-        if n % DRAWS_PER_TURN == 0:
-            give_turn()
-    return tuple(n / (draws + 1) for n in held.values())
+    return tuple(n / (draws + 1) for n in held.values()) if draws else None
+
+
+class TargetPolicy(NamedTuple):
+    """Another policy, and how many of its slates are drawn for each decision."""
+
+    policy: Policy
+    draws: int
+
+
+def inclusion_by(
+    learner: ProblemState, target: TargetPolicy, id: str, request: SlateRequest, action: tuple[int, ...]
+) -> tuple[float, ...]:
+    """The share of the slates of another policy, in the state of a decision, that hold each arm of ``action``."""
+    playable, actions = playable_arms(learner, request), actions_of(learner, request)
+    held = dict.fromkeys(action, 0)
+    for n in range(target.draws):
+        key = learner.key("target", f"{id}/{n}")
+        batch = learner.choose(key, playable, request.pinned, actions, policy=target.policy)
+        rest = [j for j in batch if j not in request.pinned]
+        for arm in (*request.pinned, *rest[: (request.k or learner.k) - len(request.pinned)]):
+            if arm in held:
+                held[arm] += 1
+    return tuple(n / target.draws for n in held.values())
 
 
 def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
@@ -111,21 +116,19 @@ def draw_slate(learner: ProblemState, id: str, request: SlateRequest) -> Drawn:
     if certainly and request.context is None:  # with a context, the choice gives the weights of its observations
         return Drawn(pinned, pinned, (), playable, base)
     actions = actions_of(learner, request)
-    if request.context is not None:
-        batch = learner.choose_around(id, playable, actions, request.context) if playable.any() else []
-    elif actions is None:
-        batch = learner.choose([id], playable)[0] if playable.any() else []
-    else:
-        batch = learner.choose_around(id, playable, actions)
-    picks = [j for j in batch if j not in pinned][: size - len(pinned)]
+    key, batch = learner.key("mind", id), list[int]()
+    if playable.any():
+        batch = learner.choose(key, playable, pinned, actions, request.context)
     if not batch:
         raise invalid("eligible", "no slate can be formed", "make enough arms eligible, exclude or retire fewer")
-    playable[request.pinned] = False
-    drawn = Drawn((*pinned, *picks), pinned, tuple(picks), playable, base, actions)
+    picks = [j for j in batch if j not in pinned][: size - len(pinned)]
+    free = playable.copy()
+    free[request.pinned] = False
+    drawn = Drawn((*pinned, *picks), pinned, tuple(picks), free, base, actions)
     share = learner.settings.explore
     if share == 0.0:
         return drawn
-    shown, chances = explore(base, list(pinned), picks, playable, share, learner.stream("explore", id))
+    shown, chances = explore(base, list(pinned), picks, free, share, learner.key("explore", id))
     return drawn._replace(action=(*pinned, *shown), slots=tuple(chances))
 
 
@@ -133,22 +136,21 @@ def actions_of(learner: ProblemState, request: SlateRequest) -> Actions | None:
     """The action set of a request; None if it is that of the problem, whose slates are then cut to ``k`` arms.
 
     The first ``k`` arms that greedy picks are what it would pick for a slate of ``k``, so nothing is lost by cutting if
-    the oracle is greedy. Other policies are asked for a slate of ``k``.
+    the oracle is greedy. Other policies are asked for a slate of ``k``. Pinned arms that fit into no slate are refused.
     """
     base: Actions = learner.problem.actions
-    greedy = learner.problem.reward.submodular and not POLICIES[learner.settings.policy.name].whole_batches
+    greedy = learner.problem.reward.submodular and not learner.whole_batches
     if request.slots is not None:
-        base = Slots(request.slots)
+        base = Slots(request.slots | ~request.slots.any(axis=0))  # arms that no slot may hold are not eligible
     elif request.k is not None and request.k < learner.k and not greedy:
         base = Subsets(request.k)
-    if not request.pinned:
-        return None if base is learner.problem.actions else base
-    pinned = Pinned(base, request.pinned)
-    for n, j in enumerate(request.pinned):
-        if not admits(base, pinned.arms, n, j):
+    if request.pinned:
+        try:
+            Pinned(base, request.pinned).validate(learner.problem.n_arms)
+        except InvalidArgument:
             names = ", ".join(repr(learner.arms.all[arm]) for arm in request.pinned)
-            raise invalid("pinned", f"no slate holds {names} together", "pin arms that one slate can hold")
-    return pinned
+            raise invalid("pinned", f"no slate holds {names} together", "pin arms that one slate can hold") from None
+    return None if base is learner.problem.actions else base
 
 
 def playable_arms(learner: ProblemState, request: SlateRequest) -> Bools:
@@ -181,7 +183,7 @@ def _size(learner: ProblemState, request: SlateRequest) -> int:
 
 
 def explore(
-    actions: Actions, before: list[int], picks: list[int], free: Bools, share: float, stream: Stream
+    actions: Actions, before: list[int], picks: list[int], free: Bools, share: float, key: Any
 ) -> tuple[list[int], list[float]]:
     r"""Fill each slot by a random arm with probability ``share``, and by the policy's next pick otherwise.
 
@@ -194,43 +196,42 @@ def explore(
     slate, queue, chances = list(before), list(picks), list[float]()
     left = [int(j) for j in np.flatnonzero(free)]
     for slot in range(len(picks)):
-        seek(stream, slot, 0)
         if not isinstance(actions, Subsets):
-            left = joinable_arms(actions, slate, free)
+            left = _joinable_arms(actions, slate, free)
         n, leader = len(left), queue[0]
-        arm = left[integer(stream, n)] if uniform(stream) < share else leader
+        place = draw_place(key, slot, share, n)
+        arm = leader if place is None else left[place]
         chances.append(share / n + (1.0 - share) * (arm == leader))
         slate.append(arm)
         left.remove(arm)
-        queue = [j for j in queue if j != arm] if arm in queue else _without_one(actions, slate, queue)
+        queue = [j for j in queue if j != arm] if arm in queue else _without_one(actions, slate, queue, len(free))
     return slate[len(before) :], chances
 
 
-def joinable_arms(actions: Actions, slate: list[int], free: Bools) -> list[int]:
+def draw_place(key: Any, slot: int, share: float, n: int) -> int | None:
+    """One of ``n`` places for a slot, each alike, with probability ``share``; otherwise None."""
+    coin, place = uniform(key, slot, np.zeros(1, int), 2)[0, 0]
+    return min(n - 1, int(place * n)) if coin < share else None
+
+
+def _joinable_arms(actions: Actions, slate: list[int], free: Bools) -> list[int]:
     """The free arms that may join a slate."""
-    candidates = Candidates(np.zeros(len(free)), free | np.isin(np.arange(len(free)), slate))
-    chosen = np.array([*slate, -1], np.int64)
-    return [int(j) for j in np.flatnonzero(_joinable(actions, candidates, chosen, len(slate)))]
+    eligible = free.copy()
+    eligible[slate] = True
+    mask = joinable_after(actions, np.array([slate], np.int64), eligible[None])[0] & free
+    return [int(j) for j in np.flatnonzero(mask)]
 
 
-@kernel
-def _joinable(actions: Any, candidates: Candidates, chosen: Ints, size: int) -> Bools:
-    """Which eligible arms may join the first ``size`` arms of ``chosen``."""
-    mask = candidates.eligible.copy()
-    for n in range(size):
-        mask[chosen[n]] = False
-    for j in range(len(mask)):
-        if mask[j]:
-            mask[j] = joins(actions, candidates, chosen, size, j)
-    return mask
-
-
-def _without_one(actions: Actions, slate: list[int], queue: list[int]) -> list[int]:
+def _without_one(actions: Actions, slate: list[int], queue: list[int], n_arms: int) -> list[int]:
     """``queue`` without its last arm whose absence lets all others join the slate."""
+    everyone = np.ones((1, n_arms), bool)
     for gone in range(len(queue) - 1, -1, -1):
         rest = queue[:gone] + queue[gone + 1 :]
-        batch = np.array([*slate, *rest], np.int64)
-        if all(admits(actions, batch, n, int(batch[n])) for n in range(len(slate), len(batch))):
+        state, fits = actions.start(everyone), True
+        for arm in (*slate, *rest):
+            fits = fits and bool(actions.joinable(state, everyone)[0, arm])
+            state = actions.join(state, np.array([arm]))
+        if fits:
             return rest
     raise AssertionError("a matroid has an arm to exchange")
 

@@ -6,18 +6,18 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from superarm import catalog
+from superarm import policies
 from superarm.actions import Actions, Explicit, Subsets
+from superarm.agent.learner import fit_policy
+from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.support import Sparse
-from superarm.learner.names import Names
-from superarm.policies import Policy, forgets
-from superarm.policies.contextual import for_context
+from superarm.policies import Policy
 from superarm.rewards import Reward
 from superarm.service.domain import action_sets
 from superarm.service.domain.action_sets import AnyActionSpec, to_actions
-from superarm.service.domain.components import POLICIES, REWARDS, build, find
+from superarm.service.domain.components import REWARDS, build, find, find_policy
 from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
 
 Name = action_sets.Name
@@ -186,7 +186,7 @@ def to_support(arms: Names, items: Names, support: dict[str, list[str]]) -> Spar
         except InvalidArgument as error:
             raise InvalidArgument("support", f"arm {arm!r}: {error.wrong}", error.remedy) from None
     start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return Sparse._make((start, np.concatenate(rows).astype(np.int64), len(items.all)))
+    return Sparse(len(items.all), len(rows), start, np.concatenate(rows).astype(np.int64))
 
 
 def to_reward(spec: RewardSpec) -> Reward:
@@ -198,16 +198,16 @@ def to_reward(spec: RewardSpec) -> Reward:
 def to_policy(spec: PolicySpec) -> Policy:
     """The library's policy.
 
-    >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).confidence
-    Bernstein(rho=1.0)
+    >>> to_policy(PolicySpec("bc_ucb", {"rho": 1.0})).index
+    Bernstein(rho=1)
     """
-    make = find(spec.name, POLICIES, "policy.name").make
+    make = find_policy(spec.name).make
     policy: Policy = build(make, spec.parameters, "policy.parameters")
     if spec.window is not UNSET and spec.half_life is not UNSET:
         raise InvalidArgument("policy.half_life", "given beside window", "give one of the two")
     if spec.window is not UNSET:
-        return catalog.sliding_window(policy, spec.window, min(BLOCKS, spec.window))
-    return policy if spec.half_life is UNSET else catalog.discounted(policy, spec.half_life)
+        return policies.sliding_window(policy, spec.window, min(BLOCKS, spec.window))
+    return policy if spec.half_life is UNSET else policies.discounted(policy, spec.half_life)
 
 
 def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
@@ -223,21 +223,21 @@ def check_control(settings: Settings, problem: Problem, arms: Names) -> None:
             slate = arms.numbers(settings.control_slate)
         except InvalidArgument as error:
             raise InvalidArgument("settings.control_slate", error.wrong, error.remedy) from None
-        if len(set(slate.tolist())) < len(slate) or not problem.actions.includes(slate):
+        if len(set(slate.tolist())) < len(slate) or not problem.actions.includes(slate, problem.n_arms):
             raise InvalidArgument("settings.control_slate", "outside the action set", f"a slate of {problem.actions}")
 
 
 def check_settings(settings: Settings, problem: Problem) -> None:
     """Refuse settings that do not fit the problem."""
     try:
-        policy = for_context(to_policy(settings.policy), problem)
+        fit_policy(to_policy(settings.policy), problem)
     except InvalidArgument as error:
-        if problem.context is not None or error.argument != "policy":
+        if problem.context is not None or "needs a context" not in error.wrong:
             raise
         remedy = "declare a context when the problem is created, or choose another policy"
         raise InvalidArgument("settings.policy", f"{settings.policy.name} needs a context", remedy) from None
-    policy.fit(problem)
-    if forgets(policy) and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
+    forgets = settings.policy.window is not UNSET or settings.policy.half_life is not UNSET
+    if forgets and problem.n_entries * BLOCKS > 4 * MAX_ENTRIES:
         most = 4 * MAX_ENTRIES // BLOCKS
         raise InvalidArgument("settings.policy", f"it would remember {problem.n_entries} entries", f"at most {most}")
     if settings.explore > 0.0 and not problem.actions.matroid:

@@ -40,8 +40,7 @@ def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntr
 
 
 def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
-    reader = store if store.shards is None else store.shards.all_logs()
-    for read in reader.tail({}, problems=True):
+    for read in store.tail({}, problems=True):
         entry = read.entry
         if isinstance(entry.event, Compacted) and not entry.event.n:
             continue  # it only ends a log

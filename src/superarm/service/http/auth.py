@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.errors import RequestError, overloaded
-from superarm.service.runtime.heavy import run_to_end
 from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.storage.base import Store
 from superarm.service.storage.keys import KeyRow
@@ -79,7 +78,7 @@ class Keyring:
         """
         while True:
             try:
-                await run_to_end(self.read)
+                await asyncio.to_thread(self.read)
                 self._failing = False
             except Exception as error:
                 if not self._failing:

@@ -7,13 +7,13 @@ import msgspec
 
 from superarm.service.errors import RequestError
 from superarm.service.http.auth import Principal, RateLimits
-from superarm.service.http.decoding import BodyDecoder
 from superarm.service.http.endpoint import (
     Headers,
     Reply,
     as_request_error,
     client_of,
     error_reply,
+    path_of,
     refuse_compressed,
     send_reply,
 )
@@ -60,7 +60,7 @@ class BeaconEndpoint:
         self._service, self._signer = service, signer
         self._origins = frozenset(origin.encode("latin-1") for origin in service.limits.beacon_origins)
         self._rates = RateLimits(service.limits.beacon_rate)
-        self._decoder = BodyDecoder(BeaconBody)
+        self._decoder = msgspec.json.Decoder(BeaconBody)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         started, headers = time.perf_counter(), dict(scope["headers"])
@@ -107,9 +107,9 @@ class BeaconEndpoint:
             raise RequestError(415, "media_type", "send Content-Type: text/plain or application/json")
         refuse_compressed(headers)
         raw = await service.bodies.read(receive, headers, MAX_BEACON_BYTES)
-        body: BeaconBody = await self._decoder.decode(raw)
+        body: BeaconBody = self._decoder.decode(raw)
         signed = self._signer.read(body.signed_id, time.time())
-        if signed.problem != scope["path_params"]["name"]:
+        if signed.problem != path_of(scope)["name"]:
             raise RequestError(403, "forbidden", "signed_id: it is for a decision of another problem")
         return signed, TellBody(feedback=body.feedback, outcome=body.outcome, seen=body.seen)
 

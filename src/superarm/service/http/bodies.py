@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from superarm.service.errors import RequestError, overloaded
-from superarm.service.http.begun import Begun
 
 BODY_SECONDS = 60.0
 """A body that is not complete after so many seconds is refused."""
@@ -29,45 +28,30 @@ class Bodies:
         announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced) > most:
             raise _too_large(most)
-        first: Begun[Any] = Begun(receive())
-        if not first.waits:
-            message = _check_connected(await first)
-            if not message.get("more_body", False):
-                body: bytes = message.get("body", b"")
-                _check_size(body, most)
-                return body
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._collect(_check_connected(await first), receive, most)
+                return await self._collect(receive, most)
         except TimeoutError:
             raise RequestError(408, "timeout", f"the body was not complete after {BODY_SECONDS:g} s") from None
 
-    async def _collect(self, message: Any, receive: Any, most: int) -> bytes:
+    async def _collect(self, receive: Any, most: int) -> bytes:
         body = bytearray()
         try:
             while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RequestError(400, "gone", "the client closed the connection")
                 chunk = message.get("body", b"")
                 body += chunk
                 self.unfinished_bytes += len(chunk)
-                _check_size(body, most)
+                if len(body) > most:
+                    raise _too_large(most)
                 if not message.get("more_body", False):
                     return bytes(body)
                 if self.unfinished_bytes > MAX_UNFINISHED_BODIES * self.limit:
                     raise overloaded("too many large bodies are being sent; try again")
-                message = _check_connected(await receive())
         finally:
             self.unfinished_bytes -= len(body)
-
-
-def _check_connected(message: Any) -> Any:
-    if message["type"] == "http.disconnect":
-        raise RequestError(400, "gone", "the client closed the connection")
-    return message
-
-
-def _check_size(body: bytes | bytearray, most: int) -> None:
-    if len(body) > most:
-        raise _too_large(most)
 
 
 def _too_large(most: int) -> RequestError:

@@ -1,7 +1,4 @@
-"""From an HTTP request to a reply: authentication, body, decoding, the handler, encoding and errors.
-
-These are plain ASGI applications, without Starlette's request and response objects, which cost more than a decision.
-"""
+"""From an HTTP request to a reply: authentication, body, decoding, the handler, encoding and errors."""
 
 import asyncio
 import functools
@@ -15,13 +12,10 @@ import msgspec
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
 from superarm.service.http.operation import Operation
-from superarm.service.http.pieces import CHUNK_BYTES, Pieces, chunks_of
 from superarm.service.http.query import parse_query
-from superarm.service.http.request_id import NO_EXTENSIONS, WHOLE_BODY, Exchange
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
@@ -30,6 +24,9 @@ log = logging.getLogger("superarm.app")
 
 LOOPBACK = (b"localhost", b"127.0.0.1", b"[::1]")
 
+LARGE_BYTES = 65_536
+"""A body of so many bytes is decoded in a thread."""
+
 Headers = dict[bytes, bytes]
 
 
@@ -37,7 +34,7 @@ class Reply(NamedTuple):
     """A response: status, body, media type and further headers."""
 
     status: int
-    body: bytes | Pieces
+    body: bytes
     media: bytes = b"application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
@@ -48,7 +45,7 @@ class Endpoint:
     def __init__(self, service: Service, operation: Operation) -> None:
         self._service, self._operation = service, operation
         self._raw = operation.body is bytes
-        self._decoder = None if operation.body in (None, bytes) else BodyDecoder(operation.body)
+        self._decoder = None if operation.body in (None, bytes) else msgspec.json.Decoder(operation.body)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         started = time.perf_counter()
@@ -67,24 +64,31 @@ class Endpoint:
         service, operation = self._service, self._operation
         permit(who, operation.scope)
         query = parse_query(scope["query_string"], operation.query) if scope["query_string"] else {}
-        name = scope["path_params"].get("name")
-        if name is not None and not service.coordinator.ownership.use((who.tenant, name)):
-            await service.coordinator.ownership.enter((who.tenant, name), creates=operation.method == "PUT")
-        body: Any = take_body(scope, service.bodies.limit)
-        if body is None:
-            body = await service.bodies.read(receive, headers)
+        path = path_of(scope)
+        if "name" in path:
+            await service.coordinator.ownership.enter((who.tenant, path["name"]), creates=operation.method == "PUT")
+        body: Any = await service.bodies.read(receive, headers)
+        if operation.body is not None:
+            require_json(headers)
         if self._decoder is not None:
-            require_json(headers)
-            decoder = self._decoder
-            body = decoder.decode_at_once(body) if len(body) < LARGE_BYTES else await decoder.decode(body)
-        elif self._raw:
-            require_json(headers)
-        limits, path = service.limits, scope["path_params"]
-        call = Call(service.coordinator, who, path, query, body, limits.problems, service.rates, service.signer)
+            body = await decode_body(self._decoder, body)
+        call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
         status, answer = await operation.handler(call)
-        if self._raw:
-            return Reply(status, answer, b"application/x-ndjson")
-        return Reply(status, answer if isinstance(answer, list) else msgspec.json.encode(answer))
+        return Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
+
+
+async def decode_body(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
+    """The body of a request; ``msgspec.ValidationError`` says what does not fit."""
+    return decoder.decode(body) if len(body) < LARGE_BYTES else await asyncio.to_thread(decoder.decode, body)
+
+
+def path_of(scope: Any) -> dict[str, str]:
+    """The parameters of a path; in each, an encoded slash is a slash."""
+    return {name: value.replace(ENCODED_SLASH, "/") for name, value in scope["path_params"].items()}
+
+
+ENCODED_SLASH = "\x1f"
+"""What stands for ``%2F`` in a path that is decoded: no name holds it, and it separates no segments."""
 
 
 class Page:
@@ -102,12 +106,6 @@ class Page:
     async def _reply(self, headers: Headers, client: str) -> Reply:
         status, body = self._read(headers, client)
         return Reply(status, body, self._media)
-
-
-def take_body(scope: Any, most: int) -> bytes | None:
-    """The body of a request, if the server has it as a whole and can give it at once; None otherwise."""
-    take = scope.get("extensions", NO_EXTENSIONS).get(WHOLE_BODY)
-    return None if take is None else take(most)
 
 
 def client_of(scope: Any) -> str:
@@ -225,19 +223,8 @@ def error_reply(error: RequestError) -> Reply:
 
 
 async def send_reply(send: Any, reply: Reply) -> None:
-    """Send a reply, as ASGI messages if it cannot be written at once."""
-    body = reply.body
-    whole = isinstance(send, Exchange) and not reply.headers
-    if whole and isinstance(body, bytes) and len(body) <= CHUNK_BYTES and send.write(reply.status, reply.media, body):
-        return
-    pieces = [body] if isinstance(body, bytes) else body
-    size = sum([len(piece) for piece in pieces])
-    headers = [(b"content-type", reply.media), (b"content-length", str(size).encode()), *reply.headers]
+    """Send a reply as ASGI messages."""
+    size = str(len(reply.body)).encode()
+    headers = [(b"content-type", reply.media), (b"content-length", size), *reply.headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    if size <= CHUNK_BYTES:
-        await send({"type": "http.response.body", "body": b"".join(pieces)})
-        return
-    for chunk in chunks_of(pieces):  # a large reply in parts: others are served in between
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await asyncio.sleep(0)
-    await send({"type": "http.response.body", "body": b""})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -12,21 +12,18 @@ from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
 from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, unknown
-from superarm.service.http import audit, views
+from superarm.service.http import audit, explanations, views
 from superarm.service.http.auth import Principal, RateLimits
-from superarm.service.http.decoding import LARGE_BYTES, BodyDecoder
 from superarm.service.http.explaining import explain as explain_body
-from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
 from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
-from superarm.service.runtime.bulk import tell_all
+from superarm.service.runtime.bulk import run_all, tell_all
 from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.runtime.explain import explain
-from superarm.service.runtime.heavy import Slices, gather_in_slices
 
 
 class Call(NamedTuple):
@@ -59,19 +56,19 @@ async def put_problem(call: Call) -> Answer:
 
 
 async def _problem(call: Call) -> replies.ProblemReply:
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    return views.problem(
-        call.path["name"], learner, call.coordinator.ledger.n_pending.get((call.who.tenant, call.path["name"]), 0)
-    )
+    tenant, name = call.who.tenant, call.path["name"]
+
+    def read(state: ProblemState) -> replies.ProblemReply:
+        return views.problem(name, state, call.coordinator.ledger.n_pending.get((tenant, name), 0))
+
+    return await call.coordinator.read(tenant, name, read)
 
 
 async def get_problem(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
     return 200, await _problem(call)
 
 
 async def get_problems(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
     return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
 
 
@@ -88,16 +85,14 @@ async def get_actions(call: Call) -> Answer:
 
 
 async def get_arms(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
-    rows, slices = list[bytes](), Slices()
-    counts = await call.coordinator.overall((call.who.tenant, call.path["name"]), learner)
-    for arm in range(min(offset, learner.problem.n_arms), min(offset + limit, learner.problem.n_arms)):
-        await slices.pause_if_due()
-        await call.coordinator.gates.wait((call.who.tenant, call.path["name"]))
-        rows.append(msgspec.json.encode(views.arm(learner, counts, arm)))
-    return 200, fill_list(replies.ArmsReply([], learner.problem.n_arms), rows)
+
+    def read(state: ProblemState) -> replies.ArmsReply:
+        counts, n_arms = state.overall(), state.problem.n_arms
+        shown = range(min(offset, n_arms), min(offset + limit, n_arms))
+        return replies.ArmsReply([views.arm(state, counts, arm) for arm in shown], n_arms)
+
+    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
 
 async def get_audit(call: Call) -> Answer:
@@ -132,26 +127,23 @@ async def _change_settings(call: Call, change: Callable[[Settings, schemas.Setti
 
 
 async def get_versions(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
-    return 200, replies.VersionsReply(list(learner.versions))
+    state = await call.coordinator.find(call.who.tenant, call.path["name"])
+    return 200, replies.VersionsReply(list(state.versions))
 
 
 async def get_lift(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, views.lift(learner, delta)
+    return 200, await call.coordinator.read(
+        call.who.tenant, call.path["name"], lambda state: views.lift(state, delta)
+    )
 
 
 async def get_certificate(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
-    key = (call.who.tenant, call.path["name"])
-    learner = await call.coordinator.learner(*key)
+    tenant, name = call.who.tenant, call.path["name"]
     epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    found = await call.coordinator.certifier.certify(key, learner, epsilon, delta)
-    return 200, views.certificate(await call.coordinator.learner(*key), found)
+    found = await call.coordinator.certifier.certify(tenant, name, epsilon, delta)
+    return 200, await call.coordinator.read(tenant, name, lambda state: views.certificate(state, found))
 
 
 async def restore_version(call: Call) -> Answer:
@@ -168,30 +160,28 @@ async def post_outcomes(call: Call) -> Answer:
 async def post_decision(call: Call) -> Answer:
     coordinator, tenant, name = call.coordinator, call.who.tenant, call.path["name"]
     record, created = await ask(coordinator, tenant, name, call.body)
-    learner = coordinator.free_learner(tenant, name) or await coordinator.learner(tenant, name)
-    reply = views.decision(record, learner, created)
+    reply = views.decision(record, await coordinator.find(tenant, name), created)
     signed = call.sign(reply.id)
     return (201 if created else 200), reply if signed is None else structs.replace(reply, signed_id=signed)
 
 
 async def post_decisions(call: Call) -> Answer:
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    learner = await call.coordinator.find(call.who.tenant, call.path["name"])
     n_arms = sum(learner.k if body.k is None else min(body.k, learner.k) for body in call.body.decisions)
     if n_arms > schemas.MAX_BULK_ARMS:
         said = f"{len(call.body.decisions)} decisions of up to {learner.k} arms; ask for at most "
         raise RequestError(413, "too_large", said + f"{schemas.MAX_BULK_ARMS} arms at once")
     call.rates.charge(call.who.key, len(call.body.decisions) - 1)
 
-    async def one(body: schemas.AskBody) -> bytes:
+    async def one(body: schemas.AskBody) -> Any:
         try:
-            made = (await post_decision(call._replace(body=body)))[1]
+            return (await post_decision(call._replace(body=body)))[1]
         except RequestError as error:
-            made = replies.ErrorReply(replies.ErrorBody(error.code, error.message))
+            return replies.ErrorReply(replies.ErrorBody(error.code, error.message))
         except InvalidArgument as error:
-            made = replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
-        return msgspec.json.encode(made)
+            return replies.ErrorReply(replies.ErrorBody("invalid", str(error)))
 
-    return 200, fill_list(replies.DecisionsReply([]), await gather_in_slices(map(one, call.body.decisions)))
+    return 200, replies.DecisionsReply(await run_all(call.body.decisions, one))
 
 
 async def check_problem(call: Call) -> None:
@@ -217,22 +207,19 @@ async def post_problem_activation(call: Call) -> Answer:
 
 
 async def post_problem_bulk(call: Call) -> Answer:
-    await call.coordinator.learner(call.who.tenant, call.path["name"])
+    await call.coordinator.find(call.who.tenant, call.path["name"])
     return await post_bulk(call)
 
 
 async def get_decision(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
-    return 200, views.decision(record, await call.coordinator.learner_of(call.who.tenant, record))
+    return 200, views.decision(record, await call.coordinator.problem_of(call.who.tenant, record))
 
 
 async def get_explanation(call: Call) -> Answer:
-    await call.coordinator.follower.refresh()
     most = parse_integer(call.query, "most", 5, 100)
-    key = (call.who.tenant, call.path["id"])
-    found = await explain(call.coordinator, key, most)
-    return 200, views.explanation((await call.coordinator.record(key)).asked.problem, found)
+    found = await explanations.explain(call.coordinator, (call.who.tenant, call.path["id"]), most)
+    return 200, explanations.to_reply(*found)
 
 
 async def post_feedback(call: Call) -> Answer:
@@ -243,7 +230,7 @@ async def post_activation(call: Call) -> Answer:
     return 200, await feedback.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
-_line = BodyDecoder(schemas.BulkLine)
+_line = msgspec.json.Decoder(schemas.BulkLine)
 
 
 async def post_bulk(call: Call) -> Answer:
@@ -252,34 +239,26 @@ async def post_bulk(call: Call) -> Answer:
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")
     call.rates.charge(call.who.key, len(lines) - 1)
-    bodies, slices = list[schemas.BulkLine | RequestError](), Slices()
-    for line in lines:
-        if slices.due:
-            await slices.pause()
-        bodies.append(_decode_line(line) if len(line) < LARGE_BYTES else await _decode_large_line(line))
+    large = len(call.body) >= LARGE_BYTES
+    bodies = await asyncio.to_thread(_decode_lines, lines) if large else _decode_lines(lines)
     good = [body for body in bodies if isinstance(body, schemas.BulkLine)]
     outcomes = iter(await tell_all(call.coordinator, call.who.tenant, good))
     answers = [_answer(next(outcomes) if isinstance(body, schemas.BulkLine) else body) for body in bodies]
     return 200, _encoder.encode_lines(answers)
 
 
+LARGE_BYTES = 65_536
 _NOT_JSON = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 
-def _decode_line(line: bytes) -> schemas.BulkLine | RequestError:
-    try:
-        decoded: schemas.BulkLine = _line.decode_at_once(line)
-        return decoded
-    except _NOT_JSON as error:
-        return RequestError(422, "invalid", explain_body(str(error)))
-
-
-async def _decode_large_line(line: bytes) -> schemas.BulkLine | RequestError:
-    try:
-        decoded: schemas.BulkLine = await _line.decode(line)
-        return decoded
-    except _NOT_JSON as error:
-        return RequestError(422, "invalid", explain_body(str(error)))
+def _decode_lines(lines: list[bytes]) -> list[schemas.BulkLine | RequestError]:
+    bodies: list[schemas.BulkLine | RequestError] = []
+    for line in lines:
+        try:
+            bodies.append(_line.decode(line))
+        except _NOT_JSON as error:
+            bodies.append(RequestError(422, "invalid", explain_body(str(error))))
+    return bodies
 
 
 _encoder = msgspec.json.Encoder()

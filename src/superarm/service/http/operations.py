@@ -2,9 +2,9 @@
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.explained import ExplanationReply
 from superarm.service.http import handlers
 from superarm.service.http.audit import AuditReply
+from superarm.service.http.explanations import ExplanationReply
 from superarm.service.http.log_operations import DELETE_PROBLEM, LOG_OPERATIONS
 from superarm.service.http.operation import Operation
 from superarm.service.http.query import DELTA, PAGE, number, text, whole

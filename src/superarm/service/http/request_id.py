@@ -2,25 +2,15 @@
 
 import logging
 import re
+import secrets
 import time
-from collections.abc import Awaitable
 from contextvars import ContextVar
 from typing import Any
 
-from superarm.service.random_ids import RandomIds
-
 log = logging.getLogger("superarm.access")
-
-WHOLE_RESPONSE = "superarm.response"
-"""The ASGI extension that writes a response at once: given its status, the lines of its headers, and its body."""
-
-WHOLE_BODY = "superarm.body"
-"""The ASGI extension that gives the body of a request, given its largest size; None if it is not complete yet."""
 
 REQUEST_ID: ContextVar[str] = ContextVar("superarm_request_id", default="")
 
-NO_EXTENSIONS: dict[str, Any] = {}
-_ids = RandomIds(8, bytes.hex)
 _ACCEPTED = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -33,7 +23,7 @@ def choose_id(headers: list[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == b"x-request-id" and _ACCEPTED.fullmatch(value):
             return value.decode()
-    return _ids.take()
+    return secrets.token_hex(8)
 
 
 class Exchange:
@@ -44,28 +34,17 @@ class Exchange:
 
     def __init__(self, scope: Any, send: Any) -> None:
         self._scope, self._send = scope, send
-        self._write = scope.get("extensions", NO_EXTENSIONS).get(WHOLE_RESPONSE)
         self._id = choose_id(scope["headers"])
         self._began = time.perf_counter()
         self._status = 0
         REQUEST_ID.set(self._id)
 
-    def write(self, status: int, media: bytes, body: bytes) -> bool:
-        """Write a whole answer, if the server can; False if it has to be sent by messages."""
-        if self._write is None:
-            return False
-        self._status = status
-        head = b"content-type: %b\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
-        written: bool = self._write(status, head % (media, len(body), self._id.encode()), body)
-        return written
-
-    def __call__(self, message: Any) -> Awaitable[None]:
+    async def __call__(self, message: Any) -> None:
         """Send a message of the answer, the first one with the id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             message = {**message, "headers": [*message["headers"], (b"x-request-id", self._id.encode())]}
-        sent: Awaitable[None] = self._send(message)  # not a coroutine of its own around another one
-        return sent
+        await self._send(message)
 
     def log(self) -> None:
         """Write one line: what was asked, by which address, how it ended and how long it took."""

@@ -4,17 +4,15 @@ import asyncio
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from msgspec import Raw, Struct, json
-from msgspec.structs import replace
+from msgspec import Struct
 
 from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import invalid
 from superarm.service.http.handlers import Answer, Call
-from superarm.service.http.pieces import fill_list
 from superarm.service.http.query import LIMIT, parse_integer, parse_limit, text, whole
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import (
@@ -72,14 +70,12 @@ class HistoryReply(Struct, frozen=True):
 
 
 async def get_decisions(call: Call) -> Answer:
-    page = await find_decisions(call)
-    encoded = await asyncio.to_thread(lambda: [_encode(one) for one in page.decisions])
-    return 200, fill_list(DecisionPageReply([], page.cursor), encoded)
+    return 200, await find_decisions(call)
 
 
 async def find_decisions(call: Call) -> DecisionPageReply:
     """The decisions that a query asks for, newest first."""
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    learner = await call.coordinator.find(call.who.tenant, call.path["name"])
     limit = parse_limit(call.query)
     wanted = DecisionFilter(
         learner.born,
@@ -98,7 +94,7 @@ async def find_decisions(call: Call) -> DecisionPageReply:
 
 
 async def get_history(call: Call) -> Answer:
-    learner = await call.coordinator.learner(call.who.tenant, call.path["name"])
+    learner = await call.coordinator.find(call.who.tenant, call.path["name"])
     arm, n_points = _arm(call.query, learner), parse_integer(call.query, "points", 30, 1_000, 1)
     points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), learner.born, arm, n_points)
     return 200, HistoryReply(call.query.get("arm"), points)
@@ -162,8 +158,3 @@ def _found(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
         asked.unit,
     )
 
-
-def _encode(found: ListedDecision) -> bytes:
-    """A decision as JSON; its rows are encoded one by one, so that others are served in between."""
-    rows: Any = [None if row is None else Raw(json.encode(row)) for row in found.values]
-    return json.encode(replace(found, values=rows))

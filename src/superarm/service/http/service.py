@@ -36,12 +36,8 @@ class ServiceLimits(NamedTuple):
         The number of events between two snapshots.
     root_path
         The path under which a proxy publishes the service; empty for none.
-    metrics_directory
-        Where the workers of one service leave what they have counted; empty if there is one process.
     access_log
         Whether every request is a line of the log.
-    sharded
-        Whether this process serves only the problems that it owns.
     public_console
         The tenant whose console anybody may look at, without a key; empty for none.
     beacon_secrets
@@ -66,9 +62,7 @@ class ServiceLimits(NamedTuple):
     ignore_features: bool = False
     snapshot_every: int = SNAPSHOT_EVERY
     root_path: str = ""
-    metrics_directory: str = ""
     access_log: bool = False
-    sharded: bool = False
     public_console: str = ""
     beacon_secrets: Sequence[str] = ()
     beacon_origins: Sequence[str] = ()
@@ -94,8 +88,6 @@ def check_beacon(limits: ServiceLimits) -> None:
     Signer(list(limits.beacon_secrets), limits.beacon_seconds)
     if limits.beacon_origins and not limits.beacon_secrets:
         raise SuperarmError("--beacon-origin: needs --beacon-secret, too; take openssl rand -base64 32")
-    if limits.beacon_secrets and limits.sharded:
-        raise SuperarmError("--beacon-secret: a proxy cannot see the tenant of a beacon; not with --sharded")
     for origin in limits.beacon_origins:
         if not re.fullmatch(r"https?://[a-z0-9.\[\]:-]+", origin):
             raise SuperarmError(
@@ -132,7 +124,7 @@ class Service:
         self.rates = RateLimits(limits.per_second)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)
         self.bodies = Bodies(limits.body_bytes)
-        self.metrics = Metrics(self.coordinator, limits.metrics_directory)
+        self.metrics = Metrics(self.coordinator)
         self.signer = Signer(list(limits.beacon_secrets), limits.beacon_seconds) if limits.beacon_secrets else None
         self.stopping = False
         self.failure = ""

@@ -5,16 +5,15 @@ import math
 import numpy as np
 from msgspec import UNSET
 
-from superarm.agent.explanations import Explanation
+from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
-from superarm.offline.convergence import Convergence
+from superarm.offline import Convergence
 from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
-from superarm.service.explained import ExplainedArmReply, ExplanationReply, FeatureEffect
 from superarm.service.replies import (
     ArmRow,
     CertificateReply,
@@ -48,22 +47,6 @@ def decision(record: DecisionRecord, learner: ProblemState, created: bool = Fals
         None if asked.context is None else asked.context.given,
         None if asked.context is None or learner.contexts is None else learner.contexts.segment(asked),
     )
-
-
-def explanation(problem: str, found: Explanation) -> ExplanationReply:
-    """The reply that explains a decision."""
-    arms = [
-        ExplainedArmReply(
-            arm.name,
-            arm.estimate.tolist(),
-            arm.optimistic.tolist(),
-            arm.gain,
-            arm.estimated_gain,
-            [FeatureEffect(name, effect) for name, effect in arm.features],
-        )
-        for arm in found.arms
-    ]
-    return ExplanationReply(found.decision.id, problem, arms)
 
 
 def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
@@ -134,20 +117,17 @@ def needed_decisions(learner: ProblemState, found: Convergence) -> tuple[int | N
 
 
 def arm(learner: ProblemState, counters: tuple[Tally, Floats], arm: int) -> ArmRow:
-    """What is known of an arm: the estimates of ``superarm.core.tally.estimate``, without a kernel to be compiled first.
-
-    ``counters`` are the counts and the pending pulls of all arms, over all contexts.
-    """
-    (tally, pending), own = counters, learner.items_of(arm)
-    span = slice(*learner.problem.support.span(arm))
-    counts = tally.pulls[arm] - (tally.missed[span] if tally.missed.size else np.zeros(span.stop - span.start))
-    known = np.where(counts > 0.0, counts, 1.0)
-    mean = tally.total[span] / known
-    deviation = np.sqrt(np.maximum(0.0, tally.square[span] / known - mean * mean))
+    """What is known of an arm; ``counters`` are the counts and the pending pulls of all arms, over all contexts."""
+    (tally, pending), own, support = counters, learner.items_of(arm), learner.problem.support
+    one, whole = np.array([arm]), tally.total.shape
+    counts, mean, deviation = (
+        to_flat(support, one, support.rows(np.broadcast_to(part, whole), one[None])[0])
+        for part in (tally.counts(tally.pulls), tally.mean, tally.deviation)
+    )
     seen = counts.astype(int).tolist()
     return ArmRow(
         learner.arms.all[arm],
-        int(tally.pulls[arm]),
+        int(tally.pulls[0, arm]),
         int(pending[arm]),
         bool(learner.retired[arm]),
         seen,

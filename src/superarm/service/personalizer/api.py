@@ -147,8 +147,7 @@ def _words_of(actions: list[Action]) -> dict[str, GivenFeatures]:
 async def _problem(caller: Caller, name: str, featured: bool) -> ProblemState:
     """The problem of a call, created by its first one; that needs the scope ``admin``, as the native call does."""
     coordinator, tenant, by = caller.coordinator, caller.who.tenant, caller.who.key
-    if (tenant, name) not in coordinator.ledger.problems:
-        await coordinator.catch_up()
+    await coordinator.ownership.enter((tenant, name), creates=True)
     if (tenant, name) not in coordinator.ledger.problems:
         permit(caller.who, "admin")
         arms = [f"superarm-slot-{n}" for n in range(MAX_SLOTS)]
@@ -165,12 +164,12 @@ async def _problem(caller: Caller, name: str, featured: bool) -> ProblemState:
                 raise
         spare = ArmsBody(retire=arms)  # these arms only allow slates of MAX_SLOTS; they are never shown
         await admin.change_arms(coordinator, tenant, name, spare, by)
-    return await coordinator.learner(tenant, name)
+    return await coordinator.find(tenant, name)
 
 
 async def _baseline(coordinator: Coordinator, tenant: str, name: str, actions: list[str]) -> list[str] | None:
     """The caller's own choice, where the mode answers with it."""
-    learner = await coordinator.learner(tenant, name)
+    learner = await coordinator.find(tenant, name)
     return None if learner.settings.mode == "online" else actions
 
 
@@ -187,7 +186,7 @@ async def rank(caller: Caller, body: RankRequest) -> dict[str, Any]:
         id=body.event_id, eligible=free, k=1, baseline=baseline, deferred=body.defer_activation, context=context
     )
     record, _ = await ask(coordinator, tenant, name, asked)
-    learner = await coordinator.learner(tenant, name)
+    learner = await coordinator.find(tenant, name)
     best = learner.arms.all[record.action[0]]
     chance = record.asked.propensities[0] if record.asked.propensities else 1.0
     rest = [id for id in ids if id != best]
@@ -221,7 +220,7 @@ async def multi_rank(caller: Caller, body: MultiSlotRankRequest) -> dict[str, An
         context=context,
     )
     record, _ = await ask(coordinator, tenant, name, asked)
-    learner = await coordinator.learner(tenant, name)
+    learner = await coordinator.find(tenant, name)
     given = dict(zip(record.asked.slots, record.asked.action, strict=True))
     filled = [{"id": slot.id, "rewardActionId": learner.arms.all[given[slot.id]]} for slot in body.slots]
     return {"slots": filled, "eventId": record.asked.id}
@@ -238,7 +237,7 @@ async def reward(caller: Caller, event: str, body: RewardRequest) -> None:
     """The reward of a one-slot event."""
     coordinator, tenant = caller.coordinator, caller.who.tenant
     record = await coordinator.record((tenant, event))
-    learner = await coordinator.learner(tenant, record.asked.problem)
+    learner = await coordinator.find(tenant, record.asked.problem)
     unit = UnitBody(learner.arms.all[record.action[0]], value=body.value)
     await feedback.tell(coordinator, (tenant, event), TellBody([unit]))
 
@@ -247,7 +246,7 @@ async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest)
     """The rewards of slots; what is not mentioned stays pending."""
     coordinator, tenant = caller.coordinator, caller.who.tenant
     record = await coordinator.record((tenant, event))
-    learner = await coordinator.learner(tenant, record.asked.problem)
+    learner = await coordinator.find(tenant, record.asked.problem)
     given = dict(zip(record.asked.slots, record.asked.action, strict=False))
     unknown = next((part.slot_id for part in body.reward if part.slot_id not in given), None)
     if unknown is not None:

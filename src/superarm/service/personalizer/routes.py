@@ -1,6 +1,5 @@
 """The routes of Azure Personalizer, added by ``superarm serve --compat personalizer``."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,9 +7,16 @@ import msgspec
 from starlette.routing import Route
 
 from superarm.service.http.auth import permit
-from superarm.service.http.decoding import LARGE_BYTES
-from superarm.service.http.endpoint import Reply, authenticate, client_of, reply_or_error, require_json, send_reply
-from superarm.service.http.router import restore_slashes
+from superarm.service.http.endpoint import (
+    Reply,
+    authenticate,
+    client_of,
+    decode_body,
+    path_of,
+    reply_or_error,
+    require_json,
+    send_reply,
+)
 from superarm.service.http.service import Service
 from superarm.service.personalizer import api as azure
 
@@ -41,11 +47,11 @@ class PersonalizerEndpoint:
         limits = self._service.limits
         data = await self._service.bodies.read(receive, headers, min(limits.body_bytes, MAX_BODY_BYTES))
         caller = azure.Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
-        words = [restore_slashes(scope["path_params"]["event"])] if "event" in scope["path_params"] else []
+        path = path_of(scope)
+        words: list[Any] = [path["event"]] if "event" in path else []
         if self._decoder is not None:
             require_json(headers)
-            large = len(data) >= LARGE_BYTES
-            words.append(await asyncio.to_thread(self._decoder.decode, data) if large else self._decoder.decode(data))
+            words.append(await decode_body(self._decoder, data))
         answer = await self._run(caller, *words)
         return Reply(self._status, b"" if answer is None else msgspec.json.encode(answer))
 

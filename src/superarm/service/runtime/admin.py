@@ -5,21 +5,18 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from superarm.agent.growth import require_actions, with_arms, with_items
+from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
-from superarm.learner.growth import require_actions, with_arms, with_items
-from superarm.learner.names import Names
-from superarm.service.domain.compilation import compile_kernels
 from superarm.service.domain.context_spec import check_context, rows_of_arms
 from superarm.service.domain.counting import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
-from superarm.service.domain.growth import enlarge
-from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ENTRIES,
@@ -34,20 +31,13 @@ from superarm.service.domain.spec import (
 )
 from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.ask import digest_request
-from superarm.service.runtime.clock import now_ms
-from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.runtime.heavy import HEAVY_VALUES
+from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
-
-HEAVY_NAMES = 1_000
-"""A request that adds or retires so many arms is planned in a thread."""
 
 
 async def create(coordinator: Coordinator, tenant: str, name: str, spec: ProblemSpec, by: str, limit: int) -> bool:
     """Create a problem; False if the same one exists. Another problem of that name is a conflict."""
-    if (tenant, name) not in coordinator.ledger.problems:
-        await coordinator.catch_up()
     known = coordinator.ledger.problems.get((tenant, name))
     if known is None:
         check_new_names([name], "name")
@@ -58,10 +48,9 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
             )
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
         created = Created(now_ms(), spec, key, by)
-        await asyncio.to_thread(compile_kernels, created)  # compiling must not hold up others' requests
         if await coordinator.create(tenant, name, created):
             return True
-        known = coordinator.ledger.problems[tenant, name]
+        known = await coordinator.find(tenant, name)
     if known.created.spec != spec:
         raise conflict(f"problem {name!r} exists and differs; change its arms, items or settings, or take another name")
     return False
@@ -100,10 +89,6 @@ async def change_settings(
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
 
-    learner = await coordinator.learner(tenant, name)
-    event = plan(learner)
-    if event is not None:
-        await asyncio.to_thread(compile_kernels, learner.as_created(event.settings))
     return await coordinator.change(tenant, name, plan)
 
 
@@ -150,7 +135,7 @@ def replace_settings(settings: Settings, body: SettingsBody) -> Settings:
 
 async def restore_settings(coordinator: Coordinator, tenant: str, name: str, version: int, by: str) -> bool:
     """The settings of an earlier version, as a new one."""
-    learner = await coordinator.learner(tenant, name)
+    learner = await coordinator.find(tenant, name)
     if not 1 <= version <= len(learner.versions):
         raise unknown("version", str(version))
     earlier = learner.versions[version - 1]
@@ -184,8 +169,7 @@ async def change_arms(coordinator: Coordinator, tenant: str, name: str, body: Ar
             raise invalid("actions" if body.actions else "add", error.wrong, remedy) from None
         return Armed(now_ms(), add, retire, by, body.actions, support, features, restore)
 
-    heavy = body.features is not None or len(body.add) + len(body.retire) >= HEAVY_NAMES
-    return await coordinator.change(tenant, name, plan, heavy=heavy)
+    return await coordinator.change(tenant, name, plan, 10 * (len(body.add) + len(body.retire)))
 
 
 def _new_support(learner: ProblemState, add: list[str], body: ArmsBody) -> list[list[int]] | None:
@@ -265,8 +249,7 @@ def _fits(n_arms: int, n_items: int) -> None:
 
 async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: PastBody) -> bool:
     """Add past outcomes; the same id with the same body counts once."""
-    heavy = sum(map(len, body.outcomes)) >= HEAVY_VALUES
-    digest = await asyncio.to_thread(_digest_past, body) if heavy else digest_request(body)
+    size, digest = sum(map(len, body.outcomes)), digest_request(body)
 
     def plan(learner: ProblemState) -> Warmed | None:
         known = learner.warmed.get(body.id)
@@ -289,10 +272,5 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
         t = learner.learner.past_round(past(learner.problem, arms, rows))
         return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
-    return await coordinator.change(tenant, name, plan, heavy=heavy)
+    return await coordinator.change(tenant, name, plan, size)
 
-
-def _digest_past(body: PastBody) -> str:
-    """The digest of a large request, whose rows are encoded one by one so that others are served in between."""
-    rows: Any = [Raw(msgspec.json.encode(row)) for row in body.outcomes]
-    return digest_request(replace(body, outcomes=rows))

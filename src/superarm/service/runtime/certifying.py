@@ -1,17 +1,18 @@
 """Certificates of convergence, computed in a thread from a copy of the counters, one at a time."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.tally import Tally
-from superarm.offline.convergence import Convergence, certify_convergence
-from superarm.policies import forgets
-from superarm.rewards.traits import additive
-from superarm.service.domain.ledger import Key
+from superarm.offline import Convergence, certify_convergence
+from superarm.offline.estimators.targets import forgets
 from superarm.service.domain.problem import ProblemState
-from superarm.service.runtime.gates import Gates
+
+if TYPE_CHECKING:
+    from superarm.service.runtime.coordinator import Coordinator
 
 MAX_CERTIFIED_ENTRIES = 1_000_000
 """Of larger problems no certificate is computed. One of this size took 7 s of a core: ``benchmarks.certificate``."""
@@ -20,16 +21,16 @@ MAX_CERTIFIED_ENTRIES = 1_000_000
 class Certifier:
     """Computes certificates; further ones wait, so that threads are left for decisions of large problems."""
 
-    def __init__(self, gates: Gates) -> None:
-        self._gates, self._turn = gates, asyncio.Lock()
+    def __init__(self, coordinator: "Coordinator") -> None:
+        self._coordinator, self._turn = coordinator, asyncio.Lock()
 
-    async def certify(self, key: Key, learner: ProblemState, epsilon: float | None, delta: float) -> Convergence | str:
+    async def certify(self, tenant: str, name: str, epsilon: float | None, delta: float) -> Convergence | str:
         """The certificate of a problem, or why there is none."""
-        if (reason := _reason_against(learner)) is not None:
+        state = await self._coordinator.find(tenant, name)
+        if (reason := _reason_against(state)) is not None:
             return reason
         async with self._turn:
-            async with self._gates.close(key):
-                counters = await asyncio.to_thread(_copy_counters, learner)
+            counters = await self._coordinator.read(tenant, name, _copy_counters)
             try:
                 return await asyncio.to_thread(certify_convergence, *counters, epsilon, delta)
             except InvalidArgument as error:
@@ -44,11 +45,13 @@ def _reason_against(learner: ProblemState) -> str | None:
         return "the policy forgets, because means may change: no slate stays the best one"
     if learner.problem.n_entries > MAX_CERTIFIED_ENTRIES:
         return f"the problem has more than {MAX_CERTIFIED_ENTRIES:,} entries"
-    if not additive(learner.problem.reward):
+    if not learner.problem.reward.additive:
         return "the reward is not a sum over items, so that nothing bounds the value of the best slate"
     return None
 
 
 def _copy_counters(learner: ProblemState) -> tuple[Problem, Tally, Bools]:
     """The problem as it is now, its counters, and which arms are not retired."""
-    return learner.problem, Tally(*(part.copy() for part in learner.tally)), ~learner.retired
+    tally = learner.tally.like()
+    tally.add(learner.tally)
+    return learner.problem, tally, ~learner.retired

@@ -18,22 +18,15 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.events import Compacted
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.errors import RequestError
-from superarm.service.runtime.clock import now_ms
-from superarm.service.runtime.coordinator import Coordinator, StepTaken
-from superarm.service.runtime.heavy import run_to_end
+from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.storage.base import Compactor, StoreUnavailable
 from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
-from superarm.service.storage.packing import empty_tables
 from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
 
 log = logging.getLogger("superarm.compacting")
 
 MAX_REMOVED_AT_ONCE = 100
 """How many decisions are removed by one transaction of the writer, which others' events wait for."""
-
-MAX_LEFT_AT_ONCE = 100
-PAUSE_SECONDS = 0.001
-"""After so many decisions were marked on the event loop, requests have a turn."""
 
 FIRST_SECONDS = 60.0
 EVERY_SECONDS = 3_600.0
@@ -59,31 +52,30 @@ async def compact_served(coordinator: Coordinator, directory: Path | None, befor
     """
     compactor = coordinator.store.compactor
     assert compactor is not None
-    copied = await coordinator.applier.copy_all()
+    base = await coordinator.take_snapshot()
     with contextlib.closing(await asyncio.to_thread(compactor.reader)) as reader:
-        plan = await run_to_end(plan_compaction, reader, copied, before)
+        plan = await asyncio.to_thread(plan_compaction, reader, base, before)
         try:
             await _leave(coordinator, plan.old)
-            for key in await run_to_end(changed_since, reader, plan.position):
+            for key in await asyncio.to_thread(changed_since, reader, plan.position):
                 plan.old.pop(key, None)
             if not plan.old:
                 return CompactionReport(0, 0, None)
-            archive = await run_to_end(archive_old, reader, directory, plan.old)
+            archive = await asyncio.to_thread(archive_old, reader, directory, plan.old)
             await _remove(coordinator, compactor, plan, archive)
             return report(plan.old, archive)
         finally:
             coordinator.leaving.clear()
-            await run_to_end(empty_tables, plan.old)
 
 
 async def _leave(coordinator: Coordinator, old: dict[Key, OldDecision]) -> None:
     """See that no more events of decisions are planned; those that are planned already are written first."""
-    for n, key in enumerate(old):
-        if n % MAX_LEFT_AT_ONCE == 0:
-            await asyncio.sleep(PAUSE_SECONDS)
-        async with coordinator.lock("decision", key):
-            coordinator.leaving.add(key)
-            coordinator.ledger.closed.pop(key, None)
+    for problem in {one.problem for one in old.values()}:
+        async with coordinator.lock(problem):
+            keys = [key for key, one in old.items() if one.problem == problem]
+            coordinator.leaving.update(keys)
+            for key in keys:
+                coordinator.ledger.closed.pop(key, None)
 
 
 async def _remove(
@@ -93,39 +85,14 @@ async def _remove(
     for problem, n in Counter(one.problem for one in plan.old.values()).items():
         await _note(coordinator, problem, Compacted(now_ms(), n, name))
     (position,) = plan.position.values()
-    await _in_writer(coordinator, lambda: compactor.begin_with(plan.base, position, name))
+    await coordinator.writer.run(lambda: compactor.begin_with(plan.base, position, name))
     keys = list(plan.old)
     for begin in range(0, len(keys), MAX_REMOVED_AT_ONCE):
         part = keys[begin : begin + MAX_REMOVED_AT_ONCE]
-        await _in_writer(coordinator, partial(compactor.remove, part, position))
+        await coordinator.writer.run(partial(compactor.remove, part, position))
         coordinator.leaving.difference_update(part)
 
 
 async def _note(coordinator: Coordinator, problem: Key, event: Compacted) -> None:
     """Write an event of a problem, which may be deleted."""
-    tenant, name = problem
-    if problem in coordinator.ledger.problems:
-        await coordinator.change(tenant, name, lambda _: event)
-        return
-    async with coordinator.lock("problem", problem):
-        step = coordinator.ledger.deleted[problem] + 1
-        with contextlib.suppress(StepTaken):
-            await coordinator.write(LogEntry(tenant, "problem", name, step, event), name)
-
-
-async def _in_writer(coordinator: Coordinator, job: Callable[[], None]) -> None:
-    """Have the writer do a job between two commits, and wait for it."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def run() -> None:
-        try:
-            job()
-        except BaseException as error:
-            reason = error if isinstance(error, SuperarmError) else StoreUnavailable(str(error))
-            loop.call_soon_threadsafe(done.set_exception, reason)
-            raise
-        loop.call_soon_threadsafe(done.set_result, None)
-
-    coordinator.writer.run(run)
-    await done
+    await coordinator.submit(problem, "", lambda state, _: event)

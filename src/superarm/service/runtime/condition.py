@@ -10,7 +10,7 @@ Fault = Literal["write", "read"]
 
 _PUBLIC = {
     "ok": "",
-    "starting": "the log is read, kernels are compiled, or the database is awaited",
+    "starting": "the log is read, or the database is awaited",
     "stopping": "the service is stopping",
     "failed": "the service cannot go on, and has to be started again",
     "unavailable": "the log cannot be read or written at present",
@@ -60,15 +60,6 @@ class Condition:
             return
         self.phase, self._reason = phase, reason
         log.log(logging.ERROR if phase == "failed" else logging.INFO, "%s%s", phase, f": {reason}" if reason else "")
-
-    def note_compiling(self, message: str) -> None:
-        """Log that kernels are being compiled; while the process is starting, this is the reason.
-
-        It is called from another thread, which may come too late: so it never sets the phase.
-        """
-        if self.phase == "starting":
-            self._reason = message
-        log.info("%s", message)
 
     def report(self, fault: Fault, reason: str) -> None:
         """Record that the log cannot be written, or read, and why."""

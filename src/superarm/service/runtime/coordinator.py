@@ -1,50 +1,89 @@
-"""Coordinator: plans an event, appends it to the log, and applies it to the state after the commit.
+"""Coordinator: plans events, appends them to the log, and applies them to the state after the commit.
 
-The state is used on the event loop alone, so a decision waits for no lock; the writer thread sees lines of the log, not
-the state. At most one event of a stream is being written at a time.
+Every problem has one lock. Whoever holds it plans what was queued for the problem, has it written in one transaction,
+applies it, and answers. Work above a size runs in a thread, under the same lock.
 """
 
 import asyncio
+import contextlib
 import logging
-import sys
-from collections.abc import Callable
-from typing import Any, cast
+import time
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple, TypeVar
 
-from superarm.core.arrays import Floats
-from superarm.core.tally import Tally
-from superarm.service.domain.compilation import compile_kernels, kernel_kind
-from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Created
+from superarm.service.domain.control import guard_of
+from superarm.service.domain.decision import DecisionRecord, advance_record
+from superarm.service.domain.events import Asked, Created, Guarded, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState
-from superarm.service.errors import overloaded, unknown
-from superarm.service.runtime.applying import Applier
-from superarm.service.runtime.batcher import Batcher
+from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.certifying import Certifier
 from superarm.service.runtime.condition import Condition
-from superarm.service.runtime.following import Follower
-from superarm.service.runtime.heavy import is_heavy_event, is_heavy_problem
-from superarm.service.runtime.locks import StreamLock, StreamLocks
-from superarm.service.runtime.outage import RETRY_SECONDS
+from superarm.service.runtime.deadlines import Deadlines
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
 from superarm.service.runtime.rates import TokenBuckets
-from superarm.service.runtime.writer import Writer, WriteRequest, make_write
-from superarm.service.storage.base import Position, SavedSnapshot, Store, StoreUnavailable, recall_decision
-from superarm.service.storage.snapshot import take_snapshot
+from superarm.service.runtime.writer import Writer
+from superarm.service.storage.base import MOVED, LogLine, Position, Store, StoreUnavailable, recall_decision
+from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 
 log = logging.getLogger("superarm.coordinator")
 
 SNAPSHOT_EVERY = 50_000
-"""Events between two snapshots: folding as many takes about 3 seconds, so a start after a crash waits no longer."""
+"""Events between two snapshots: folding as many takes some seconds, so a start after a crash waits no longer."""
 
-MAX_ATTEMPTS = 20
+RETRY_SECONDS = 1.0
+"""How long a worker waits before it tries again to reach the database."""
 
-HEAVY_SUMS = 200_000
-"""The counters of segments are added up in a thread if they are so many."""
+IDLE_PROBES = 5
+"""A connection to PostgreSQL is tried every so many seconds even if nothing seems wrong."""
+
+MAX_BATCH = 64
+"""So many requests of a problem are planned together at most, and written by one transaction."""
+
+THREAD_SIZE = 20_000
+"""Work on so many numbers, entries of a problem or values of a request, runs in a thread."""
+
+Result = TypeVar("Result")
 
 
-class StepTaken(Exception):
-    """Another worker wrote this step first: plan the event again."""
+def now_ms() -> int:
+    """Wall-clock milliseconds. Events carry them for people who read the log; no effect of an event depends on it."""
+    return time.time_ns() // 1_000_000
+
+
+class Written(NamedTuple):
+    """What became of a request: the event that was written (None: nothing had to be), and the decision after it.
+
+    ``taken`` says that nothing was written because another event had its place in the log.
+    """
+
+    event: Any = None
+    record: DecisionRecord | None = None
+    taken: bool = False
+
+
+class Work(NamedTuple):
+    """A request to write an event: ``plan`` makes it of the problem and the decision, or raises ``RequestError``.
+
+    ``stream`` is a decision's id, or "" for an event of the problem itself; ``size`` is how many numbers it has. A
+    ``new`` decision is not looked for in the log.
+    """
+
+    stream: str
+    plan: Callable[[Any, Any], Any]
+    size: int
+    new: bool
+    done: "asyncio.Future[Written]"
+
+
+class Planned(NamedTuple):
+    """A request with its event, and the decision before it."""
+
+    work: Work
+    entry: LogEntry
+    line: LogLine
+    before: DecisionRecord | None = None
 
 
 class Coordinator:
@@ -52,60 +91,66 @@ class Coordinator:
 
     def __init__(self, store: Store, queue_limit: int = 10_000, snapshot_every: int = SNAPSHOT_EVERY) -> None:
         self.store = store
-        self._queue_limit = queue_limit
-        self.locks = StreamLocks()
+        self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
+        self.ledger: Ledger = Ledger()
+        self.position: Position = {}
+        self.writer: Writer
         self.rates = TokenBuckets()
         self.condition = Condition()
-        self.applier = Applier(store, self.condition, snapshot_every if store.shards is None else sys.maxsize)
-        self.ownership: AllProblems | OwnedProblems = AllProblems(self.applier)
-        if store.shards is not None:
-            self.ownership = OwnedProblems(store.shards, self.applier, self.condition, snapshot_every)
-        self.follower = Follower(store, self.condition, self.applier.read_unapplied, self.applier.apply_reads)
-        self.gates = self.applier.gates
-        self.deadlines = self.applier.deadlines
-        self.batcher = Batcher(self._submit, self._n_pending, self.gates, lambda: self.writer.is_writing)
-        self.certifier = Certifier(self.gates)
+        self.deadlines = Deadlines()
+        self.certifier = Certifier(self)
+        self.on_failed: Callable[[], None] = lambda: None
         self.leaving: set[Key] = set()  # decisions that a compaction is about to remove from the log
-
-    @property
-    def ledger(self) -> Ledger:
-        """The state of all problems and pending decisions."""
-        return self.applier.ledger
-
-    @property
-    def position(self) -> Position:
-        """How far the log of each worker was applied."""
-        return self.applier.position
+        self._locks: defaultdict[Key, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._creating = asyncio.Lock()
+        self._queues: dict[Key, deque[Work]] = {}
+        self._uncertain: dict[Key, list[Planned]] = {}  # of problems, what may or may not be in the log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._since_snapshot = 0
+        self.ownership: AllProblems | OwnedProblems = AllProblems(self)
+        if store.shards is not None:
+            self.ownership = OwnedProblems(self, store.shards, snapshot_every)
 
     @property
     def ready(self) -> bool:
         """Whether events are planned and given to the writer: between the start and the stop."""
         return self.condition.phase == "running"
 
-    async def start(self, read_keys: Callable[[], None] = lambda: None) -> None:
-        """Read the keys, the snapshot and the log, compile the kernels of all problems, and start the writer.
+    # --- start and stop ---
 
-        As long as the database cannot be reached, this waits.
-        """
+    async def start(self, read_keys: Callable[[], None] = lambda: None) -> None:
+        """Read the keys, the snapshot and the log, and start the writer; waits until the database can be reached."""
         while True:
             try:
                 await asyncio.to_thread(self.store.open)
                 await asyncio.to_thread(read_keys)
-                await asyncio.to_thread(self.applier.restore)
+                if self.store.shards is None:
+                    ledger, position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+                    self.include(ledger, position)
                 break
             except StoreUnavailable as error:
                 self.condition.enter("starting", str(error))
                 await asyncio.sleep(RETRY_SECONDS)
-        self.condition.enter("starting", "the kernels of the problems are being compiled or loaded")
-        for key, record in self.ledger.pending.items():
-            self.deadlines.watch(key, record, resumed=True)
-        for kind in {kernel_kind(learner): learner for learner in self.ledger.problems.values()}.values():
-            await asyncio.to_thread(compile_kernels, kind.as_created(kind.settings))
-        self.writer = Writer(self.store, self.applier, self._queue_limit, self.batcher.go_on)
-        self.applier.saver.save = lambda saved: self.writer.run(lambda: self.store.save(saved))
-        if isinstance(self.ownership, OwnedProblems):
-            self.ownership.writer = self.writer
+        self.writer = Writer(self.store, self._queue_limit, self._note_writing)
         self.condition.enter("running")
+
+    def _note_writing(self, wrong: str) -> None:
+        if wrong:
+            self.condition.report("write", f"the log cannot be written: {wrong}")
+        else:
+            self.condition.clear("write")
+
+    def include(self, ledger: Ledger, position: Position) -> None:
+        """Take on problems that were read, with their pending decisions."""
+        if self.ledger.problems:
+            self.ledger.include(ledger)
+        else:
+            self.ledger = ledger
+        for state in ledger.problems.values():
+            state.seen = dict(position)
+        self.position.update(position)
+        for key, record in ledger.pending.items():
+            self.deadlines.watch(key, record, resumed=True)
 
     async def stop(self) -> None:
         """Write what is queued, save a snapshot, and close the store."""
@@ -113,67 +158,61 @@ class Coordinator:
             await asyncio.to_thread(self.store.close)
             return
         self.condition.enter("stopping", "the service is stopping")
-        try:
-            await self.ownership.save_all()
-        except Exception:
-            log.exception("no snapshot could be written; the next owner reads more of the log")
-        unsaved: list[SavedSnapshot] = []
-        self.applier.saver.save = unsaved.append  # the writer takes no more jobs
-        await self.writer.stop()  # its reports were queued on this loop before it ended, so all have been handled
-        await self.applier.finish()
-        if (unsaved or self.applier.since_snapshot) and self.condition.phase != "failed" and self.store.shards is None:
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        if self.condition.phase != "failed":
             try:
-                await asyncio.to_thread(lambda: self.store.save(take_snapshot(self.ledger, self.position)))
+                await self.ownership.save_all()
             except Exception:
                 log.exception("no snapshot could be written; the next start reads more of the log")
+        await self.writer.stop()
         await asyncio.to_thread(self.store.close)
 
-    def lock(self, kind: str, key: Key) -> StreamLock:
-        """The lock of a stream: while it is held, nobody else in this process plans or writes an event of it."""
-        return self.locks.lock((kind, *key))
+    def in_background(self, work: Any) -> None:
+        """Run a coroutine that nobody waits for; the process waits for it before it stops."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def write(self, entry: LogEntry, problem: str) -> None:
-        """Write an event of a problem and apply it, or raise ``StepTaken`` or ``RequestError`` with status 503."""
-        self._require_ready()
-        done = asyncio.get_running_loop().create_future()
-        if is_heavy_event(entry, self.ledger):
-            self.batcher.post(await asyncio.to_thread(make_write, entry, problem, done, heavy=True))
-        else:
-            self.batcher.post(make_write(entry, problem, done, heavy=False if entry.kind == "decision" else None))
-        if not await done:
-            raise StepTaken
+    # --- problems and decisions ---
 
-    def _submit(self, writes: list[WriteRequest]) -> None:
-        self._require_ready()
-        self.writer.submit(writes)
+    @contextlib.asynccontextmanager
+    async def lock(self, problem: Key) -> AsyncIterator[None]:
+        """Keep everybody else from a problem."""
+        async with self._locks[problem]:
+            yield
 
-    def _require_ready(self) -> None:
-        if not self.ready:
-            raise overloaded(f"{self.condition.public_reason}; try again")
+    def is_locked(self, problem: Key) -> bool:
+        """Whether somebody works on a problem."""
+        return problem in self._locks and self._locks[problem].locked()
 
-    def _n_pending(self, problem: Key) -> int:
-        return self.ledger.n_pending.get(problem, 0)
+    @contextlib.asynccontextmanager
+    async def lock_all(self) -> AsyncIterator[None]:
+        """Keep everybody else from all problems, when all events that were planned are in the state."""
+        async with contextlib.AsyncExitStack() as held:
+            await held.enter_async_context(self._creating)
+            for problem in sorted(self.ledger.problems):
+                await held.enter_async_context(self._locks[problem])
+            yield
 
-    async def catch_up(self) -> None:
-        """Apply what other workers wrote, and what this one wrote before: events of others may depend on both."""
-        await self.follower.catch_up()
-
-    def free_learner(self, tenant: str, name: str) -> ProblemState | None:
-        """A problem that is in memory and that no thread works on; None if ``learner`` has to wait for it."""
-        found = self.applier.ledger.problems.get((tenant, name))
-        return None if found is None or self.gates.is_closed((tenant, name)) else found
-
-    async def learner(self, tenant: str, name: str) -> ProblemState:
-        """A problem that no thread works on, or 404: until the caller next waits, the state is the caller's own."""
-        if (tenant, name) not in self.ledger.problems:
-            await self.ownership.need((tenant, name))
-            await self.catch_up()
+    async def find(self, tenant: str, name: str) -> ProblemState:
+        """A problem, or 404; its names and settings can be read, everything else only with its lock."""
         found = self.ledger.problems.get((tenant, name))
         if found is None:
+            await self.ownership.need((tenant, name))
+            found = self.ledger.problems.get((tenant, name))
+        if found is None:
             raise unknown("problem", name)
-        if self.gates.is_closed((tenant, name)):
-            await self.gates.wait((tenant, name))
         return found
+
+    async def read(self, tenant: str, name: str, read: Callable[[ProblemState], Result], size: int = 0) -> Result:
+        """What ``read`` makes of a problem, while nobody else uses it; in a thread if it is large."""
+        await self.find(tenant, name)
+        async with self._locks[tenant, name]:
+            state = await self.find(tenant, name)
+            if max(size, work_size(state)) >= THREAD_SIZE:
+                return await asyncio.to_thread(read, state)
+            return read(state)
 
     async def record(self, key: Key) -> DecisionRecord:
         """A decision, or 404, also if its problem is known to be deleted."""
@@ -187,111 +226,322 @@ class Coordinator:
     async def find_record(self, key: Key) -> DecisionRecord:
         """A decision, also of a deleted problem, or 404; one that is not in memory is read from the log."""
         found = self.ledger.record(key)
-        if found is None and "\0" in key[1]:
+        if found is not None:
+            return found
+        if "\0" in key[1]:
             raise unknown("decision", key[1])  # no id contains it, and PostgreSQL does not accept it in a query
-        if found is None:
-            await self.catch_up()
-            found = self.ledger.record(key)
-        if found is None and key in self.leaving:
+        if key in self.leaving:
             raise overloaded("the decision is being archived; try again")
+        found = await asyncio.to_thread(recall_decision, self.store, key)
         if found is None:
-            remote = self.store.shared or self.store.shards is not None
-            found = (
-                await asyncio.to_thread(recall_decision, self.store, key)
-                if remote
-                else recall_decision(self.store, key)
-            )
-            if found is None:
-                raise unknown("decision", key[1])
-            if found.closed:
-                self.ledger.remember(key, found)
-        return found
+            raise unknown("decision", key[1])
+        if found.closed and self.ledger.record(key) is None:
+            self.ledger.remember(key, found)
+        return self.ledger.record(key) or found
 
-    def free_decision(self, key: Key) -> tuple[DecisionRecord, ProblemState] | None:
-        """A decision that is in memory, and its problem, if no thread works on it; None if there is a need to wait."""
-        ledger = self.applier.ledger
-        record = ledger.record(key)
-        learner = None if record is None else self.free_learner(key[0], record.asked.problem)
-        if record is None or learner is None or not ledger.serves(key[0], record):
-            return None
-        return record, learner
-
-    async def learner_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
+    async def problem_of(self, tenant: str, record: DecisionRecord) -> ProblemState:
         """The problem of a decision; 404 if it was deleted."""
-        found = await self.learner(tenant, record.asked.problem)
+        found = await self.find(tenant, record.asked.problem)
         if not self.ledger.serves(tenant, record):
             raise unknown("decision", record.asked.id)
         return found
 
+    # --- events ---
+
     async def decide(
-        self,
-        key: Key,
-        plan: Callable[[DecisionRecord, ProblemState], Any],
-        is_heavy: Callable[[DecisionRecord], bool] = lambda record: False,
+        self, key: Key, plan: Callable[[ProblemState, DecisionRecord], Any], size: int = 0
     ) -> tuple[bool, DecisionRecord, Any]:
-        """Write the event that ``plan`` makes of a decision, and return the decision as it is then.
+        """Write the event that ``plan`` makes of a decision, and return the decision as it is then."""
+        record = self.ledger.record(key)
+        if record is None or not self.ledger.serves(key[0], record):
+            record = await self.record(key)
+            await self.problem_of(key[0], record)
+        done = await self.submit((key[0], record.asked.problem), key[1], plan, max(size, _size_of(record)))
+        return done.event is not None, done.record or record, done.event
 
-        If another worker writes the same step first, the event is planned again. A heavy plan is made in a thread.
-        """
-        async with self.lock("decision", key):
-            for _ in range(MAX_ATTEMPTS):
-                known = self.free_decision(key)
-                record = known[0] if known else await self.record(key)
-                learner = known[1] if known else await self.learner_of(key[0], record)
-                if is_heavy(record):
-                    event = await self.in_thread((key[0], record.asked.problem), plan, record, learner)
-                else:
-                    event = plan(record, learner)
-                if event is None:
-                    return False, record, None
-                try:
-                    entry = LogEntry(key[0], "decision", key[1], record.step + 1, event)
-                    await self.write(entry, record.asked.problem)
-                except StepTaken:
-                    await self._reload(key)
-                    continue
-                return True, self.ledger.record(key) or record, event
-        raise overloaded("too many workers write to this decision at once; try again")
+    async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], size: int = 0) -> bool:
+        """Write the event that ``plan`` makes of a problem; False if it makes none."""
+        await self.find(tenant, name)
 
-    async def _reload(self, key: Key) -> None:
-        await self.catch_up()
-        self.ledger.closed.pop(key, None)
+        def plan_change(state: ProblemState | None, _: Any) -> Any:
+            if state is None:
+                raise unknown("problem", name)
+            return plan(state)
 
-    async def overall(self, problem: Key, learner: ProblemState) -> tuple[Tally, Floats]:
-        """The counters and the pending pulls of each arm over all contexts; of many segments, added up in a thread."""
-        if learner.contexts is None or learner.tally.total.size < HEAVY_SUMS:
-            return learner.overall()
-        return cast("tuple[Tally, Floats]", await self.in_thread(problem, learner.overall))
-
-    async def in_thread(self, problem: Key, plan: Callable[..., Any], *given: Any) -> Any:
-        """What ``plan`` makes in a thread, while nobody else uses the problem."""
-        async with self.gates.close(problem):
-            return await asyncio.to_thread(plan, *given)
-
-    async def change(self, tenant: str, name: str, plan: Callable[[ProblemState], Any], *, heavy: bool = False) -> bool:
-        """Write the event that ``plan`` makes of a problem; False if it makes none. A ``heavy`` one is in a thread."""
-        async with self.lock("problem", (tenant, name)):
-            for _ in range(MAX_ATTEMPTS):
-                learner = await self.learner(tenant, name)
-                heavy = heavy or is_heavy_problem(learner)
-                event = await self.in_thread((tenant, name), plan, learner) if heavy else plan(learner)
-                if event is None:
-                    return False
-                try:
-                    await self.write(LogEntry(tenant, "problem", name, learner.step + 1, event), name)
-                except StepTaken:
-                    await self.catch_up()
-                    continue
-                return True
-        raise overloaded("too many workers change this problem at once; try again")
+        return (await self.submit((tenant, name), "", plan_change, size)).event is not None
 
     async def create(self, tenant: str, name: str, event: Created) -> bool:
-        """Write the creation of a problem; False if another worker created it first."""
-        async with self.lock("problem", (tenant, name)):
-            step = self.ledger.deleted.get((tenant, name), -1) + 1
+        """Write the creation of a problem; False if it has been created meanwhile."""
+        async with self._creating:
+            done = await self.submit((tenant, name), "", lambda state, _: None if state is not None else event)
+        return done.event is not None
+
+    async def submit(
+        self, problem: Key, stream: str, plan: Callable[[Any, Any], Any], size: int = 0, *, new: bool = False
+    ) -> Written:
+        """Have an event planned, written and applied, with others of the problem that come meanwhile."""
+        if not self.ready:
+            raise overloaded(f"{self.condition.public_reason}; try again")
+        done: asyncio.Future[Written] = asyncio.get_running_loop().create_future()
+        queue = self._queues.get(problem)
+        if queue is None:
+            queue = self._queues[problem] = deque()
+            self.in_background(self._serve(problem, queue))
+        queue.append(Work(stream, plan, size, new, done))
+        return await done
+
+    async def _serve(self, problem: Key, queue: deque[Work]) -> None:
+        """Do what is queued for a problem, a batch at a time, until there is no more."""
+        while queue:
+            async with self._locks[problem]:
+                batch = _take_batch(queue)
+                try:
+                    await self._write_batch(problem, batch)
+                except RequestError as error:
+                    _fail(batch, error)
+                except StoreUnavailable as error:
+                    self._note_writing(str(error))
+                    _fail(batch, overloaded(self.condition.public_reason, 2))
+                except Exception as error:
+                    self._enter_failed(problem, error)
+                    _fail(batch, overloaded(self.condition.public_reason))
+        del self._queues[problem]
+
+    async def _write_batch(self, problem: Key, batch: list[Work]) -> None:
+        await self._resolve_uncertain(problem)
+        state = self.ledger.problems.get(problem)
+        size = sum(work.size for work in batch) + (0 if state is None else work_size(state))
+        planned, answers = await self._do(size, self._plan, problem, batch)
+        for work, answer in answers:
+            _reply(work, answer)
+        if not planned:
+            return
+        try:
+            numbers = await self.writer.commit([one.line for one in planned])
+        except RequestError:
+            self._uncertain[problem] = planned
+            raise
+        finally:
+            if state is not None:
+                state.settle()
+        written = await self._do(size, self._apply_all, planned, numbers)
+        if any(isinstance(one.entry.event, Asked) for one in written):
+            with contextlib.suppress(RequestError):  # the decisions stand even if this cannot be written now
+                await self._write_due(problem, written)
+        for one, seq in zip(planned, numbers, strict=True):
+            self._answer(one, seq)
+        self._since_snapshot += len(written)
+        if self._since_snapshot >= self._snapshot_every and self.store.shards is None:
+            self._since_snapshot = 0
+            self.in_background(self.save_snapshot())
+
+    async def _do(self, size: int, work: Callable[..., Result], *given: Any) -> Result:
+        return await asyncio.to_thread(work, *given) if size >= THREAD_SIZE else work(*given)
+
+    def _plan(
+        self, problem: Key, batch: list[Work]
+    ) -> tuple[list[Planned], list[tuple[Work, Written | Exception]]]:
+        """The events of requests, and the answers to those that need none or are refused."""
+        planned, answers = list[Planned](), list[tuple[Work, Written | Exception]]()
+        for work in batch:
             try:
-                await self.write(LogEntry(tenant, "problem", name, step, event), name)
-            except StepTaken:
-                await self.catch_up()
-                return False
-            return True
+                one = self._plan_one(problem, work)
+            except Exception as error:
+                answers.append((work, error))
+                continue
+            if isinstance(one, Planned):
+                planned.append(one)
+            else:
+                answers.append((work, one))
+        return planned, answers
+
+    def _plan_one(self, problem: Key, work: Work) -> Planned | Written:
+        state, key = self.ledger.problems.get(problem), (problem[0], work.stream)
+        record = self.ledger.record(key) if work.stream else None
+        if work.stream and not work.new:
+            if key in self.leaving:
+                raise overloaded("the decision is being archived; try again")
+            record = record or recall_decision(self.store, key)
+            if record is None or not self.ledger.serves(problem[0], record):
+                raise unknown("decision", work.stream)
+        event = work.plan(state, record)
+        if event is None:
+            return Written(None, record)
+        if isinstance(event, Asked) and state is not None:
+            state.plan(event)
+        kind, stream = ("decision", work.stream) if work.stream else ("problem", problem[1])
+        entry = LogEntry(problem[0], kind, stream, self._next_step(problem, record, kind), event)
+        return Planned(work, entry, LogLine(*entry[:4], encode(event), problem[1]), record)
+
+    def _next_step(self, problem: Key, record: DecisionRecord | None, kind: str) -> int:
+        if kind == "decision":
+            return 0 if record is None else record.step + 1
+        state = self.ledger.problems.get(problem)
+        return 1 + (self.ledger.deleted.get(problem, -1) if state is None else state.step)
+
+    def _apply_all(self, planned: list[Planned], numbers: list[int]) -> list[Planned]:
+        """Apply what is in the log now, in its order; what could not be written is left out."""
+        written = [(one, seq) for one, seq in zip(planned, numbers, strict=True) if seq > 0]
+        logs = self.store.logs_of([one.line for one, _ in written])
+        for (one, seq), name in zip(written, logs, strict=True):
+            self._apply(one, name, seq)
+        return [one for one, _ in written]
+
+    def _apply(self, one: Planned, name: str, seq: int) -> None:
+        entry = one.entry
+        if one.before is None:
+            self.ledger.apply(entry)
+        else:
+            after = advance_record(one.before, entry.event)
+            self.ledger.adopt((entry.tenant, entry.stream), one.before, after)
+        self.position[name] = max(seq, self.position.get(name, 0))
+        state = self.ledger.problems.get((entry.tenant, one.line.problem))
+        if state is not None:
+            state.seen[name] = seq
+        if isinstance(entry.event, Asked):
+            record = self.ledger.record((entry.tenant, entry.stream))
+            if record is not None and not record.closed:
+                self.deadlines.watch((entry.tenant, entry.stream), record)
+
+    @property
+    def unsaved(self) -> int:
+        """How many events were applied since the last snapshot of all problems."""
+        return self._since_snapshot
+
+    def forget(self, problem: Key, log: str) -> None:
+        """Drop what is in memory of a problem."""
+        self.position.pop(log, None)
+        self._uncertain.pop(problem, None)
+        self.ledger.remove(problem)
+
+    def _answer(self, one: Planned, seq: int) -> None:
+        if seq == MOVED:
+            _reply(one.work, overloaded("the problem has moved to another worker; try again"))
+        elif seq == 0:
+            _reply(one.work, Written(taken=True))
+        else:
+            record = self.ledger.record((one.entry.tenant, one.work.stream)) if one.work.stream else None
+            _reply(one.work, Written(one.entry.event, record))
+
+    async def _write_due(self, problem: Key, written: list[Planned]) -> None:
+        """Write what decisions have made due: another frame of features, a refit, a change of the guardrail."""
+        state = self.ledger.problems.get(problem)
+        plans: list[Callable[[], Any]] = []
+        if state is not None and state.contexts is not None:
+            contexts = state.contexts
+            plans += [lambda: contexts.plan_frame(now_ms()), lambda: contexts.plan_refit(now_ms())]
+        asked = [one.entry.event for one in written if isinstance(one.entry.event, Asked)]
+        if state is not None and any(one.group and one.fallback != state.guarded for one in asked):
+            plans.append(lambda: _plan_guard(state))
+        for plan in plans:
+            event = await asyncio.to_thread(plan)
+            if event is None or state is None:
+                continue
+            entry = LogEntry(problem[0], "problem", problem[1], state.step + 1, event)
+            one = Planned(written[0].work, entry, LogLine(*entry[:4], encode(event), problem[1]))
+            try:
+                numbers = await self.writer.commit([one.line])
+            except RequestError:
+                self._uncertain[problem] = [one]
+                raise
+            await asyncio.to_thread(self._apply_all, [one], numbers)
+
+    async def _resolve_uncertain(self, problem: Key) -> None:
+        """After a commit that failed: apply what did reach the log although it was never acknowledged."""
+        if problem not in self._uncertain:
+            return
+        planned = self._uncertain[problem]
+        numbers = await self.writer.run(lambda: self.store.find([one.line for one in planned]))
+        del self._uncertain[problem]
+        if problem in self.ledger.problems or isinstance(planned[0].entry.event, Created):
+            self._apply_all(planned, numbers)
+
+    def _enter_failed(self, problem: Key, error: Exception) -> None:
+        """Enter the phase ``failed``: an event could not be applied, so the state no longer follows from the log."""
+        log.error("an event of problem %r cannot be applied", problem[1], exc_info=error)
+        self.condition.enter("failed", f"an event of problem {problem[1]!r} cannot be applied; restart")
+        self.on_failed()
+
+    async def watch(self) -> None:
+        """Look every second whether the log can be written."""
+        rounds = 0
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            rounds += 1
+            await self.look(idle=self.store.shards is not None and rounds % IDLE_PROBES == 0)
+
+    async def look(self, *, idle: bool = False) -> None:
+        """Report a stalled writer; with ``idle``, or if the log could not be written, try to write."""
+        overload = self.writer.overload()
+        if overload is not None:
+            self.condition.report("write", overload)
+        elif idle or self.condition.has("write"):
+            await self.writer.probe()
+
+    # --- snapshots ---
+
+    async def save_snapshot(self) -> None:
+        """Save a snapshot of all problems."""
+        try:
+            saved = await self.take_snapshot()
+            await self.writer.run(lambda: self.store.save(saved))
+        except (StoreUnavailable, RequestError) as error:
+            log.warning("a snapshot could not be written: %s", error)
+        except Exception:
+            log.exception("a snapshot could not be written")
+
+    async def take_snapshot(self) -> Any:
+        """A snapshot of all problems, at the position of the log that it holds."""
+        async with self.lock_all():
+            for problem in list(self._uncertain):
+                await self._resolve_uncertain(problem)
+            self._since_snapshot = 0
+            return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
+
+
+def work_size(state: ProblemState) -> int:
+    """How many numbers a choice of a problem looks at, about."""
+    problem, contexts = state.problem, state.learner.contexts
+    size = max(problem.n_entries, problem.k * problem.n_arms // 5, 1_000 * state.settings.propensity_draws)
+    if contexts is not None and problem.context.dimension(problem.n_items):
+        d = problem.context.dimension(problem.n_items)
+        size = max(size, state.tally.moments.precision.size, problem.k * problem.n_items * d * d // 50)
+    return int(size)
+
+
+def _size_of(record: DecisionRecord) -> int:
+    return len(record.action) * record.asked.n_items
+
+
+def _take_batch(queue: deque[Work]) -> list[Work]:
+    """The next requests that can be planned together: one event of a stream, and events of the problem alone."""
+    batch, streams = [queue.popleft()], set[str]()
+    if not batch[0].stream:
+        return batch
+    streams.add(batch[0].stream)
+    while queue and len(batch) < MAX_BATCH and queue[0].stream and queue[0].stream not in streams:
+        streams.add(queue[0].stream)
+        batch.append(queue.popleft())
+    return batch
+
+
+def _reply(work: Work, result: Written | Exception) -> None:
+    if work.done.done():
+        return
+    if isinstance(result, Exception):
+        work.done.set_exception(result)
+    else:
+        work.done.set_result(result)
+
+
+def _fail(batch: list[Work], error: RequestError) -> None:
+    for work in batch:
+        _reply(work, error)
+
+
+def _plan_guard(state: ProblemState) -> Guarded | None:
+    """The event that the guardrail changed over, if it has."""
+    guard = guard_of(state)
+    if guard is None or guard.holds != state.guarded:
+        return None
+    return Guarded(now_ms(), not guard.holds, state.t, guard.earned, guard.needed)

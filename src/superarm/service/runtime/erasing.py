@@ -11,8 +11,7 @@ from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Erased, ErasureRequested
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError
-from superarm.service.runtime.clock import now_ms
-from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.storage.base import DecisionSpan
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, read_decisions
 
@@ -22,7 +21,7 @@ MAX_ERASED_AT_ONCE = 100
 
 async def erase_unit(coordinator: Coordinator, tenant: str, name: str, unit: str, by: str) -> int:
     """Erase all decisions of a problem that were made for a unit: how many there were."""
-    learner = await coordinator.learner(tenant, name)
+    learner = await coordinator.find(tenant, name)
     wanted = DecisionFilter(learner.born, unit=digest_unit(learner, unit))
     span = DecisionSpan(tenant, name, 0, (END_OF_TIME, ""), END_OF_TIME)
     ids = await asyncio.to_thread(_find, coordinator, span, wanted)
@@ -38,7 +37,7 @@ def _find(coordinator: Coordinator, span: DecisionSpan, wanted: DecisionFilter) 
 async def erase_decision(coordinator: Coordinator, tenant: str, id: str, by: str) -> str:
     """Erase one decision, or 404: the name of its problem."""
     record = await coordinator.record((tenant, id))
-    await coordinator.learner_of(tenant, record)
+    await coordinator.problem_of(tenant, record)
     await _erase(coordinator, tenant, record.asked.problem, [id], by, unit=False)
     return record.asked.problem
 
@@ -53,7 +52,7 @@ async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str
 
 
 async def _erase_one(coordinator: Coordinator, tenant: str, id: str) -> None:
-    def plan(record: DecisionRecord, learner: ProblemState) -> Erased:
+    def plan(learner: ProblemState, record: DecisionRecord) -> Erased:
         return Erased(now_ms())
 
     try:

@@ -13,9 +13,7 @@ from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
 from superarm.service.errors import RequestError, invalid
 from superarm.service.replies import AppliedReply
-from superarm.service.runtime.clock import now_ms
-from superarm.service.runtime.coordinator import Coordinator
-from superarm.service.runtime.heavy import HEAVY_VALUES
+from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ActivateBody, TellBody, UnitBody
 from superarm.service.storage.base import StoreUnavailable
@@ -24,8 +22,8 @@ log = logging.getLogger("superarm.feedback")
 
 MAX_EXPIRED_PER_SWEEP = 100
 
-HEAVY_UNITS = 1_000
-"""Feedback with so many values is planned in a thread."""
+MANY_VALUES = 1_000
+"""Feedback with so many values is stored as whole rows of arms."""
 
 
 Parsed = tuple[list[Unit], rules.Others, rules.Rows]
@@ -35,23 +33,11 @@ Parsed = tuple[list[Unit], rules.Others, rules.Rows]
 async def tell(coordinator: Coordinator, key: Key, body: TellBody) -> AppliedReply:
     """Feedback of a decision."""
 
-    def plan(record: DecisionRecord, learner: ProblemState) -> Told | None:
+    def plan(learner: ProblemState, record: DecisionRecord) -> Told | None:
         return plan_feedback(record, learner, body)
 
-    def is_heavy(record: DecisionRecord) -> bool:
-        return is_heavy_body(body, record.asked.n_items)
-
-    return reply(*await coordinator.decide(key, plan, is_heavy))
-
-
-def is_heavy_body(body: TellBody, n_items: int) -> bool:
-    """Whether feedback has so many values that planning it takes long; a unit without an item is about ``n_items``."""
-    if body.feedback is not None:
-        n_units = len(body.feedback)
-        if n_units >= HEAVY_UNITS:
-            return True
-        return n_units * n_items >= HEAVY_VALUES and any(unit.item is None for unit in body.feedback)
-    return body.outcome is not None and sum(map(len, body.outcome)) >= HEAVY_UNITS
+    size = len(body.feedback or ()) + sum(map(len, body.outcome or ()))
+    return reply(*await coordinator.decide(key, plan, size))
 
 
 def plan_feedback(record: DecisionRecord, learner: ProblemState, body: TellBody) -> Told | None:
@@ -76,7 +62,7 @@ def reply(applied: bool, record: DecisionRecord, event: Told | None) -> AppliedR
 async def activate(coordinator: Coordinator, key: Key, body: ActivateBody) -> AppliedReply:
     """A decision was shown, as given or otherwise."""
 
-    def plan(record: DecisionRecord, learner: ProblemState) -> object:
+    def plan(learner: ProblemState, record: DecisionRecord) -> object:
         shown = None if body.shown is None else tuple(arm_numbers(learner.arms, body.shown, "shown"))
         widths = None if shown is None else learner.widths(shown)
         return rules.activation(record, shown, now_ms(), widths)
@@ -98,7 +84,7 @@ async def _expire_one(coordinator: Coordinator, key: Key) -> None:
     if key not in coordinator.ledger.pending:
         return
     try:
-        await coordinator.decide(key, lambda record, learner: rules.expiry(record, learner.settings, now_ms()))
+        await coordinator.decide(key, lambda learner, record: rules.expiry(record, learner.settings, now_ms()))
     except (RequestError, StoreUnavailable):
         coordinator.deadlines.retry(key, 1.0)
     except Exception:
@@ -177,7 +163,7 @@ def _flat(
         raise invalid("outcome", "wrong shape", _shape(widths))
     if seen is not None and tuple(len(row) for row in seen) != widths:
         raise invalid("seen", "wrong shape", _shape(widths))
-    heavy = is_heavy_body(body, record.asked.n_items) and record.closed in ("", "complete") and about is None
+    heavy = sum(widths) >= MANY_VALUES and record.closed in ("", "complete") and about is None
     known = dict(zip(record.action, record.rows, strict=True)) if heavy else {}
     units, rows = list[Unit](), list[tuple[int, tuple[float, ...]]]()
     for place, (arm, row) in enumerate(zip(arms, outcome, strict=True)):

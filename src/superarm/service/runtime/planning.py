@@ -1,17 +1,15 @@
 """The event of a decision: what the caller wants, by numbers, and the slate that the policy gives."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from superarm.actions import Slots
+from superarm.agent.names import Names
 from superarm.context import EncodedContext
 from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
-from superarm.learner.contexts import require_context
-from superarm.learner.names import Names
 from superarm.service.domain.control import assign_group, digest_unit
 from superarm.service.domain.events import Asked, Restriction, StoredContext
 from superarm.service.domain.problem import ProblemState
@@ -22,20 +20,16 @@ from superarm.service.schemas import AskBody
 UNRESTRICTED = Restriction()
 
 
-def plan_decision(
-    learner: ProblemState, name: str, id: str, body: AskBody, digest: str, now: int, slate: Slate | None = None
-) -> Asked:
-    """The event of a decision: the slate of the policy (``slate``, if it is known), or the baseline's.
+def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, digest: str, now: int) -> Asked:
+    """The event of a decision: the slate of the policy, or the baseline's.
 
     ``now`` is the time in wall-clock milliseconds, for people who read the log.
     """
     settings = learner.settings
     names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
-    allowed, request = UNRESTRICTED, None
-    if slate is None:
-        allowed = restrict(learner, body)
-        request = to_request(allowed, learner.problem.n_arms, names)._replace(context=encode_context(learner, body))
-        slate = choose_slate(learner, id, request)
+    allowed = restrict(learner, body)
+    request = to_request(allowed, learner.problem.n_arms, names)._replace(context=encode_context(learner, body))
+    slate = choose_slate(learner, id, request)
     baseline = _baseline(learner, body)
     group = assign_group(learner, id, body.unit, slate, request, baseline)
     shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
@@ -69,52 +63,17 @@ def plan_decision(
     )
 
 
-def plan_alike(
-    learner: ProblemState, name: str, digest: str, now: int, slates: Sequence[tuple[str, tuple[int, ...]]]
-) -> list[Asked]:
-    """What ``plan_decision`` gives for each id and slate if the requests ask for nothing in particular.
-
-    What the events share is looked up once. ``slates`` are for the next rounds, in this order, chosen by a policy
-    without chance, and there is no control share.
-    """
-    first, names, seen = learner.t, learner.slot_names, dict(learner.seen)
-    n_items, version, born = learner.problem.n_items, len(learner.versions), learner.born
-    window = find_window(learner)
-    table = find_slots(learner, None, is_baseline=False)
-    sparse = isinstance(learner.problem.support, Sparse)
-    return [
-        Asked(
-            now,
-            name,
-            id,
-            digest,
-            first + n,
-            action,
-            n_items,
-            version,
-            window,
-            propensities=(1.0,) * len(action),
-            slots=assign_slots(names, table, action) if names else (),
-            widths=learner.widths(action) if sparse else None,
-            allowed=UNRESTRICTED,
-            seen=seen,
-            born=born,
-        )
-        for n, (id, action) in enumerate(slates)
-    ]
-
-
 def find_window(learner: ProblemState) -> int | None:
     """How long feedback is awaited, in milliseconds."""
     seconds = learner.settings.window_s
     return None if seconds is None else int(seconds * 1000)
 
 
-def find_slots(learner: ProblemState, request: SlateRequest | None, *, is_baseline: bool) -> Bools | None:
+def find_slots(learner: ProblemState, request: SlateRequest, *, is_baseline: bool) -> Bools | None:
     """Which arms each slot may hold; None if the arms of the slate are in the order of the slots."""
     if isinstance(learner.problem.actions, Slots):
         return learner.problem.actions.allowed
-    return None if is_baseline or request is None else request.slots
+    return None if is_baseline else request.slots
 
 
 def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | None:
@@ -124,15 +83,14 @@ def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | Non
         raise invalid(
             "context" if body.pairs is None else "pairs", wrong, "leave it out, or create a problem with context"
         )
-    require_context(learner.problem, body.context, body.pairs)
     return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
 
 
 def _context(
-    learner: ProblemState, request: SlateRequest | None, body: AskBody, action: tuple[int, ...]
+    learner: ProblemState, request: SlateRequest, body: AskBody, action: tuple[int, ...]
 ) -> StoredContext | None:
     """What is stored of the context of a decision."""
-    if learner.contexts is None or request is None or request.context is None:
+    if learner.contexts is None or request.context is None:
         return None
     return learner.contexts.store(action, request.context, body.context)
 
@@ -180,12 +138,6 @@ def restrict(learner: ProblemState, body: AskBody) -> Restriction:
     return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
 
 
-def slate_request(learner: ProblemState, body: AskBody) -> SlateRequest:
-    """What a request allows, as the choice of a slate reads it."""
-    names = None if body.slots is None else [slot.id for slot in body.slots]
-    return to_request(restrict(learner, body), learner.problem.n_arms, names)
-
-
 def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
     """The caller's slate where it may be shown: by the mode, or as the control slate; else None."""
     settings = learner.settings
@@ -196,7 +148,7 @@ def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
         who = "the control share" if settings.mode == "online" else f"mode {settings.mode}"
         raise invalid("baseline", "missing", f"{who} answers with it; give the slate you show")
     slate = tuple(arm_numbers(learner.arms, body.baseline, "baseline"))
-    if not learner.problem.actions.includes(np.array(slate, np.int64)):
+    if not learner.problem.actions.includes(np.array(slate, np.int64), learner.problem.n_arms):
         raise invalid("baseline", "outside the action set", f"give a slate of {learner.problem.actions}")
     if body.slots and len(slate) != len(body.slots):
         wrong = f"{len(slate)} arms for {len(body.slots)} slots"

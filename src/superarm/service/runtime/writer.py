@@ -1,136 +1,84 @@
 """The one thread that writes to the store: it commits together what was queued while the last commit ran."""
 
 import asyncio
-import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
-from superarm.service.domain.event_lines import encode
-from superarm.service.domain.ledger import LogEntry
-from superarm.service.errors import RequestError, overloaded
-from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
-from superarm.service.timings import Timings
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
-MAX_BATCH_EVENTS = 128
-"""The most events in one commit: the events of a commit are applied in one turn of the event loop."""
+from superarm.service.errors import NOT_NOW, overloaded
+from superarm.service.storage.base import LogLine, Store
+
+MAX_COMMIT_EVENTS = 256
+"""The most events in one commit, unless one request has more."""
 
 STALLED_SECONDS = 10.0
 """A commit that takes longer has stalled: the process is not ready until it ends."""
 
-log = logging.getLogger("superarm.writer")
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds: an objective such as "99 % within 50 ms" is the share of one of them."""
+
+Result = TypeVar("Result")
 
 
-def do_nothing() -> None:
-    """What has to be done when there is nothing to do."""
+class _Queued(NamedTuple):
+    """Lines to write, or a job to do, and the future of the result."""
 
-
-class Completion(Protocol):
-    """Gets the result of writing one event; a future, or something like it."""
-
-    def done(self) -> bool:
-        """Whether it has a result, or nobody waits for it any more."""
-        ...
-
-    def set_result(self, written: bool, /) -> None:
-        """The event is in the log, or (False) another event has its step."""
-        ...
-
-    def set_exception(self, error: Exception, /) -> None:
-        """The event is not known to be in the log."""
-        ...
-
-
-class WriteRequest(NamedTuple):
-    """An event to write, as an object and as a line of the log, and where the result goes.
-
-    ``on_finish`` is called when the event has been applied, or never will be. ``heavy`` says whether applying it may
-    take long; None if that is not known yet.
-    """
-
-    entry: LogEntry
-    line: LogLine
-    done: Completion
-    on_finish: Callable[[], None] = do_nothing
-    heavy: bool | None = None
-
-
-def make_write(
-    entry: LogEntry,
-    problem: str,
-    done: Completion,
-    on_finish: Callable[[], None] = do_nothing,
-    heavy: bool | None = None,
-) -> WriteRequest:
-    """The request to write an event of a problem, or of one of its decisions."""
-    tenant, kind, stream, step, event = entry
-    return WriteRequest(entry, LogLine(tenant, kind, stream, step, encode(event), problem), done, on_finish, heavy)
-
-
-def fail_all(writes: list[WriteRequest], error: RequestError) -> None:
-    """Report an error to all who wait for these writes."""
-    for write in writes:
-        write.on_finish()
-        if not write.done.done():
-            write.done.set_exception(error)
-
-
-class Receiver(Protocol):
-    """Gets the writer's reports, on the event loop and in the order of commits."""
-
-    def on_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
-        """These are in the log under these numbers; 0 if another event has the step, ``MOVED`` if nothing was written.
-
-        ``logs`` are the names of the logs that they went to; the store may have taken another name since.
-        An empty batch says that the log can be written.
-        """
-        ...
-
-    def on_failure(self, batch: list[WriteRequest], error: Exception) -> None:
-        """None of these is known to be in the log, which cannot be written now."""
-        ...
-
-    def read_unapplied(self) -> list[ReadEntry]:
-        """Events in the log that are not in the state yet; called by the writer's thread."""
-        ...
-
-    def recover(self, reads: list[ReadEntry]) -> None:
-        """After a failure: these are in the log, whatever was reported before."""
-        ...
+    lines: list[LogLine]
+    job: Callable[[], Any] | None
+    done: "asyncio.Future[Any]"
 
 
 class Writer:
     """Group commit: a batch is what was queued while the last commit ran, so no timer is needed.
 
-    ``on_report`` is called on the event loop when a commit has ended.
+    ``limit`` events may wait; ``on_change`` is told after every commit whether the log could be written: "" or why not.
     """
 
-    def __init__(
-        self, store: Store, receiver: Receiver, limit: int, on_report: Callable[[], None] = do_nothing
-    ) -> None:
-        self._store, self._receiver, self._limit, self._on_report = store, receiver, limit, on_report
+    def __init__(self, store: Store, limit: int, on_change: Callable[[str], None]) -> None:
+        self._store, self._limit, self._on_change = store, limit, on_change
         self._loop = asyncio.get_running_loop()
-        self._queue: queue.SimpleQueue[list[WriteRequest] | Callable[[], None] | None] = queue.SimpleQueue()
-        self._uncertain = False
+        self._queue: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
         self._busy_since: float | None = None
         self.depth = 0
-        self.timings, self.events, self.failures = Timings(), 0, 0
+        self.registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "superarm_commit_seconds", "Time of a commit of the log", buckets=BUCKETS, registry=self.registry
+        )
+        self._events = Counter("superarm_events", "Events written to the log", registry=self.registry)
+        self._failures = Counter("superarm_commit_failures", "Commits that failed", registry=self.registry)
         self._thread = threading.Thread(target=self._run, name="superarm-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, writes: list[WriteRequest]) -> None:
-        """Queue events; ``done`` of each gets its result. A full queue refuses all of them with 503."""
-        if (reason := self.overload(len(writes))) is not None:
+    async def commit(self, lines: list[LogLine]) -> list[int]:
+        """Write lines in one transaction, perhaps with others': the numbers that ``Store.commit`` gives."""
+        if (reason := self.overload(len(lines))) is not None:
             raise overloaded(f"{reason}; try again")
-        self.depth += len(writes)
-        self._queue.put(writes)
+        done = self._loop.create_future()
+        self.depth += len(lines)
+        self._queue.put(_Queued(lines, None, done))
+        numbers: list[int] = await done
+        return numbers
 
-    @property
-    def is_writing(self) -> bool:
-        """Whether a commit will be reported before more events can be written, and they would be queued."""
-        return self.depth > 0 and self.overload() is None
+    async def run(self, job: Callable[[], Result]) -> Result:
+        """The result of a job in the writer's thread, after everything that was queued before."""
+        done = self._loop.create_future()
+        self._queue.put(_Queued([], job, done))
+        result: Result = await done
+        return result
+
+    async def probe(self) -> None:
+        """Find out whether the log can be written."""
+        if self.depth == 0 and self._busy_since is None:
+            try:
+                await self.run(self._store.probe)
+            except Exception as error:
+                self._on_change(str(error))
+            else:
+                self._on_change("")
 
     def overload(self, more: int = 1) -> str | None:
         """Why ``more`` events would be refused, in a few words; None if they would be queued."""
@@ -141,81 +89,71 @@ class Writer:
             return f"a commit has not ended for {time.monotonic() - since:.0f} s"
         return None
 
-    def probe(self) -> None:
-        """Find out whether the log can be written; the receiver gets a commit of nothing, or a failure."""
-        if self.depth == 0 and self._busy_since is None:
-            self._queue.put([])
-
-    def run(self, job: Callable[[], None]) -> None:
-        """Queue a job for the writer's connection."""
-        self._queue.put(job)
-
     async def stop(self) -> None:
         """Write what is queued, then end."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
-            if not isinstance(first, list):
+        held: _Queued | None = None
+        while (first := held or self._queue.get()) is not None:
+            held = None
+            if first.job is not None:
                 self._do(first)
                 continue
-            batch, following = [*first], None
-            while len(batch) < MAX_BATCH_EVENTS and not self._queue.empty():
+            batch, n = [first], len(first.lines)
+            while n < MAX_COMMIT_EVENTS and not self._queue.empty():
                 following = self._queue.get()
-                if not isinstance(following, list):
+                if following is None or following.job is not None:
+                    self._write(batch)
+                    batch = []
+                    if following is None:
+                        return
+                    held = following
                     break
-                batch += following
-            else:
+                batch.append(following)
+                n += len(following.lines)
+            if batch:
                 self._write(batch)
-                continue
-            self._write(batch)
-            if following is None:
-                return
-            self._do(following)
 
-    def _do(self, job: Callable[[], None]) -> None:
+    def _do(self, queued: _Queued) -> None:
+        assert queued.job is not None
         try:
-            job()
-        except StoreUnavailable as error:
-            self._uncertain = True
-            log.warning("a snapshot could not be written: %s", error)
-        except Exception:
-            self._uncertain = True
-            log.exception("a job of the writer failed")
-
-    def _write(self, batch: list[WriteRequest]) -> None:
-        report = self._loop.call_soon_threadsafe
-        try:
-            began = self._busy_since = time.monotonic()
-            if self._uncertain:
-                self._store.last()  # connects again and claims this worker's name again, if the connection was lost
-                report(self._receiver.recover, self._receiver.read_unapplied())
-                self._uncertain = False
-            lines, numbers = [write.line for write in batch], list[int]()
-            if lines:
-                numbers = self._store.commit(lines)
-                self.timings.add(time.monotonic() - began)
-                self.events += len(batch)
-            else:
-                self._store.probe()
+            result = queued.job()
         except Exception as error:
-            self._uncertain = True
-            self.failures += 1
-            report(self._report_failure, batch, error)
+            self._loop.call_soon_threadsafe(_resolve, queued.done, error)
         else:
-            report(self._report_commit, batch, numbers, self._store.logs_of(lines))
+            self._loop.call_soon_threadsafe(_resolve, queued.done, result)
+
+    def _write(self, batch: list[_Queued]) -> None:
+        lines = [line for queued in batch for line in queued.lines]
+        self._busy_since = began = time.monotonic()
+        result: list[int] | Exception
+        try:
+            result = self._store.commit(lines)
+            self._seconds.observe(time.monotonic() - began)
+            self._events.inc(len(lines))
+        except Exception as error:
+            self._failures.inc()
+            result = error
         finally:
             self._busy_since = None
+        self._loop.call_soon_threadsafe(self._report, batch, result)
 
-    def _report_commit(self, batch: list[WriteRequest], numbers: list[int], logs: list[str]) -> None:
-        self.depth -= len(batch)
-        try:
-            self._on_report()  # first: the next commit runs while the events of this one are applied
-        finally:
-            self._receiver.on_commit(batch, numbers, logs)
+    def _report(self, batch: list[_Queued], result: list[int] | Exception) -> None:
+        at, failed = 0, isinstance(result, Exception)
+        self._on_change(str(result) if failed else "")
+        for queued in batch:
+            n = len(queued.lines)
+            self.depth -= n
+            _resolve(queued.done, overloaded(NOT_NOW, 2) if isinstance(result, Exception) else result[at : at + n])
+            at += n
 
-    def _report_failure(self, batch: list[WriteRequest], error: Exception) -> None:
-        self.depth -= len(batch)
-        self._receiver.on_failure(batch, error)
-        self._on_report()
+
+def _resolve(done: "asyncio.Future[Any]", result: Any) -> None:
+    if done.done():
+        return
+    if isinstance(result, Exception):
+        done.set_exception(result)
+    else:
+        done.set_result(result)

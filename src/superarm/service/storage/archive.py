@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.event_lines import encode
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, encode
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import LogLine, LogReader, ReadEntry, decode_line
 from superarm.service.storage.tables import import_arrow

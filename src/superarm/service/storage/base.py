@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
-from superarm.service.domain.event_lines import decode
+from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.keys import KeyRow
 

@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import open_record
-from superarm.service.domain.event_lines import encode
-from superarm.service.domain.events import Asked, Compacted, Erased
+from superarm.service.domain.events import Asked, Compacted, Erased, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.archive import write_archive
 from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store
-from superarm.service.storage.packing import empty_tables
-from superarm.service.storage.problem_log import problem_of
-from superarm.service.storage.snapshot import copy_problem, encode_state, restore_ledger, take_snapshot
+from superarm.service.storage.postgres_tables import problem_of
+from superarm.service.storage.snapshot import restore_ledger, take_snapshot
 from superarm.service.storage.verify import verify
 
 
@@ -108,7 +106,6 @@ def choose_old(store: LogReader, ledger: Ledger, until: Position, before: int) -
         gone = key in erased or not served
         if key not in changed and (gone or (last[key] < before and key not in ledger.pending)):
             old[key] = OldDecision(problem, logs[key], not gone)
-    empty_tables(problems, last, logs)
     return old
 
 
@@ -143,4 +140,4 @@ def make_bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:
     own = {log: seq for log, seq in position.items() if log.startswith("p/")}
     if not own:
         return {"": take_snapshot(ledger, position)}
-    return {log: encode_state(copy_problem(ledger, problem_of(log), {log: seq})) for log, seq in own.items()}
+    return {log: take_snapshot(ledger, {log: seq}, problem_of(log)) for log, seq in own.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm.core.errors import InvalidArgument
-from superarm.offline.formats.files import read_columns
+from superarm.offline.formats.tables import read_columns
 from superarm.offline.formats.tables import NAMES, NOT_SHOWN
 
 Pull = tuple[str, dict[str, float]]

@@ -1,23 +1,27 @@
-"""The log in PostgreSQL, for several workers: each writes under its own name and reads what the others write.
+"""The log in PostgreSQL: every problem has a log of its own, and is served by the worker that owns it.
 
-No row is shared between workers, so none waits for another: a worker numbers its own events in the order in which they
-commit, and reads those of others by (worker, number). The unique index decides which of two events with the same key is
-written. Sequences are not used, because their numbers can commit out of order.
+A worker owns a problem while its session holds the advisory lock of the problem, and it writes in this session alone: a
+worker whose session has ended, whatever it believes, can write nothing, and the next owner reads everything that it has
+written. Should two sessions ever write to one log (behind a pool that shares sessions, for instance), they would use
+the same number, and the primary key of the table refuses the second.
 """
 
 import contextlib
+import hashlib
 import json
-import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from msgspec.json import encode as json_encode
 
-from superarm.core.errors import SuperarmError
+from superarm.core.errors import MissingExtra, SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
+    MOVED,
+    AddressRefused,
     DecisionSpan,
     FormerPlaces,
     LogLine,
@@ -30,155 +34,313 @@ from superarm.service.storage.base import (
     decode_line,
 )
 from superarm.service.storage.keys import KeyRow
-from superarm.service.storage.postgres_connection import connect, explain_errors
-from superarm.service.storage.postgres_locks import CLASS, MAX_WORKERS, enter_mode, take_slot
-from superarm.service.storage.postgres_tables import COMPACTED_VERSIONS, FIND, INSERT, NAMES, TAIL, migrate
-from superarm.service.storage.problem_log import (
-    ProblemLog,
-    begin_with,
-    compact,
-    former_places,
-    read_bases,
+from superarm.service.storage.postgres_tables import (
+    CLASS,
+    COMPACTED,
+    COMPACTED_VERSIONS,
+    FIND,
+    INSERT,
+    NAMES,
+    TAIL,
+    TAIL_OF_LOG,
+    log_name,
+    migrate,
+    note_sharding,
+    note_version,
+    problem_of,
     reshard,
-    save_snapshot,
 )
 
-log = logging.getLogger("superarm.postgres")
+from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError:
+    raise MissingExtra("psycopg", "postgres") from None
+
+MAX_SNAPSHOTS = 2
+MAX_WORKERS = 256
+SESSION_SECONDS = 10
+"""PostgreSQL ends the session of a worker that was silent for so long (it says something twice a second)."""
+
+CLAIM_SECONDS = 5
+"""A claim is valid for so long; whoever waits for a problem renews it."""
+
+_SESSION = f"""
+SET idle_session_timeout = '{SESSION_SECONDS}s';
+SET idle_in_transaction_session_timeout = '{SESSION_SECONDS}s';
+SET tcp_keepalives_idle = 5;
+SET tcp_keepalives_interval = 2;
+SET tcp_keepalives_count = 3;
+"""
+
+_CONNECTION = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""Within about ten seconds a server that has vanished is noticed; what the address says takes precedence."""
+
+
+@contextlib.contextmanager
+def explain_errors() -> Iterator[None]:
+    """Say that the database is unavailable where PostgreSQL or the way to it is the reason."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise StoreUnavailable(_explain(error)) from None
+
+
+def _explain(error: psycopg.Error) -> str:
+    said = str(error).strip().splitlines()
+    return f"--db: PostgreSQL cannot be reached: {said[0] if said else 'no answer'}"
+
+
+_AWAY = (
+    "refused", "timeout", "timed out", "unreachable", "No route", "No such file", "reset by peer",
+    "closed the connection", "starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients",
+    "connection slots", "resolve", "resolution", "translate host name", "not known",
+)  # fmt: skip
+_REFUSED = ("authentication failed", "does not exist", "no pg_hba.conf entry", "not permitted to log in", "no password")
+
+
+def is_away(said: str) -> bool:
+    """Whether PostgreSQL is away, so that waiting may help, by what an attempt to connect has said.
+
+    With several hosts, one that refuses the address is enough to make it wrong.
+
+    >>> is_away('connection to server at "db", port 5432 failed: Connection refused')
+    True
+    >>> is_away("server does not support SSL, but SSL was required")
+    False
+    """
+    return any(words in said for words in _AWAY) and not any(words in said for words in _REFUSED)
+
+
+def connect(url: str) -> Any:
+    """A connection on which every statement is a transaction, on disk before it is answered."""
+    try:
+        given: Any = _CONNECTION | conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise SuperarmError(f"--db: no address of a database: {str(error).strip()}") from None
+    try:
+        connection = psycopg.connect(**given, autocommit=True)
+    except psycopg.OperationalError as error:
+        if is_away(str(error)):
+            raise
+        raise AddressRefused(_explain(error)) from None
+    connection.execute("SET synchronous_commit = on")
+    return connection
+
+
+def lock_number(log: str) -> int:
+    """The number of the lock of a problem's log: 64 bits of a hash of its name.
+
+    Two logs with one number could not have two owners. Among a million problems there is such a pair with a
+    probability of 3e-8.
+
+    >>> lock_number("p/default/ads") == lock_number("p/default/ads") != lock_number("p/default/news")
+    True
+    """
+    return int.from_bytes(hashlib.sha256(log.encode()).digest()[:8], "big", signed=True)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session with the locks that it has: the last number in the log of each problem.
+
+    ``locked`` are the logs whose locks it has, ``held`` those that may be written. A new session begins with none, so
+    that no thread can take what an earlier session had for what the new one has.
+    """
+
+    connection: Any
+    locked: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
 
 
 class Postgres:
-    """A store in the database at ``url``; with ``slot``, as one of its workers, which may write events.
+    """A store in the database at ``url``; with ``serving``, as one of its workers, which begins without any problem.
 
     It connects at once, or with ``wait`` only when ``open`` is called. A connection that is lost is made again when it
-    is next needed. The lock on the worker's slot is lost with it: if another process has taken the slot meanwhile, this
-    worker goes on under another name.
+    is next needed.
     """
 
-    shared, shards, compactor = True, None, None
+    compactor = None
 
-    def __init__(self, url: str, *, slot: bool = True, wait: bool = False) -> None:
-        self._url, self._slot = url, slot
+    def __init__(self, url: str, *, serving: bool = True, wait: bool = False) -> None:
+        self._url, self._serving = url, serving
         self.worker = ""
         self._reader: Any = None
-        self._writer: Any = None
-        self._connecting = threading.Lock()  # several threads read
-        self._seq = self._written = 0  # the last number given to a line, and to a line that was not known already
+        self._session: Session | None = None
+        self._connecting = threading.RLock()  # several threads read
         self._version = 0
-        self._lost = ""
         if not wait:
-            self.open()
+            try:
+                self.open()
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def shards(self) -> "Postgres":
+        return self
 
     @explain_errors()
     def open(self) -> None:
-        if self._writer is not None:
-            return
-        reader = connect(self._url)
-        try:
-            self._version = migrate(reader)
-            writer = self._claim() if self._slot else connect(self._url)
-        except BaseException:
-            reader.close()
-            raise
-        self._reader, self._writer = reader, writer
-        self._seq = self._written = self.last() if self._slot else 0
+        self._connection()
+        if self._serving:
+            self._open_session()
 
-    def _claim(self) -> Any:
-        """A connection that holds the lock of a slot: of the same one as before, or of the first that is free."""
-        connection, before = connect(self._url), self.worker
+    def _connection(self) -> Any:
+        """The connection to read from, on which a command also writes."""
+        with self._connecting:
+            if self._reader is None:
+                reader = connect(self._url)
+                self._version = migrate(reader)
+                self._reader = reader
+            elif self._reader.closed:
+                self._reader = connect(self._url)
+            return self._reader
+
+    # --- ownership ---
+
+    @explain_errors()
+    def _open_session(self) -> Session:
+        """The session that has the locks. After its end a new one begins, which has none."""
+        with self._connecting:
+            if self._session is None or self._session.connection.closed:
+                self._session = Session(self._connect())
+            return self._session
+
+    def _connect(self) -> Any:
+        connection = connect(self._url)
         try:
-            enter_mode(connection, "whole")
-            name = take_slot(connection, before)
-            if name is None:
-                raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
+            connection.execute(_SESSION)
+            _refuse_logs_of_workers(connection)
+            note_sharding(connection)
+            self.worker = _take_slot(connection, self.worker)
         except BaseException:
             connection.close()
             raise
-        self.worker = name
-        if before not in ("", name):
-            log.warning("the slot %s was taken by another process; going on as %s", before, name)
         return connection
 
-    def _write_connection(self) -> Any:
-        """The connection to write on. One that was lost is made again by ``last`` alone, before the log is read.
+    def holds(self, problem: Key) -> bool:
+        session = self._session
+        return session is not None and log_name(problem) in session.held and not session.connection.closed
 
-        Another process may have written under this name meanwhile, and has to be read before anything else is written.
-        """
-        if self._writer is None:
-            self.open()
-        if self._writer.closed and self._slot:
-            raise StoreUnavailable("the connection to PostgreSQL was lost")
-        if self._writer.closed:
-            self._writer = connect(self._url)
-        if self._lost:
-            raise StoreUnavailable(f"the end of the log is missing: {self._lost}")
-        return self._writer
+    @explain_errors()
+    def acquire(self, problem: Key) -> int | None:
+        log, session = log_name(problem), self._open_session()
+        if log in session.held:
+            return session.held[log]
+        if log not in session.locked:
+            query = "SELECT pg_try_advisory_lock(%s)"
+            if not session.connection.execute(query, (lock_number(log),)).fetchone()[0]:
+                return None
+            query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
+            session.locked[log] = session.connection.execute(query, (log,)).fetchone()[0]
+            session.connection.execute("DELETE FROM superarm_claims WHERE log = %s", (log,))
+        return session.locked[log]
 
-    def _reclaim(self) -> None:
-        """Claim a slot again, after the connection was lost."""
-        before, known = self.worker, self._written
-        self._writer = self._claim()
-        self._seq = self._written = self.last()
-        if self.worker == before and self._seq < known:
-            self._lost = f"{self.worker} has {self._seq} events, but {known} were committed: restore a backup"
+    def admit(self, problem: Key) -> bool:
+        log, session = log_name(problem), self._session
+        if session is None or log not in session.locked:
+            return False
+        session.held.setdefault(log, session.locked[log])
+        return True
 
-    def _read_connection(self) -> Any:
-        if self._reader is None:
-            self.open()
-        with self._connecting:
-            if self._reader.closed:
-                self._reader = connect(self._url)
-            return self._reader
+    @explain_errors()
+    def release(self, problem: Key) -> None:
+        log, session = log_name(problem), self._open_session()
+        session.held.pop(log, None)
+        if session.locked.pop(log, None) is not None:
+            session.connection.execute("SELECT pg_advisory_unlock(%s)", (lock_number(log),))
+
+    @explain_errors()
+    def claim(self, problem: Key) -> None:
+        query = (
+            "INSERT INTO superarm_claims VALUES (%s, %s, now())"
+            " ON CONFLICT (log) DO UPDATE SET worker = excluded.worker, at = now()"
+        )
+        self._open_session().connection.execute(query, (log_name(problem), self.worker))
+
+    @explain_errors()
+    def claims(self) -> list[Key]:
+        query = "SELECT log FROM superarm_claims WHERE worker <> %s AND at > now() - make_interval(secs => %s)"
+        session = self._open_session()
+        rows = session.connection.execute(query, (self.worker, CLAIM_SECONDS)).fetchall()
+        return [problem_of(log) for (log,) in rows if log in session.held]
+
+    def log_name(self, problem: Key) -> str:
+        return log_name(problem)
+
+    def problem_log(self, problem: Key) -> LogReader:
+        return ProblemLog(self, log_name(problem))
+
+    def problem_names(self, tenant: str) -> list[str]:
+        return [name for (name,) in self.rows(NAMES, (tenant,))]
+
+    def keep_out_others(self) -> None:
+        query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
+        taken = [number for number, free in self.rows(query, (CLASS, MAX_WORKERS - 1)) if not free]
+        if taken:
+            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
+
+    # --- the log ---
 
     @explain_errors()
     def probe(self) -> None:
         query = "INSERT INTO superarm_workers VALUES (%s) ON CONFLICT (worker) DO UPDATE SET worker = excluded.worker"
-        self._write_connection().execute(query, (self.worker,))
+        self._open_session().connection.execute(query, (self.worker,))
 
     @explain_errors()
     def commit(self, lines: list[LogLine]) -> list[int]:
-        connection = self._write_connection()
-        numbers = list(range(self._seq + 1, self._seq + len(lines) + 1))
-        tenants, kinds, streams, steps, bodies, _ = (list(column) for column in zip(*lines, strict=True))
-        texts, workers = [body.decode() for body in bodies], [self.worker] * len(lines)
-        with connection.transaction():
-            rows = connection.execute(INSERT, (workers, numbers, tenants, kinds, streams, steps, texts)).fetchall()
-        self._seq += len(lines)
-        written = {seq for _, seq in rows}
-        self._written = max(self._written, *written, 0)
-        return [number if number in written else 0 for number in numbers]
+        session = self._open_session()
+        last, places, rows = dict[str, int](), list[tuple[str, int]](), list[Any]()
+        for line, log in zip(lines, self.logs_of(lines), strict=True):
+            number = MOVED
+            if log in session.held:
+                number = last[log] = last.get(log, session.held[log]) + 1
+                rows.append((log, number, *line[:4], line.body.decode()))
+            places.append((log, number))
+        written = _insert(session, rows, [log for log in last if session.held[log] == 0]) if rows else set()
+        session.held.update(last)
+        return [place[1] if place[1] == MOVED or place in written else 0 for place in places]
 
     def logs_of(self, lines: list[LogLine]) -> list[str]:
-        return [self.worker] * len(lines)
+        return [log_name((line.tenant, line.problem)) for line in lines]
 
-    @explain_errors()
-    def last(self) -> int:
-        if self._slot and self._writer is not None and self._writer.closed:
-            self._reclaim()
-        query = "SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = %s"
-        return int(self._write_connection().execute(query, (self.worker,)).fetchone()[0])
+    def find(self, lines: list[LogLine]) -> list[int]:
+        query = (
+            "SELECT seq FROM superarm_events"
+            " WHERE tenant = %s AND kind = %s AND stream = %s AND step = %s AND body = %s"
+        )
+        return [next(self.rows(query, (*line[:4], line.body.decode())), (0,))[0] for line in lines]
 
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
-        values = (json.dumps(after), "problem" if problems else "%")
-        with explain_errors(), self._read_connection().cursor() as cursor:
-            cursor.execute(TAIL, values)
-            for worker, seq, tenant, kind, stream, step, body in cursor:
-                yield ReadEntry(worker, seq, decode_line(LogLine(tenant, kind, stream, step, body)))
+        return self.entries(TAIL, (json.dumps(after), "problem" if problems else "%"))
+
+    def entries(self, query: str, values: Any) -> Iterator[ReadEntry]:
+        """The events that a query gives."""
+        for worker, seq, *line in self.rows(query, values):
+            yield ReadEntry(worker, seq, decode_line(LogLine(*line)))
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[None]:
-        connection = self._read_connection()
+        connection = self._connection()
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
 
-    @explain_errors()
     def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
         query = (
             "SELECT tenant, kind, stream, step, body FROM superarm_events"
             " WHERE tenant = %s AND kind = %s AND stream = %s ORDER BY step"
         )
-        rows = self._read_connection().execute(query, (tenant, kind, stream)).fetchall()
-        return [decode_line(LogLine(*row)) for row in rows]
+        return [decode_line(LogLine(*row)) for row in self.rows(query, (tenant, kind, stream))]
 
     def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
         tenant, problem, since, (at, id), limit = span
@@ -186,76 +348,84 @@ class Postgres:
         values = {"tenant": tenant, "problem": name, "since": since, "at": at, "id": id, "limit": limit}
         return (decode_line(LogLine(*row)) for row in self.rows(FIND, values))
 
+    @explain_errors()
+    def rows(self, query: str, values: Any) -> Iterator[Any]:
+        """The rows that a query gives."""
+        return iter(self._connection().execute(query, values).fetchall())
+
+    # --- snapshots ---
+
     def snapshots(self) -> Iterator[SavedSnapshot]:
         return ProblemLog(self, "").snapshots()
 
     def bases(self) -> list[SavedSnapshot]:
-        return read_bases(self, None)
+        return self.read_bases(None)
+
+    def read_bases(self, log: str | None) -> list[SavedSnapshot]:
+        """The base of a log, or of all logs (None), if it was compacted."""
+        self._connection()
+        if self._version < COMPACTED_VERSIONS:
+            return []
+        query = "SELECT digest, body FROM superarm_bases WHERE %s::text IS NULL OR log = %s ORDER BY log"
+        return [SavedSnapshot(digest, bytes(body)) for digest, body in self.rows(query, (log, log))]
+
+    def problem_logs(self) -> Iterator[LogReader]:
+        query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
+        return (ProblemLog(self, log) for (log,) in self.rows(query, ()))
+
+    @explain_errors()
+    def save_problem(self, problem: Key, saved: SavedSnapshot) -> None:
+        _save_snapshot(self._open_session().connection, log_name(problem), saved)
+
+    @explain_errors()
+    def save(self, saved: SavedSnapshot) -> None:
+        _save_snapshot(self._connection(), "", saved)
+
+    @explain_errors()
+    def forget(self, saved: SavedSnapshot) -> None:
+        self._connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
 
     @explain_errors()
     def compact(
         self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
     ) -> None:
-        version = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS
-        connection = self._write_connection()
+        version, connection = self._version % COMPACTED_VERSIONS + COMPACTED_VERSIONS, self._connection()
         with connection.transaction():
-            compact(connection, decisions, notes, version)
-            begin_with(connection, bases, archive)
+            connection.execute(COMPACTED)
+            for log, seq, line in notes:
+                values = (log, seq, *line[:4], line.body.decode())
+                connection.execute("INSERT INTO superarm_events VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
+            connection.execute(
+                "DELETE FROM superarm_events AS event USING unnest(%s::text[], %s::text[]) AS gone (tenant, stream)"
+                " WHERE (event.tenant, event.kind, event.stream) = (gone.tenant, 'decision', gone.stream)",
+                ([tenant for tenant, _ in decisions], [id for _, id in decisions]),
+            )
+            note_version(connection, version)
+            _begin_with(connection, bases, archive)
         self._version = version
-
-    @property
-    def compacted(self) -> bool:
-        """Whether the log begins with bases."""
-        return self._version >= COMPACTED_VERSIONS
-
-    def problem_logs(self) -> Iterator[LogReader]:
-        query = "SELECT DISTINCT log FROM superarm_snapshots WHERE log <> '' ORDER BY log"
-        return (ProblemLog(self, log) for (log,) in list(self.rows(query, ())))
-
-    def problem_names(self, tenant: str) -> list[str]:
-        """The names of a tenant's problems, by a query."""
-        return [name for (name,) in self.rows(NAMES, (tenant,))]
-
-    def rows(self, query: str, values: Any) -> Iterator[Any]:
-        """The rows that a query gives."""
-        with explain_errors(), self._read_connection().cursor() as cursor:
-            yield from cursor.execute(query, values)
-
-    @explain_errors()
-    def save(self, saved: SavedSnapshot) -> None:
-        save_snapshot(self._write_connection(), "", saved)
 
     @explain_errors()
     def reshard(self) -> int:
         """Give every problem a log of its own; no service may run. The number of events that were moved."""
         self.keep_out_others()
-        if self.compacted:
-            raise SuperarmError("--db: the log was compacted before it was resharded, which cannot be undone")
-        return reshard(self._write_connection())
+        connection, saved = self._connection(), ProblemLog(self, "").bases()
+        base = decode_snapshot(saved[0]) if saved else None
+        with connection.transaction():
+            n, held = reshard(connection, {} if base is None else base.position)
+            if base is not None:
+                _begin_with(connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), "")
+        self._version = self._version - self._version % COMPACTED_VERSIONS + 2
+        return n
 
-    @explain_errors()
-    def forget(self, saved: SavedSnapshot) -> None:
-        self._write_connection().execute("DELETE FROM superarm_snapshots WHERE digest = %s AND body = %s", saved)
+    # --- keys, and the rest ---
 
-    @explain_errors()
-    def keep_out_others(self) -> None:
-        query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
-        taken = [
-            number
-            for number, free in self._write_connection().execute(query, (CLASS, MAX_WORKERS - 1)).fetchall()
-            if not free
-        ]
-        if taken:
-            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
-
-    @explain_errors()
     def key_rows(self) -> list[KeyRow]:
         query = "SELECT id, digest, tenant, scopes, created, revoked, note FROM superarm_keys ORDER BY id"
-        return [KeyRow(*row) for row in self._read_connection().execute(query).fetchall()]
+        return [KeyRow(*row) for row in self.rows(query, ())]
 
     @explain_errors()
     def put_key(self, row: KeyRow) -> None:
-        self._read_connection().execute(
+        self._connection().execute(
             "INSERT INTO superarm_keys VALUES (%s, %s, %s, %s, %s, %s, %s)"
             " ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
             row,
@@ -265,10 +435,12 @@ class Postgres:
         return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
 
     def former_places(self) -> FormerPlaces:
-        return former_places(self)
+        ((known,),) = self.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
+        found = self.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
+        return {(worker, seq): (former, number) for worker, seq, former, number in found}
 
     def lost_tail(self) -> str:
-        return ""  # PostgreSQL's own log is archived; a worker notices if the database has gone back while it runs
+        return ""  # PostgreSQL's own log is archived
 
     def accept_loss(self) -> None:
         raise SuperarmError("--accept-loss: for SQLite only; PostgreSQL keeps no high-water mark")
@@ -277,6 +449,80 @@ class Postgres:
         raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
-        for connection in (self._reader, self._writer):
+        for connection in (self._reader, self._session and self._session.connection):
             if connection is not None:
                 connection.close()
+
+
+class ProblemLog:
+    """The events and snapshots of one problem."""
+
+    def __init__(self, store: Postgres, log: str) -> None:
+        self._store, self._log = store, log
+
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        values = (self._log, after.get(self._log, 0), "problem" if problems else "%")
+        return self._store.entries(TAIL_OF_LOG, values)
+
+    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
+        return self._store.stream(tenant, kind, stream)
+
+    def bases(self) -> list[SavedSnapshot]:
+        return self._store.read_bases(self._log)
+
+    def snapshots(self) -> Iterator[SavedSnapshot]:
+        query = "SELECT digest, body FROM superarm_snapshots WHERE log = %s ORDER BY id DESC"
+        for digest, body in self._store.rows(query, (self._log,)):
+            yield SavedSnapshot(digest, bytes(body))
+
+
+def _take_slot(connection: Any, before: str) -> str:
+    """Lock the slot of a worker's name, or else the first that is free: the name."""
+    own = [int(before[1:])] if before else []
+    for number in [*own, *range(MAX_WORKERS)]:
+        if connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (CLASS, number)).fetchone()[0]:
+            name = f"w{number}"
+            connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (name,))
+            return name
+    raise SuperarmError(f"the workers 0 to {MAX_WORKERS - 1} are all in use; stop some")
+
+
+def _insert(session: Session, rows: list[Any], new: list[str]) -> set[tuple[str, int]]:
+    """Write events, and the names of logs that are new: the logs and numbers of those whose keys were not taken."""
+    columns, connection = [list(column) for column in zip(*rows, strict=True)], session.connection
+    try:
+        with connection.transaction():
+            for log in new:
+                connection.execute("INSERT INTO superarm_workers VALUES (%s) ON CONFLICT DO NOTHING", (log,))
+            return set(connection.execute(INSERT, columns).fetchall())
+    except psycopg.errors.UniqueViolation:
+        connection.close()  # nothing that this worker has can be relied on
+        raise StoreUnavailable("another worker has written to a problem of this one") from None
+
+
+def _begin_with(connection: Any, bases: dict[str, SavedSnapshot], archive: str) -> None:
+    """Let logs begin with bases, and delete all snapshots, within a transaction."""
+    connection.execute("DELETE FROM superarm_snapshots")
+    connection.execute("DELETE FROM superarm_bases")
+    for log, saved in bases.items():
+        connection.execute("INSERT INTO superarm_bases VALUES (%s, %s, %s, %s)", (log, *saved, archive))
+
+
+def _save_snapshot(connection: Any, log: str, saved: SavedSnapshot) -> None:
+    """Save a snapshot of a log ("": of all logs together), and delete all but a few older ones."""
+    with connection.transaction():
+        connection.execute("INSERT INTO superarm_snapshots (log, digest, body) VALUES (%s, %s, %s)", (log, *saved))
+        connection.execute(
+            "DELETE FROM superarm_snapshots WHERE log = %s AND id NOT IN"
+            " (SELECT id FROM superarm_snapshots WHERE log = %s ORDER BY id DESC LIMIT %s)",
+            (log, log, MAX_SNAPSHOTS),
+        )
+
+
+def _refuse_logs_of_workers(session: Any) -> None:
+    query = (
+        "SELECT worker FROM superarm_workers AS known WHERE worker LIKE 'w%'"
+        " AND EXISTS (SELECT FROM superarm_events AS event WHERE event.worker = known.worker)"
+    )
+    if session.execute(query).fetchone() is not None:
+        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard once, while nothing runs")

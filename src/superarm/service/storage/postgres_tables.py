@@ -1,9 +1,16 @@
-"""The tables of PostgreSQL, their versions, and the queries on them."""
+"""The tables of PostgreSQL, their versions, the queries on them, and how logs of workers become logs of problems."""
 
+import json
 from typing import Any
 
 from superarm.core.errors import SuperarmError
-from superarm.service.storage.postgres_locks import CLASS, MIGRATION
+from superarm.service.domain.ledger import Key
+from superarm.service.storage.base import Position
+
+CLASS = 0x5A5A
+"""The class of superarm's advisory locks: the slots of workers from 0 on, and those below 0 that follow."""
+
+MIGRATION = -1
 
 MIGRATIONS = [
     """
@@ -53,13 +60,13 @@ ORDER BY tenant, kind, stream, step -- all workers in one order: no deadlocks
 ON CONFLICT (tenant, kind, stream, step) DO NOTHING RETURNING worker, seq
 """
 TAIL = """
-SELECT event.worker, event.seq, tenant, kind, stream, step, body
-FROM superarm_workers AS known CROSS JOIN LATERAL (
-    SELECT * FROM superarm_events
-    WHERE worker = known.worker AND seq > coalesce((%s::jsonb ->> known.worker)::bigint, 0)
-) AS event
-WHERE kind LIKE %s
+SELECT worker, seq, tenant, kind, stream, step, body FROM superarm_events
+WHERE seq > coalesce((%s::jsonb ->> worker)::bigint, 0) AND kind LIKE %s
 ORDER BY kind DESC, tenant, stream, step -- problems before decisions, and every stream in its own order
+"""
+TAIL_OF_LOG = """
+SELECT worker, seq, tenant, kind, stream, step, body FROM superarm_events
+WHERE worker = %s AND seq > %s AND kind LIKE %s ORDER BY seq
 """
 
 _PROBLEM = r"""md5(substring(body from '^{"type":"asked","at":[0-9]+,"problem":("(?:[^"\\]|\\.)*")'))"""
@@ -122,3 +129,76 @@ def note_sharding(connection: Any) -> None:
     sharded = version - version % COMPACTED_VERSIONS + SHARDED_VERSION
     if sharded != version:
         note_version(connection, sharded)
+
+
+def log_name(problem: Key) -> str:
+    """The name of a problem's log. A problem's name has no slash, so that different problems have different logs.
+
+    >>> log_name(("shop", "ads"))
+    'p/shop/ads'
+    """
+    return f"p/{problem[0]}/{problem[1]}"
+
+
+def problem_of(log: str) -> Key:
+    """The problem that a log is of.
+
+    >>> problem_of("p/shop/ads")
+    ('shop', 'ads')
+    """
+    tenant, _, name = log[2:].rpartition("/")
+    return tenant, name
+
+
+_RESHARD = """
+WITH place AS (
+    SELECT event.worker, event.seq, 'p/' || event.tenant || '/' || problem.name AS log,
+        row_number() OVER (
+            PARTITION BY event.tenant, problem.name
+            ORDER BY event.seq > coalesce((%s::jsonb ->> event.worker)::bigint, 0), kind DESC, event.stream, event.step
+        ) AS number
+    FROM superarm_events AS event CROSS JOIN LATERAL (
+        SELECT CASE WHEN event.kind = 'problem' THEN event.stream ELSE (
+            SELECT asked.body::jsonb ->> 'problem' FROM superarm_events AS asked
+            WHERE (asked.tenant, asked.kind, asked.stream, asked.step) = (event.tenant, 'decision', event.stream, 0)
+        ) END AS name
+    ) AS problem
+    WHERE event.worker LIKE 'w%%'
+), moved AS (
+    UPDATE superarm_events AS event SET worker = place.log, seq = place.number + (
+        SELECT coalesce(max(seq), 0) FROM superarm_events WHERE worker = place.log
+    )
+    FROM place WHERE (event.worker, event.seq) = (place.worker, place.seq)
+    RETURNING event.worker, event.seq, place.worker AS former_worker, place.seq AS former_seq
+), noted AS (
+    INSERT INTO superarm_moved SELECT * FROM moved
+), named AS (
+    INSERT INTO superarm_workers SELECT DISTINCT worker FROM moved ON CONFLICT DO NOTHING
+)
+SELECT worker, seq, former_worker, former_seq FROM moved
+"""
+
+_MOVED = """
+CREATE TABLE IF NOT EXISTS superarm_moved (
+    worker text NOT NULL, seq bigint NOT NULL, former_worker text NOT NULL, former_seq bigint NOT NULL,
+    PRIMARY KEY (worker, seq)
+)
+"""
+
+
+def reshard(connection: Any, begin: Position) -> tuple[int, Position]:
+    """Give every problem a log of its own, within a transaction: how many events were moved there.
+
+    No event changes; it gets another number in another log, and its former place is noted, because decisions name what
+    they saw by it. Snapshots of all logs together are deleted. Of a log that was compacted, the base holds the events
+    up to ``begin``: they come first in the new logs, and their last numbers are returned.
+    """
+    note_sharding(connection)
+    connection.execute(_MOVED)
+    connection.execute("DELETE FROM superarm_snapshots WHERE log = ''")
+    moved = connection.execute(_RESHARD, (json.dumps(begin),)).fetchall()
+    held = {log: 0 for log, *_ in moved}
+    for log, seq, worker, former in moved:
+        if former <= begin.get(worker, 0):
+            held[log] = max(held[log], seq)
+    return len(moved), held

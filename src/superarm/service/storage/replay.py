@@ -14,11 +14,17 @@ from superarm.service.domain.decision import open_record
 from superarm.service.domain.events import Asked
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.resampling import Inclusion, TargetPolicy, again, inclusion_by
-from superarm.service.domain.slate import to_request
+from superarm.service.domain.slate import TargetPolicy, choose_slate, inclusion_by, to_request
 from superarm.service.errors import RequestError
 from superarm.service.storage.base import FormerPlaces, Position, ReadEntry, Store
 from superarm.service.storage.snapshot import begin_ledger
+
+
+class Inclusion(NamedTuple):
+    """The chance of each arm of a slate to be in it; None without chance. ``draws`` is 0 if it is exact."""
+
+    chances: tuple[float, ...] | None
+    draws: int
 
 
 class Replayed(NamedTuple):
@@ -128,10 +134,9 @@ def _of_worker(
 
 def _replace_reserved(state: ProblemState, reserved: list[Asked], asked: Asked) -> None:
     """Let these decisions be on their way to the log, as they were when ``asked`` was chosen."""
-    for t in list(state.reserved):
-        state.release(t)
+    state.settle()
     for one in reserved:
-        state.reserve(one)
+        state.plan(one)
     state.claimed = asked.t - 1
     if state.contexts is not None and asked.context is not None:
         state.contexts.claim(asked.context.segment, asked.context.t - 1)
@@ -143,11 +148,11 @@ def _choose_again(state: ProblemState, key: Key, asked: Asked, draws: int, targe
     if state.contexts is not None:
         if asked.context is None or asked.context.pairs:
             return Replayed(key, None)  # the features of pairs are stored for the arms that were shown alone
-        request = request._replace(context=state.contexts.restore(asked)[1].encoded)
+        request = request._replace(context=state.contexts.restore(asked).encoded)
         target = None
     shown = asked.action if asked.policy_action is None else asked.policy_action
     try:
-        slate = again(state, asked.id, request, draws)
+        slate = choose_slate(state, asked.id, request, draws)
     except RequestError:
         return Replayed(key, False)
     same = slate.action == shown and len(state.versions) == asked.version

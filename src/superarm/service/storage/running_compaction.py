@@ -6,9 +6,8 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot
 from superarm.service.storage.compaction import OldDecision, choose_old
-from superarm.service.storage.packing import empty_tables
-from superarm.service.storage.snapshot import StateCopy, decode_snapshot, encode_state
-from superarm.service.storage.verify import compare_snapshot, fold_log
+from superarm.service.storage.snapshot import decode_snapshot, open_snapshot
+from superarm.service.storage.verify import compare_ledgers, fold_log
 
 
 class PlannedCompaction(NamedTuple):
@@ -19,17 +18,14 @@ class PlannedCompaction(NamedTuple):
     old: dict[Key, OldDecision]
 
 
-def plan_compaction(store: LogReader, copied: StateCopy, before: int) -> PlannedCompaction:
-    """Compare a copy of the state in use with the fold of the log, and choose the decisions that leave."""
-    past, _ = fold_log(store, copied.position)
-    base = encode_state(copied, rests=True)
+def plan_compaction(store: LogReader, base: SavedSnapshot, before: int) -> PlannedCompaction:
+    """Compare a snapshot of the state in use with the fold of the log, and choose the decisions that leave."""
     snapshot = decode_snapshot(base)
     assert snapshot is not None
-    if faults := compare_snapshot(past, snapshot, "the state in use"):
+    past, _ = fold_log(store, snapshot.position)
+    if faults := compare_ledgers(past, open_snapshot(store, snapshot), "the state in use"):
         raise SuperarmError(f"the log is not compacted: {faults[0]}; see superarm verify")
-    old = choose_old(store, past, copied.position, before)
-    empty_tables(past.pending, past.closed)
-    return PlannedCompaction(base, copied.position, old)
+    return PlannedCompaction(base, snapshot.position, choose_old(store, past, snapshot.position, before))
 
 
 def changed_since(store: LogReader, position: Position) -> set[Key]:

@@ -3,25 +3,31 @@
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from msgspec import DecodeError, Raw, Struct, msgpack
+from msgspec import DecodeError, Struct, msgpack
 
-from superarm.context.observations import ContextTally
+from superarm.agent.state import contexts_to_plain, restore_contexts, tally_from_arrays, tally_to_arrays
 from superarm.core.arrays import Floats
 from superarm.core.errors import SuperarmError
 from superarm.core.tally import Tally
-from superarm.policies import KeptRows, PolicyState
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.events import Activated, Erased
 from superarm.service.domain.history import History
 from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, recall_decision
-from superarm.service.storage.packing import Piece, join_pieces, pack_array, pack_elements, pack_map, pack_numbers
 
 log = logging.getLogger("superarm.snapshot")
+
+SUMS = (
+    *("pulls", "total", "square", "missed", "joint", "reference", "moments", "products", "precision", "response"),
+)
+"""The parts of a stored tally, of which the last ones may be missing; ``joint`` is not kept any longer."""
+
+KEPT = ("rows", "bounds", "maps", "point", "marks")
+"""What a logistic policy keeps beside the tally, in the order of a snapshot."""
 
 
 class Counters(Struct, frozen=True, array_like=True):
@@ -29,7 +35,7 @@ class Counters(Struct, frozen=True, array_like=True):
 
     ``newest`` and ``blocks`` are what a policy that forgets keeps beside the tally, and ``kept`` what a logistic one
     does; other policies keep nothing.
-    ``contexts`` is what a problem with contexts keeps beside the tally, as ``Contexts.to_plain`` has it.
+    ``contexts`` is what a problem with contexts keeps beside the tally.
     """
 
     tenant: str
@@ -61,162 +67,70 @@ class Snapshot(Struct, frozen=True):
     format: int = 1
 
 
-class SnapshotParts(Struct, frozen=True):
-    """A ``Snapshot`` whose parts are not decoded yet."""
-
-    position: Position
-    counters: list[Raw]
-    open: list[Raw]
-    histories: list[Raw] = []
-    format: int = 1
-
-    def decode(self) -> Snapshot:
-        """Decode part by part: one call for 100,000 pending decisions would keep other threads waiting."""
-        counters, history = msgpack.Decoder(Counters), msgpack.Decoder(History)
-        record = msgpack.Decoder(tuple[str, DecisionRecord])
-        return Snapshot(
-            self.position,
-            [counters.decode(part) for part in self.counters],
-            [record.decode(part) for part in self.open],
-            [history.decode(part) for part in self.histories],
-            self.format,
-        )
+def take_snapshot(ledger: Ledger, position: Position, problem: Key | None = None) -> SavedSnapshot:
+    """The state as bytes, with their hash, or that of one problem; nobody may change it meanwhile."""
+    chosen = sorted(key for key in ledger.problems if problem in (None, key))
+    for key in chosen:
+        ledger.problems[key].history.flush(ledger.problems[key].problem)
+    pending = [(key[0], one) for key, one in ledger.pending.items() if problem in (None, (key[0], one.asked.problem))]
+    histories = [ledger.problems[key].history for key in chosen]
+    counters = [encode_counters(*key, ledger.problems[key]) for key in chosen]
+    return _save(Snapshot(dict(position), counters, pending, histories, FORMAT))
 
 
-class CountersCopy(NamedTuple):
-    """The counters of a problem at a moment."""
-
-    tenant: str
-    name: str
-    asked: int
-    tally: Tally
-    pending: Floats
-    step: int
-    state: PolicyState
-    contexts: dict[str, Any] | None
-
-    def pack(self) -> Iterator[Piece]:
-        """``Counters`` as MessagePack, piece by piece."""
-        yield pack_array(len(Counters.__struct_fields__))
-        for field in (self.tenant, self.name, self.asked):
-            yield msgpack.encode(field)
-        yield from _pack_tally(self.tally)
-        yield from pack_numbers(self.pending)
-        yield msgpack.encode(self.step)
-        yield msgpack.encode(self.state.newest)
-        yield pack_array(len(self.state.blocks))
-        for block in self.state.blocks:
-            yield from _pack_tally(block)
-        yield msgpack.encode(self.contexts)
-        kept = self.state.kept or ()
-        yield pack_array(len(kept))
-        for part in kept:
-            yield from pack_numbers(part)
-
-
-def copy_counters(tenant: str, name: str, learner: Any) -> CountersCopy:
-    """A copy of a problem's counters."""
-    state = learner.state or PolicyState(-1, [])
-    blocks = PolicyState(state.newest, [_copy(block) for block in state.blocks], state.kept)
-    tally, pending, contexts = _copy(learner.tally), learner.pending.copy(), learner.learner.contexts
-    plain = None if contexts is None else contexts.to_plain()
-    return CountersCopy(tenant, name, learner.asked, tally, pending, learner.step, blocks, plain)
-
-
-def _copy(tally: Any) -> Any:
-    return type(tally)(*(part.copy() for part in tally))
-
-
-class StateCopy(NamedTuple):
-    """The state at a position, apart from the one that goes on changing; ``keys`` are those of ``pending``."""
-
-    position: Position
-    counters: list[CountersCopy]
-    keys: list[Key]
-    pending: list[DecisionRecord]
-    histories: list[bytes]
-
-
-def take_snapshot(ledger: Ledger, position: Position) -> SavedSnapshot:
-    """The state as bytes, with their hash."""
-    return encode_state(copy_state(ledger, position))
-
-
-def copy_state(ledger: Ledger, position: Position) -> StateCopy:
-    """Copy the state, while nobody changes it."""
-    pending = list(ledger.pending), list(ledger.pending.values())
-    return _copy_problems(sorted(ledger.problems.items()), pending, position)
-
-
-def copy_problem(ledger: Ledger, problem: Key, position: Position) -> StateCopy:
-    """Copy the state of one problem, while nobody changes it; others may change. A deleted problem has no state."""
-    tenant, name = problem
-    decisions = list(ledger.pending.items())
-    pending = {key: record for key, record in decisions if key[0] == tenant and record.asked.problem == name}
-    known = [(problem, ledger.problems[problem])] if problem in ledger.problems else []
-    return _copy_problems(known, (list(pending), list(pending.values())), position)
-
-
-def _copy_problems(
-    problems: list[tuple[Key, Any]], pending: tuple[list[Key], list[DecisionRecord]], position: Position
-) -> StateCopy:
-    for _, learner in problems:
-        learner.history.flush(learner.problem)
-    counters = [copy_counters(tenant, name, learner) for (tenant, name), learner in problems]
-    return StateCopy(dict(position), counters, *pending, [msgpack.encode(learner.history) for _, learner in problems])
-
-
-def encode_state(state: StateCopy, *, rests: bool = False) -> SavedSnapshot:
-    """A copy of the state as bytes, with their hash; bit by bit, so that other threads can run in between."""
-    body = join_pieces(_pack_state(state), rests=rests)
+def _save(snapshot: Snapshot) -> SavedSnapshot:
+    body = msgpack.encode(snapshot)
     return SavedSnapshot(hashlib.sha256(body).hexdigest(), body)
 
 
-def _pack_state(state: StateCopy) -> Iterator[Piece]:
-    """A ``Snapshot`` as MessagePack, piece by piece."""
-    yield pack_map(len(Snapshot.__struct_fields__))
-    yield msgpack.encode("position") + msgpack.encode(state.position)
-    yield msgpack.encode("counters") + pack_array(len(state.counters))
-    for counters in state.counters:
-        yield from counters.pack()
-    yield msgpack.encode("open") + pack_array(len(state.pending))
-    pairs = zip(state.keys, state.pending, strict=True)
-    yield from pack_elements((tenant, record) for (tenant, _), record in pairs)
-    yield msgpack.encode("histories") + pack_array(len(state.histories))
-    yield from state.histories
-    yield msgpack.encode("format") + msgpack.encode(FORMAT)
+def split_snapshot(whole: Snapshot, places: dict[Key, tuple[str, int]]) -> dict[str, SavedSnapshot]:
+    """A snapshot of several problems as one of each problem, by the name of its log and at its position there."""
+    parts = {}
+    for problem, (name, seq) in places.items():
+        here = [n for n, one in enumerate(whole.counters) if (one.tenant, one.name) == problem]
+        pending = [(tenant, one) for tenant, one in whole.open if (tenant, one.asked.problem) == problem]
+        histories = [whole.histories[n] for n in here if whole.histories]
+        part = Snapshot({name: seq}, [whole.counters[n] for n in here], pending, histories, whole.format)
+        parts[name] = _save(part)
+    return parts
 
 
-def encode_counters(tenant: str, name: str, learner: Any) -> Counters:
+def encode_counters(tenant: str, name: str, state: ProblemState) -> Counters:
     """A problem's counters as bytes: equal bytes are equal counters, bit for bit."""
-    return msgpack.decode(join_pieces(copy_counters(tenant, name, learner).pack()), type=Counters)
+    learner, held = state.learner, state.learner.held or {}
+    return Counters(
+        tenant,
+        name,
+        learner.asked,
+        _tally_to_bytes(learner.tally),
+        _to_bytes(learner.pending),
+        state.step,
+        int(held.get("newest", -1)),
+        [_tally_to_bytes(block) for block in held.get("blocks", ())],
+        None if state.contexts is None else contexts_to_plain(learner),
+        [_to_bytes(held[part]) for part in KEPT] if "rows" in held else [],
+    )
 
 
-def _pack_tally(tally: Any) -> Iterator[Piece]:
-    missed = tally.missed if tally.missed.any() else np.zeros(0)
-    whole = tally.moments.size or isinstance(tally, ContextTally)
-    parts = tally._replace(missed=missed)[: None if whole else 5]  # no moments: as before there were any
-    yield pack_array(len(parts))
-    for part in parts:
-        yield from pack_numbers(part)
+def _to_bytes(numbers: Floats) -> bytes:
+    return np.ascontiguousarray(numbers, "<f8").tobytes()
 
 
-def _from_bytes(parts: list[bytes], like: Any) -> Any:
+def _from_bytes(numbers: bytes) -> Floats:
+    return np.frombuffer(numbers, "<f8").astype(np.float64)
+
+
+def _tally_to_bytes(tally: Tally) -> list[bytes]:
+    arrays = tally_to_arrays(tally)
+    last = max(n for n, name in enumerate(SUMS) if name in arrays or name == "joint")
+    return [_to_bytes(arrays.get(name, np.zeros(0))) for name in SUMS[: last + 1]]
+
+
+def _tally_from_bytes(parts: list[bytes], like: Tally) -> Tally:
     """A tally of the kind of ``like``."""
-    values = [np.frombuffer(part, "<f8").astype(np.float64) for part in parts]
-    if not isinstance(like, ContextTally):
-        return Tally(*values)
-    sums = [part.reshape(-1, own.shape[1]) for part, own in zip(values[-2:], like[-2:], strict=True)]
-    return ContextTally(*values[:-2], *sums)
-
-
-def _kept_from_bytes(parts: list[bytes], like: PolicyState | None) -> KeptRows | None:
-    """What a logistic policy keeps, in the shapes of ``like``; only the number of rows may differ."""
-    if not parts or like is None or like.kept is None:
-        return None
-    shapes = [(-1, *own.shape[1:]) for own in like.kept]
-    values = [np.frombuffer(part, "<f8").astype(np.float64) for part in parts]
-    return KeptRows(*(part.reshape(shape) for part, shape in zip(values, shapes, strict=True)))
+    arrays = {name: _from_bytes(part) for name, part in zip(SUMS, parts, strict=False)}
+    optional = ("joint", "precision", "response")
+    return tally_from_arrays({name: part for name, part in arrays.items() if part.size or name not in optional}, like)
 
 
 def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
@@ -224,7 +138,7 @@ def decode_snapshot(saved: SavedSnapshot) -> Snapshot | None:
     if hashlib.sha256(saved.body).hexdigest() != saved.digest:
         return None
     try:
-        return msgpack.decode(saved.body, type=SnapshotParts).decode()
+        return msgpack.decode(saved.body, type=Snapshot)
     except DecodeError:
         return None
 
@@ -248,16 +162,13 @@ def begin_ledger(store: LogReader) -> tuple[Ledger, Position]:
 
 def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
     """The ledger from the newest sound snapshot and the log after it, its position, and how many events were read."""
-    ledger = Ledger(lambda key, step: recall_decision(store, key, step))
-    position: Position | None = None
+    ledger, position = Ledger(), None
     for saved in store.snapshots():
         snapshot = decode_snapshot(saved)
         if snapshot is not None and snapshot.format == 1 and sum(snapshot.position.values()) >= UNSOUND_EVENTS:
             log.warning("a snapshot of an earlier version may count an event twice; the log is read instead")
         elif snapshot is not None:
-            position = dict(snapshot.position)
-            _apply_problems(ledger, position, store)
-            _unpack(ledger, snapshot, store)
+            ledger, position = open_snapshot(store, snapshot), dict(snapshot.position)
             break
         else:
             log.error("a snapshot is damaged: its hash does not fit; the log will be read from further back")
@@ -269,6 +180,14 @@ def restore_ledger(store: LogReader) -> tuple[Ledger, Position, int]:
         position[read.worker] = max(read.seq, position.get(read.worker, 0))
         folded += 1
     return ledger, position, folded
+
+
+def open_snapshot(store: LogReader, snapshot: Snapshot) -> Ledger:
+    """The ledger at the position of a snapshot."""
+    ledger = Ledger(lambda key, step: recall_decision(store, key, step))
+    _apply_problems(ledger, snapshot.position, store)
+    _unpack(ledger, snapshot, store)
+    return ledger
 
 
 def _apply_problems(ledger: Ledger, position: Position, store: LogReader) -> None:
@@ -283,18 +202,28 @@ def _unpack(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:
         History(decisions=part.asked) for part in snapshot.counters
     ]  # earlier ones: none
     for part, history in zip(snapshot.counters, histories, strict=True):
-        pending = np.frombuffer(part.pending, "<f8").astype(np.float64)
-        learner = ledger.problems[part.tenant, part.name]
-        like = learner.tally
-        blocks = [_from_bytes(block, like) for block in part.blocks]
-        kept = _kept_from_bytes(part.kept, learner.state)
-        state = PolicyState(part.newest, blocks, kept) if blocks or kept is not None else None
-        if learner.learner.contexts is not None and part.contexts is not None:
-            learner.learner.contexts.from_plain(part.contexts)
-        learner.restore(_from_bytes(part.tally, like), pending, part.asked, history, state)
+        _restore_counters(ledger.problems[part.tenant, part.name], part, history)
     for tenant, record in snapshot.open:
         ledger.place((tenant, record.asked.id), record)
     _count_decisions(ledger, snapshot, store)
+
+
+def _restore_counters(state: ProblemState, part: Counters, history: History) -> None:
+    """Put the counters of a snapshot into a problem that has all events of its stream."""
+    learner = state.learner
+    like, held = learner.tally, learner.held
+    tally = _tally_from_bytes(part.tally, like)
+    if state.contexts is not None and part.contexts is not None:
+        restore_contexts(learner, part.contexts, tally)
+    if part.blocks:
+        held = {"newest": part.newest, "blocks": [_tally_from_bytes(block, like) for block in part.blocks]}
+    elif part.kept and held is not None and "rows" in held:
+        shapes = [(-1, *held[name].shape[1:]) for name in KEPT]
+        held = {name: _from_bytes(one).reshape(shape) for name, one, shape in zip(KEPT, part.kept, shapes, strict=True)}
+    else:
+        held = None
+    learner.restore(tally, part.asked, held, _from_bytes(part.pending).reshape(learner.pending.shape).copy())
+    state.history = history
 
 
 def _count_decisions(ledger: Ledger, snapshot: Snapshot, store: LogReader) -> None:

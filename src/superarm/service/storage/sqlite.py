@@ -28,7 +28,7 @@ from superarm.service.storage.base import (
 from superarm.service.storage.disk import write_scratch
 from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.mark import HighWaterMark
-from superarm.service.storage.sqlite_base import begin_with, insert_snapshot, read_base, remove_decisions
+from superarm.service.storage.sqlite_base import begin_with, read_base, remove_decisions
 from superarm.service.storage.sqlite_connection import connect
 from superarm.service.storage.sqlite_lock import lock_file
 from superarm.service.storage.sqlite_tables import FIND, migrate
@@ -115,6 +115,12 @@ class Sqlite:
     def logs_of(self, lines: list[LogLine]) -> list[str]:
         return [""] * len(lines)
 
+    def find(self, lines: list[LogLine]) -> list[int]:
+        where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ? AND body = ?"
+        with _explain_errors(self.path):
+            found = [self._writer.execute(where, (*line[:4], line.body)).fetchone() for line in lines]
+        return [0 if row is None else row[0] for row in found]
+
     def _numbers_of(self, lines: list[LogLine], first: int, n: int) -> list[int]:
         """The number of each line of a batch that got the ``n`` numbers from ``first`` on; 0 if its key was taken."""
         free = set(range(first, first + n))
@@ -199,7 +205,7 @@ class Sqlite:
 
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:
-            insert_snapshot(connection, saved)
+            connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
             connection.execute(
                 "DELETE FROM snapshots WHERE id <= (SELECT max(id) FROM snapshots) - ?", (MAX_SNAPSHOTS,)
             )

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from superarm.service.domain.ledger import Key
 from superarm.service.storage.base import SavedSnapshot
-from superarm.service.storage.packing import CHUNK_BYTES
 
 COMPACTED = """
 CREATE TABLE IF NOT EXISTS base (
@@ -42,9 +41,7 @@ def begin_with(connection: sqlite3.Connection, saved: SavedSnapshot, position: i
     before = read_base(connection)
     kept = before.kept + position - before.position
     connection.execute(COMPACTED)
-    insert = "INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, zeroblob(?), ?)"
-    connection.execute(insert, (position, kept, saved.digest, len(saved.body), archive))
-    _write_parts(connection, "base", 1, saved)
+    connection.execute("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?, ?)", (position, kept, *saved, archive))
     connection.execute("DELETE FROM snapshots")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version % COMPACTED_VERSIONS + COMPACTED_VERSIONS}")
@@ -56,17 +53,3 @@ def remove_decisions(connection: sqlite3.Connection, decisions: list[Key], posit
     query = "DELETE FROM events WHERE tenant = ? AND kind = 'decision' AND stream = ? AND seq <= ?"
     removed = connection.executemany(query, [(*key, position) for key in decisions]).rowcount
     connection.execute("UPDATE base SET kept = kept - ?", (max(0, removed),))
-
-
-def insert_snapshot(connection: sqlite3.Connection, saved: SavedSnapshot) -> None:
-    """Insert a snapshot."""
-    insert = "INSERT INTO snapshots (digest, body) VALUES (?, zeroblob(?))"
-    row = connection.execute(insert, (saved.digest, len(saved.body))).lastrowid
-    _write_parts(connection, "snapshots", row or 0, saved)
-
-
-def _write_parts(connection: sqlite3.Connection, table: str, row: int, saved: SavedSnapshot) -> None:
-    """Write a snapshot in parts, since SQLite's copy of a whole large one would keep other threads waiting."""
-    with connection.blobopen(table, "body", row) as blob, memoryview(saved.body) as body:
-        for n in range(0, len(body), CHUNK_BYTES):
-            blob.write(body[n : n + CHUNK_BYTES])

@@ -22,9 +22,8 @@ from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.resampling import Inclusion
 from superarm.service.storage.base import Store, recall_decision
-from superarm.service.storage.replay import Replayed
+from superarm.service.storage.replay import Inclusion, Replayed
 
 FIELDS = {
     "timestamp": "int64",

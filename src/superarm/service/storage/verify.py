@@ -8,10 +8,10 @@ from superarm.service.domain.ledger import Key, Ledger
 from superarm.service.storage.base import LogReader, Position, SavedSnapshot, Store
 from superarm.service.storage.snapshot import (
     Counters,
-    Snapshot,
     begin_ledger,
     decode_snapshot,
     encode_counters,
+    open_snapshot,
     restore_ledger,
     take_snapshot,
 )
@@ -45,9 +45,7 @@ def _verify(store: Store) -> VerifyReport:
         faults.append(f"the database is damaged: {found}")
     whole, n_events = fold_log(store, None)
     live, _, _ = restore_ledger(store)
-    faults += _compare(_all_counters(whole), _all_counters(live), "the counters")
-    if _steps_of(whole.pending) != _steps_of(live.pending):
-        faults.append("the open decisions differ from the fold of the log")
+    faults += compare_ledgers(whole, live, "the counters")
     n_snapshots = 0
     for n_snapshots, saved in enumerate(store.snapshots(), 1):
         faults += _snapshot_faults(store, saved, f"snapshot {n_snapshots}")
@@ -63,13 +61,13 @@ def _snapshot_faults(store: LogReader, saved: SavedSnapshot, what: str) -> list[
     snapshot = decode_snapshot(saved)
     if snapshot is None:
         return [f"{what}: its hash does not fit"]
-    return compare_snapshot(fold_log(store, snapshot.position)[0], snapshot, what)
+    return compare_ledgers(fold_log(store, snapshot.position)[0], open_snapshot(store, snapshot), what)
 
 
-def compare_snapshot(past: Ledger, snapshot: Snapshot, what: str) -> list[str]:
-    """Where a snapshot differs from the fold of the log up to its position."""
-    faults = _compare(_all_counters(past), {(c.tenant, c.name): c for c in snapshot.counters}, what)
-    if _steps_of(past.pending) != {(tenant, record.asked.id): record.step for tenant, record in snapshot.open}:
+def compare_ledgers(past: Ledger, other: Ledger, what: str) -> list[str]:
+    """Where a state differs from the fold of the log."""
+    faults = _compare(_all_counters(past), _all_counters(other), what)
+    if _steps_of(past.pending) != _steps_of(other.pending):
         faults.append(f"{what}: its open decisions differ from the fold of the log")
     return faults
 

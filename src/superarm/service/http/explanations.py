@@ -1,0 +1,79 @@
+"""Why the slate of a decision was chosen, by the explanation of the library: the request, the reply, and the numbers."""
+
+import numpy as np
+from msgspec import Struct
+
+from superarm.agent.decisions import Decision, DecisionEntry
+from superarm.agent.explanations import Explanation, explain_decision
+from superarm.service.domain.decision import DecisionRecord, pending_arms
+from superarm.service.domain.ledger import Key
+from superarm.service.domain.problem import ProblemState
+from superarm.service.runtime.coordinator import THREAD_SIZE, Coordinator
+
+
+class FeatureEffect(Struct, frozen=True):
+    """What a feature adds to the estimated mean of an arm; of a logistic model, to its log-odds."""
+
+    feature: str
+    effect: float
+
+
+class ExplainedArmReply(Struct, frozen=True):
+    """An arm of a slate: its estimated and its optimistic (or sampled) parameters, one per item that it can touch.
+
+    ``gain`` is what it added to the arms before it at the optimistic parameters, ``estimated_gain`` at the estimates.
+    """
+
+    arm: str
+    estimate: list[float]
+    optimistic: list[float]
+    gain: float
+    estimated_gain: float
+    features: list[FeatureEffect]
+
+
+class ExplanationReply(Struct, frozen=True):
+    """Why these arms, by what is known now; a pending decision as if it was not made yet."""
+
+    id: str
+    problem: str
+    arms: list[ExplainedArmReply]
+
+
+async def explain(coordinator: Coordinator, key: Key, most: int) -> tuple[str, Explanation]:
+    """The problem of a decision, and why its slate was chosen, with the ``most`` largest effects of features."""
+    record = await coordinator.record(key)
+    name = record.asked.problem
+    found = await coordinator.read(key[0], name, lambda state: explain_record(state, record, most), THREAD_SIZE)
+    return name, found
+
+
+def explain_record(state: ProblemState, record: DecisionRecord, most: int) -> Explanation:
+    """Explain a decision by what is known now; one that is pending is explained as if it was not made yet."""
+    asked, held = record.asked, pending_arms(record)
+    context = None if state.contexts is None else state.contexts.restore(asked)
+    words = None if state.contexts is None else state.contexts.words(asked)
+    action = np.array(record.action or asked.action, np.int64)
+    names = tuple(state.arms.all[j] for j in action)
+    made = DecisionEntry(Decision(asked.id, asked.t, action, names), asked.n_items, 0, context, words)
+    state.change_pending(asked, held, ())
+    try:
+        return explain_decision(state.learner, made, most, state.key("mind", asked.id))
+    finally:
+        state.change_pending(asked, (), held)
+
+
+def to_reply(problem: str, found: Explanation) -> ExplanationReply:
+    """The reply that explains a decision."""
+    arms = [
+        ExplainedArmReply(
+            arm.name,
+            arm.estimate.tolist(),
+            arm.optimistic.tolist(),
+            arm.gain,
+            arm.estimated_gain,
+            [FeatureEffect(name, effect) for name, effect in arm.features],
+        )
+        for arm in found.arms
+    ]
+    return ExplanationReply(found.decision.id, problem, arms)

@@ -1,0 +1,67 @@
+"""numba is optional: without it agents and simulations work, and decide alike."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import superarm as sa
+from superarm.core import ops
+
+BLOCKED = """
+import importlib.machinery, sys
+find = importlib.machinery.PathFinder.find_spec
+
+def find_all_but_numba(name, *arguments):
+    return None if name.partition(".")[0] in ("numba", "llvmlite") else find(name, *arguments)
+
+importlib.machinery.PathFinder.find_spec = staticmethod(find_all_but_numba)
+"""
+WORK = """
+import json
+from tests.test_without_numba import work
+
+print(json.dumps(work()))
+assert not {"numba", "llvmlite"} & set(sys.modules)
+"""
+POLICIES = [sa.bc_ucb(), sa.kl_ucb(), sa.cts(), sa.directional_kl_moss(), sa.policies.escb_delta()]
+
+
+def work():
+    """What some policies earn in a simulation, with kernels where there are any, and an agent's decisions."""
+    instance = sa.instances.random_coverage(12, 6, 3, seed=1)
+    policies = {repr(policy): policy for policy in POLICIES}
+    results = sa.simulate(instance, policies, horizon=120, replications=3, seed=2, progress=False)
+    agent, chosen = sa.Agent(instance.problem, sa.kl_ucb(), seed=3), []
+    for _ in range(20):
+        decision = agent.ask()
+        chosen.append(decision.action.tolist())
+        agent.tell(decision, np.ones((3, 6)) * 0.25)
+    spread = sa.diffusion.Spread(20)
+    graph = np.triu(np.full((6, 6), 0.4), 1)
+    problem = sa.Problem(6, 6, spread, sa.Subsets(2), support=csr_array(graph))
+    seeds = sa.oracles.solve(problem, csr_array(graph), sa.diffusion.IMM(0.4))
+    return {
+        "regret": {name: results.regret[name].tolist() for name in policies},
+        "agent": chosen,
+        "seeds": seeds.tolist(),
+    }
+
+
+def test_everything_is_the_same_without_numba():
+    pytest.importorskip("numba")
+    done = subprocess.run([sys.executable, "-c", BLOCKED + WORK], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with ops.engine("numba"):
+        assert json.loads(done.stdout) == work()
+
+
+def test_a_small_agent_decides_before_numba_is_imported():
+    script = (
+        "import sys; import superarm as sa; agent = sa.Agent(sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2)));"
+        "agent.tell(agent.ask(), [[1, 0, 1], [0, 0, 1]]); agent.ask(); assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

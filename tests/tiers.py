@@ -1,0 +1,146 @@
+"""The two tiers of the tests: ``make test`` for every change, ``make test-all`` before an issue is called resolved.
+
+A test of the second tier is marked ``slow(reason)``; ``make test`` leaves these out with ``-m "not slow"`` and says at
+its end what they are. A test that runs a program of the system is marked ``needs(name)``: where the program is missing
+it is not run, which is said at the end, or fails if SUPERARM_REQUIRE_ALL is set. With ``--budget SECONDS`` a run fails
+if a file takes more processor time, or if collecting the tests takes more than ``COLLECTING``.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system_packages import NEEDS, how_to_install, required
+
+COLLECTING = 5.0
+"""The seconds of processor time in which one process has collected all tests."""
+MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2 << 30
+"""Where temporary files are, if so much memory is free."""
+MISSING = "missing: "
+
+
+def use_memory() -> None:
+    """Have temporary files in memory where there is room: databases wait for the disk at every commit."""
+    if "TMPDIR" in os.environ:
+        return
+    with contextlib.suppress(OSError):
+        if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
+            os.environ["TMPDIR"] = str(MEMORY)
+            tempfile.tempdir = None  # pytest has asked for it already
+
+
+def use_fresh_kernels() -> None:
+    """Let numba store kernels by a digest of all their sources: it notices changes of a kernel's own file alone."""
+    root = Path(__file__).parents[1]
+    sources = b"".join(path.read_bytes() for path in sorted((root / "src" / "superarm" / "kernels").glob("*.py")))
+    name = f"kernels-{hashlib.sha256(sources).hexdigest()[:12]}"
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(root / ".pytest_cache" / name))
+
+
+use_memory()
+use_fresh_kernels()
+
+
+def processor_seconds() -> float:
+    """The processor time of this process and of the children that it has waited for."""
+    return sum(os.times()[:4])
+
+
+class Tiers:
+    """What a process has left out, and the processor time of its files; xdist's workers report to the first process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.seconds = config, Counter[str]()
+        self.left_out = Counter[str]()
+        self.collecting = self.began = 0.0
+
+    def pytest_collection(self) -> None:
+        self.began = processor_seconds()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            missing = [mark.args[0] for mark in item.iter_markers("needs") if not NEEDS[mark.args[0]].find()]
+            if missing and not required():
+                item.add_marker(pytest.mark.skip(reason=MISSING + missing[0]))
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if mark := item.get_closest_marker("slow"):
+                self.left_out[mark.args[0]] += 1
+
+    def pytest_collection_finish(self) -> None:
+        self.collecting = processor_seconds() - self.began
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        began = processor_seconds()
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid.partition("::")[0]] += processor_seconds() - began
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        for mark in item.iter_markers("needs"):
+            if not NEEDS[mark.args[0]].find():
+                pytest.fail(f"{NEEDS[mark.args[0]].label} is missing; {how_to_install([mark.args[0]])}", pytrace=False)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a worker has measured."""
+        report = getattr(node, "workeroutput", {}).get("tiers")
+        if report:
+            self.seconds.update(report["seconds"])
+            self.left_out = Counter(report["left_out"])  # every worker collects all tests
+            self.collecting = max(self.collecting, report["collecting"])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(self.config, "workerinput"):
+            report = {"seconds": dict(self.seconds), "left_out": dict(self.left_out), "collecting": self.collecting}
+            self.config.workeroutput["tiers"] = report  # type: ignore[attr-defined]
+        elif self.over_budget() or (required() and self.skipped()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_unconfigure(self) -> None:
+        """Say at the very end what was run and what was not."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal and self.seconds and not hasattr(self.config, "workerinput"):
+            for line in self.report(sum(len(terminal.stats.get(kind, [])) for kind in ("passed", "failed"))):
+                terminal.write_line(line)
+
+    def over_budget(self) -> list[str]:
+        """What took longer than it may."""
+        budget = self.config.getoption("budget")
+        if not budget:
+            return []
+        found = [f"{file}: {s:.0f} s of {budget:.0f}" for file, s in self.seconds.most_common() if s > budget]
+        if self.collecting > COLLECTING:
+            found.append(f"collecting the tests: {self.collecting:.1f} s of {COLLECTING:.0f}")
+        return found
+
+    def skipped(self) -> list[str]:
+        """Why tests were not run, one reason for each."""
+        reports = self.config.pluginmanager.getplugin("terminalreporter").stats.get("skipped", [])
+        return [report.longrepr[2].removeprefix("Skipped: ") for report in reports]
+
+    def report(self, n_run: int) -> list[str]:
+        """The lines at the end."""
+        total, skipped = sum(self.seconds.values()), Counter(self.skipped())
+        lines = [f"Run: {n_run} tests of {len(self.seconds)} files in {total:.0f} s of processor time."]
+        lines += [f"Above its budget of processor time: {line}" for line in self.over_budget()]
+        if skipped:
+            reasons = ", ".join(f"{reason} ({n})" for reason, n in sorted(skipped.items()))
+            names = [reason.removeprefix(MISSING) for reason in skipped if reason.startswith(MISSING)]
+            remedy = f" To run them as well: {how_to_install(names)}." if names else ""
+            lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
+        if self.left_out:
+            parts = ", ".join(f"{reason} ({n})" for reason, n in sorted(self.left_out.items()))
+            lines.append(f"make test-all has {self.left_out.total()} more: {parts}.")
+        return lines
