@@ -6,7 +6,7 @@ from typing import Any
 from superarm.core.errors import InvalidSpec
 from superarm.experiments.spec.resolve import check_choice
 from superarm.theory.bound import LABELS
-from superarm.theory.theorems import COVERED
+from superarm.theory.theorems import THEOREMS
 
 _COMMON_KEYS = ("kind", "text", "instance")
 _REQUIRED_KEYS = {
@@ -31,7 +31,7 @@ _OPTIONAL_KEYS = {
     "geometric": (),
     "locked": (),
 }
-BOUNDS = {name: LABELS[name] for name in (*COVERED, "lower_bound", "lower_bound_independent")}
+BOUNDS = {name: LABELS[name] for name in THEOREMS}
 """The bounds that a claim can name and that the report shows, with their labels."""
 
 
