@@ -15,7 +15,7 @@ from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
 
 Kind: TypeAlias = Literal["upper", "lower", "size"]
-Term: TypeAlias = Callable[[Floats], Any]
+Term: TypeAlias = Callable[[Floats], Any] | float
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Bound:
     horizon
         One or more horizons T, of any shape.
     terms
-        The bound as three functions of T: the terms with :math:`\gamma_g` and :math:`\gamma_\infty`, and the cost of
-        initial and failed rounds, which does not grow with T or hardly does.
+        The bound as three functions of T, or numbers: the terms with :math:`\gamma_g` and :math:`\gamma_\infty`, and
+        the cost of initial and failed rounds, which does not grow with T or hardly does.
     largest
         The largest gap: no policy has more regret per round, against this target.
     alpha, beta, target
@@ -127,7 +127,8 @@ class Bound:
         return not self.reason
 
     def _term(self, n: int) -> Floats:
-        value = math.nan if self.terms is None else self.terms[n](self.horizon)
+        term = math.nan if self.terms is None else self.terms[n]
+        value = term(self.horizon) if callable(term) else term
         return np.broadcast_to(np.asarray(value, float), self.horizon.shape)
 
     @property
@@ -200,25 +201,21 @@ CHERNOFF_FAILURES = math.pi**2 / 3.0
 """The same for the KL index at the level 3 log t, and for the Hoeffding index: the sum of 2 t^-2."""
 
 
-def initial_and_failed(s: Setting, failures: Any) -> Any:
+def initial_and_failed(s: Setting, failures: Any) -> Callable[[Floats], Any]:
     r""":math:`L\Delta_{\max}(1 + M failures)`: initial rounds, and rounds in which some interval fails."""
-    return s.n_arms * s.largest * (1.0 + s.n_items * failures)
+    one, all_items = s.n_arms * s.largest, s.n_items
+    return lambda t: one * (1.0 + all_items * (failures(t) if callable(failures) else failures))
 
 
-def assemble(name: str, s: Setting, horizon: Any, gamma_g: Any, gamma_inf: Any, constant: Any) -> Bound:
-    """A bound whose growing terms are given as functions of T, or as factors of log T, and its constant."""
-    growing = [term if callable(term) else _times_log(term) for term in (gamma_g, gamma_inf)]
-    cost = constant if callable(constant) else lambda t: constant
-    return Bound(name, rounds(horizon), (growing[0], growing[1], cost), s.largest, s.alpha)
+def grow(name: str, s: Setting, horizon: Any, main: float, slow: float, constant: Term, level: Any = np.log) -> Bound:
+    """A bound whose growing terms are factors of ``level``, f(T)."""
+    terms = (_multiply(main, level), _multiply(slow, level), constant)
+    return Bound(name, rounds(horizon), terms, s.largest, s.alpha)
 
 
-def _times_log(factor: float) -> Term:
-    return lambda t: times(factor, np.log(t))
-
-
-def times(factor: float, level: Any) -> Any:
+def _multiply(factor: float, level: Any) -> Term:
     """``factor`` times f(T); infinite for an infinite factor, also where f(T) is 0."""
-    return factor * level if math.isfinite(factor) else factor + 0.0 * level
+    return (lambda t: factor * level(t)) if math.isfinite(factor) else factor
 
 
 def rounds(horizon: Any) -> Floats:

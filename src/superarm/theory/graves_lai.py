@@ -132,16 +132,16 @@ def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:
         needed = case.r_max - float((case.p[known] @ case.weights).sum())
         if needed >= len(p) * float(case.weights.sum()):
             return np.inf, price
-        lam = _cheapest_sum(p, n, case.weights, needed)
+        lam = cheapest_sum(p, n, case.weights, needed)
     else:
         fixed = np.prod(1.0 - case.p[known], axis=0) * case.weights
         left = float(case.weights.sum()) - case.r_max  # the largest weight that may stay uncovered
         lam = _cheapest_parameters(p, n, fixed, left)
-    price[arms] = _kl(p, lam).sum(axis=1)
+    price[arms] = divergences(p, lam).sum(axis=1)
     return float(price @ pulls), price
 
 
-def _cheapest_sum(p: Floats, n: Floats, weights: Floats, needed: float) -> Floats:
+def cheapest_sum(p: Floats, n: Floats, weights: Floats, needed: float) -> Floats:
     r"""The cheapest :math:`\lambda` with :math:`\sum_{ij} w_i\lambda_{ij} \ge needed`.
 
     By the optimality conditions
@@ -208,7 +208,8 @@ def _take_excess(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
     return lam
 
 
-def _kl(p: Floats, lam: Floats) -> Floats:
+def divergences(p: Floats, lam: Floats) -> Floats:
+    """kl(p, lam) of Bernoulli parameters, entry by entry, for lam < 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(p > 0.0, p * np.log(p / lam), 0.0)
     return np.asarray(np.maximum(0.0, first + (1.0 - p) * (np.log1p(-p) - np.log1p(-lam))))

@@ -1,7 +1,6 @@
 """The bounds of an instance beside simulated regret: a table, a figure, and from which round on each bound matters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +15,10 @@ from superarm.simulation.regret import target
 from superarm.simulation.replicate import simulate
 from superarm.simulation.results import Results
 from superarm.theory.bound import Bound
-from superarm.theory.gaps import Gaps
 from superarm.theory.theorems import Bounds, Case, explain_left_out, tabulate
 
 SMALLEST_DRAWN = 1e-9
 """Regret below it is drawn at it, since a log axis has no 0."""
-
-
-@dataclass(frozen=True)
-class ComparedBounds:
-    """What the report compares: rounds (n,), regret of policies (replications, n), and bounds at these rounds.
-
-    ``lower`` are the lower bounds of this instance, ``size`` those of other instances of its size, which are not drawn;
-    ``upper`` are the bounds of the simulated policies, ``trivial`` the largest gap times the round, (n,).
-    """
-
-    rounds: Ints
-    regret: Mapping[str, Floats]
-    lower: Mapping[str, Bound]
-    upper: Mapping[str, Bound]
-    size: Mapping[str, Bound]
-    trivial: Floats
 
 
 def bounds_report(
@@ -64,115 +46,98 @@ def bounds_report(
     """
     if results is None:
         results = simulate(instance, policies, horizon, replications, seed, target="approximation", progress=progress)
-    tables, known = _tabulate_all(instance, policies, results.rounds)
-    exact = [label for label, one in policies.items() if one.guarantee(instance.problem) == Guarantee(1.0, 1.0)]
+    cases = {label: Case(instance, policy, np.asarray(results.rounds, float)) for label, policy in policies.items()}
+    tables = {label: tabulate(case) for label, case in cases.items()}
+    known = {case.gaps.alpha: case.gaps for label, case in cases.items() if tables[label].applying and not case.unusual}
+    exact = [label for label, case in cases.items() if case.guarantee == Guarantee(1.0, 1.0)]
     below = [bound for bound in tables[exact[0] if exact else next(iter(tables))] if bound.kind != "upper"]
-    compared = _compare(_measure(instance, policies, results), results.rounds, tables, below)
+    regret, shown = _measure(instance, policies, results), _choose(tables, below)
     assumed = dict.fromkeys(bound.assumptions for table in tables.values() for bound in table.applying)
     parts = (
         [str(g) for g in known.values()],
-        _format_table(compared),
+        _format_table(results.rounds, regret, shown),
         [_describe(label, table) for label, table in tables.items()],
-        [f"{label}: {bound.usefulness}" for label, bound in compared.upper.items()],
+        [f"{label}: {bound.usefulness}" for label, bound in shown.items() if bound.kind == "upper"],
         explain_left_out(below),
         [f"Assumed: {text}." for text in assumed],
     )
     text = "\n\n".join("\n".join(part) for part in parts if part)
     if out_dir is not None:
-        _write(Path(out_dir), text, compared)
+        Path(out_dir).mkdir(parents=True, exist_ok=True)
+        plot_bounds(results.rounds, regret, shown).savefig(Path(out_dir) / "bounds.png", dpi=150)
+        (Path(out_dir) / "bounds.txt").write_text(text + "\n")
     return text
-
-
-def _write(directory: Path, text: str, compared: ComparedBounds) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    plot_bounds(compared).savefig(directory / "bounds.png", dpi=150)
-    (directory / "bounds.txt").write_text(text + "\n")
-
-
-def _tabulate_all(
-    instance: Instance, policies: Mapping[str, Policy], rounds: Ints
-) -> tuple[dict[str, Bounds], dict[float, Gaps]]:
-    """The table of each policy, and the gaps that were computed, by alpha: policies share them."""
-    tables, known = dict[str, Bounds](), dict[float, Gaps]()
-    for label, policy in policies.items():
-        alpha = policy.guarantee(instance.problem).alpha
-        case = Case(instance, policy, np.asarray(rounds, float), known=known.get(alpha))
-        tables[label] = tabulate(case)
-        if any(bound.applies for bound in tables[label]) and not case.unusual:
-            known[alpha] = case.gaps
-    return tables, known
 
 
 def _measure(instance: Instance, policies: Mapping[str, Policy], results: Results) -> dict[str, Floats]:
     """The regret of each policy against alpha * beta * r_max, whatever the target of ``results`` is."""
-    regret = dict[str, Floats]()
+    regret = dict(results.regret)
     for label, policy in policies.items():
-        own, wanted = results.targets[label], target(instance, policy, "approximation", int(results.rounds[-1]))
-        shift = 0.0 if own.kind == "approximation" else wanted.value - own.value
-        regret[label] = results.regret[label] + shift * results.rounds
+        if results.targets[label].kind != "approximation":
+            wanted = target(instance, policy, "approximation", int(results.rounds[-1]))
+            regret[label] = regret[label] + (wanted.value - results.targets[label].value) * results.rounds
     return regret
 
 
-def _compare(
-    regret: Mapping[str, Floats], rounds: Ints, tables: Mapping[str, Bounds], below: list[Bound]
-) -> ComparedBounds:
-    found = [bound for table in tables.values() for bound in table.applying if bound.kind == "upper"]
-    wide = len({bound.alpha for bound in found}) > 1
-    upper = {f"{b.label}, alpha {b.alpha:.4g}" if wide else b.label: b for b in found}
+def _choose(tables: Mapping[str, Bounds], below: list[Bound]) -> dict[str, Bound]:
+    """The bounds that apply by label: lower bounds, upper bounds of all policies, lower bounds of other instances."""
+    upper = [bound for table in tables.values() for bound in table.applying if bound.kind == "upper"]
+    wide = len({bound.alpha for bound in upper}) > 1
+    labelled = {f"{b.label}, alpha {b.alpha:.4g}" if wide else b.label: b for b in upper}
     lower, size = ({b.label: b for b in below if b.applies and b.kind == kind} for kind in ("lower", "size"))
-    largest = max((bound.largest for bound in found), default=np.nan)
-    return ComparedBounds(rounds, regret, lower, upper, size, np.asarray(largest * rounds))
+    return lower | labelled | {f"lower: {label}; not of this one": bound for label, bound in size.items()}
 
 
 def _describe(label: str, table: Bounds) -> str:
     """One line that says which theorems are about the policy, and with which guarantee of its oracle."""
-    names = [bound.label.partition(" (")[0] for bound in table.applying if bound.kind == "upper"]
-    if not names:
+    found = [bound for bound in table.applying if bound.kind == "upper"]
+    if not found:
         return f"{label}: no theorem is about this policy here"
-    alpha, beta = table.applying[0].alpha, table.applying[0].beta
-    share = f"alpha {alpha:.4g}, beta {beta:.4g}"
-    return f"{label}: {', '.join(names)}; regret and gaps are measured from alpha beta r_max, {share}"
+    names = ", ".join(bound.label.partition(" (")[0] for bound in found)
+    share = f"alpha {found[0].alpha:.4g}, beta {found[0].beta:.4g}"
+    return f"{label}: {names}; regret and gaps are measured from alpha beta r_max, {share}"
 
 
-def _format_table(compared: ComparedBounds) -> list[str]:
-    rows = [("lower", name, f"{bound.value[-1]:.6g}") for name, bound in compared.lower.items()]
-    rows += [
-        ("regret", name, "{:.6g} ± {:.2g}".format(*mean_and_standard_error(values[:, -1])))
-        for name, values in compared.regret.items()
-    ]
-    rows += [("upper", name, f"{bound.value[-1]:.6g}") for name, bound in compared.upper.items()]
-    if compared.upper:
-        rows.append(("upper", "trivial, largest gap times T", f"{compared.trivial[-1]:.6g}"))
-    rows += [("size", f"lower: {name}; not of this one", f"{b.value[-1]:.6g}") for name, b in compared.size.items()]
+def _format_table(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, Bound]) -> list[str]:
+    rows: list[tuple[str, str, str]] = [(bound.kind, name, f"{bound.value[-1]:.6g}") for name, bound in shown.items()]
+    measured = {name: "{:.6g} ± {:.2g}".format(*mean_and_standard_error(v[:, -1])) for name, v in regret.items()}
+    rows += [("regret", name, value) for name, value in measured.items()]
+    rows += [("upper", "trivial, largest gap times T", f"{_trivial(rounds, shown)[-1]:.6g}")]
     width = max(len(name) for _, name, _ in rows)
-    return [
-        f"at T = {compared.rounds[-1]}, regret against the approximation target",
-        *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows),
-    ]
+    rows.sort(key=lambda row: ("lower", "regret", "upper", "size").index(row[0]))
+    head = f"at T = {rounds[-1]}, regret against the approximation target"
+    return [head, *(f"{kind:<7} {name:<{width}}  {value}" for kind, name, value in rows)]
 
 
-def plot_bounds(compared: ComparedBounds) -> Any:
+def _trivial(rounds: Ints, shown: Mapping[str, Bound]) -> Floats:
+    """The largest gap, from the targets of the policies that theorems are about, times the round."""
+    return np.asarray(max((b.largest for b in shown.values() if b.kind == "upper"), default=np.nan) * rounds)
+
+
+def plot_bounds(rounds: Ints, regret: Mapping[str, Floats], shown: Mapping[str, Bound]) -> Any:
     """Regret with 95 % bands, lower bounds dashed, upper bounds dotted, on log axes; every line labelled at its end."""
     from superarm.simulation.plots import draw_curves, line_style, new_figure
 
     figure = new_figure(figsize=(10.0, 6.0))
     axes = figure.add_subplot()
-    draw_curves(axes, compared.rounds, compared.regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
-    means = {name: float(values[:, -1].mean()) for name, values in compared.regret.items()}
+    draw_curves(axes, rounds, regret, linewidth=2.2, lowest=SMALLEST_DRAWN)
+    means = {name: float(values[:, -1].mean()) for name, values in regret.items()}
     ends = [(mean, name, line_style(n)["color"]) for n, (name, mean) in enumerate(means.items())]
-    for style, colour, family in (("--", "#00695c", compared.lower), (":", "#8e0000", compared.upper)):
-        for name, bound in family.items():
+    for name, bound in shown.items():
+        if bound.kind != "size":
+            style, colour = ("--", "#00695c") if bound.kind == "lower" else (":", "#8e0000")
             values, says_nothing = bound.value, bool(bound.vacuous[-1])
-            shown = values > 0.0  # a rate times log T is 0 at T = 1
-            axes.plot(compared.rounds[shown], values[shown], style, color=colour, alpha=0.5 if says_nothing else 1.0)
+            positive = values > 0.0  # a rate times log T is 0 at T = 1
+            axes.plot(rounds[positive], values[positive], style, color=colour, alpha=0.5 if says_nothing else 1.0)
             ends.append((values[-1], f"{name}, vacuous" if says_nothing else name, colour))
-    axes.plot(compared.rounds, compared.trivial, "-", color="#bbbbbb", linewidth=1.2)
-    ends.append((compared.trivial[-1], "trivial: largest gap × T", "#888888"))
+    trivial = _trivial(rounds, shown)
+    axes.plot(rounds, trivial, "-", color="#bbbbbb", linewidth=1.2)
+    ends.append((trivial[-1], "trivial: largest gap × T", "#888888"))
     axes.set_xscale("log")
     axes.set_yscale("log")
     largest = max(float(end) for end, _, _ in ends if np.isfinite(end))
     axes.set_ylim(max(1e-2, min(means.values()) / 1e3), 3.0 * largest)
-    axes.set_xlim(min(2, compared.rounds[-1] / 2), compared.rounds[-1])
+    axes.set_xlim(min(2, rounds[-1] / 2), rounds[-1])
     _label_ends(axes, ends)
     axes.set_xlabel("round")
     axes.set_ylabel("regret (approximation target)")

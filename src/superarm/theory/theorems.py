@@ -1,5 +1,6 @@
 """Every theorem with the policies and instances that it is about, and the table of all of them for one policy."""
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ import numpy as np
 
 from superarm.actions import Explicit, Subsets
 from superarm.contextual.linear import LinearPolicy
-from superarm.contextual.rules import Ellipsoid, VarianceWeighted
+from superarm.contextual.rules import Ellipsoid
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Bernoulli, Comonotone, Environment, FreeSamples
@@ -20,19 +21,17 @@ from superarm.simulation import frames
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
-from superarm.theory.bound import Bound, Kind, Term, rounds
+from superarm.theory.bound import Bound, Kind, rounds
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.graves_lai import graves_lai
-from superarm.theory.sequences import best_sequences
 from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper
 
 MEANS = "the same means in every round, outcomes in [0, 1] that are independent over rounds, every arm in some batch"
 COMPLETE = f"{MEANS}, complete feedback before the next round; any dependence within a round"
 LATE = f"{MEANS}, complete feedback of whole rounds, at most `delay` rounds late, whatever the outcomes are"
-SAME_LAW = COMPLETE.replace("the same means", "the same law")
 LISTS = f"{MEANS}, arms that are independent within a round, feedback before the next round of what was read"
 CONSISTENT = f"a consistent policy, {COMPLETE}"
-_ABOUT = "it is about "
+_ABOUT, EXACT = "it is about ", "exact oracles (alpha = beta = 1)"
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,20 @@ class Case:
     policy: Policy
     horizon: Floats
     delay: int = 0
-    known: Gaps | None = None
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """What the policy's own oracle guarantees, from which its regret and gaps are measured."""
         return self.policy.guarantee(self.instance.problem)
 
-    @cached_property
+    @property
     def gaps(self) -> Gaps:
-        """The gaps from that share of the optimum."""
-        return gaps(self.instance, alpha=self.guarantee.alpha) if self.known is None else self.known
+        """The gaps from that share of the optimum; the instance keeps them, for other policies on it."""
+        kept, alpha = self.instance.__dict__.setdefault("_gaps", {}), self.guarantee.alpha
+        if alpha not in kept:
+            kept[alpha] = gaps(self.instance, alpha=alpha)
+        found: Gaps = kept[alpha]
+        return found
 
     @cached_property
     def index(self) -> Index | None:
@@ -92,148 +94,118 @@ class Case:
             return "the reward is not a sum over items here"
         return "" if self.guarantee.alpha > 0.0 else "the policy's oracle guarantees nothing here"
 
-    @cached_property
-    def incomplete(self) -> str:
-        """What no theorem for complete feedback allows, in words."""
-        return self.unusual or (
-            "only a part of each batch is observed here" if self.instance.environment.partial else ""
-        )
+    @property
+    def partial(self) -> str:
+        """That feedback is partial, in words; empty if it is not."""
+        return "only a part of each batch is observed here" if self.instance.environment.partial else ""
+
+    def violates(self, assumptions: str) -> str:
+        """What contradicts the assumptions of a theorem, in words."""
+        if assumptions is contextual.ASSUMPTIONS:
+            return self.partial
+        late = "feedback must arrive before the next round" if self.delay and assumptions is not LATE else ""
+        return self.unusual or late or ("" if assumptions is LISTS else self.partial)
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """One theorem: ``excludes`` says why it is not about a case, or nothing; ``compute`` is its bound."""
+    """One theorem: its bound, the policies that it is about in words and as a test, and what else it assumes."""
 
-    excludes: Callable[[Case], str]
     compute: Callable[[Case], Bound]
-    assumptions: str
+    about: str
+    covers: Callable[[Case], bool]
+    assumptions: str = COMPLETE
 
 
-def _of_index(compute: Callable[..., Bound], index: Index, about: str, late: bool = False) -> Theorem:
-    """A theorem about one index with its constants, for complete feedback."""
+def _theorems(
+    about: str, covers: Callable[[Case], bool], *computes: Any, assumptions: str = COMPLETE, more: Any = lambda c: ()
+) -> dict[str, Theorem]:
+    """Theorems about the same policies, by name; ``more`` are further arguments of their functions."""
 
-    def excludes(case: Case) -> str:
-        if case.index != index:
-            return f"{_ABOUT}{about}"
-        early = "" if late or not case.delay else "feedback must arrive before the next round"
-        return case.incomplete or early
+    def bound(compute: Callable[..., Bound]) -> Callable[[Case], Bound]:
+        return lambda c: compute(c.instance, c.horizon, c.gaps, *more(c))
 
-    if late:
-        return Theorem(excludes, lambda case: compute(case.instance, case.horizon, case.delay, case.gaps), LATE)
-    return Theorem(excludes, lambda case: compute(case.instance, case.horizon, case.gaps), COMPLETE)
+    return {compute.__name__: Theorem(bound(compute), about, covers, assumptions) for compute in computes}
 
 
-def _of_lists(compute: Callable[..., Bound], index: Index, about: str) -> Theorem:
-    def excludes(case: Case) -> str:
-        if not case.instance.environment.partial:
-            return f"{_ABOUT}lists of which only a part is read"
-        return f"{_ABOUT}{about}" if case.index != index else case.unusual
-
-    return Theorem(excludes, lambda case: compute(case.instance, case.horizon, case.gaps), LISTS)
+def _has(index: Index, lists: bool = False) -> Callable[[Case], bool]:
+    """Whether the policy has this index, with its constants; with ``lists``, on an instance with partial feedback."""
+    return lambda c: c.index == index and (c.instance.environment.partial or not lists)
 
 
-def _of_directions(compute: Callable[..., Bound]) -> Theorem:
-    def excludes(case: Case) -> str:
-        if case.level is None:
-            return f"{_ABOUT}directional_kl_ucb() on rewards with linear gains that greedy serves"
-        return case.incomplete or ("feedback must arrive before the next round" if case.delay else "")
-
-    return Theorem(excludes, lambda case: compute(case.instance, case.horizon, case.gaps, case.level), SAME_LAW)
+def _plays_c2_ucb(case: Case) -> bool:
+    policy = case.policy
+    return (
+        isinstance(policy, LinearPolicy) and policy.rule == Ellipsoid(1.0, policy.rule.ridge) and policy.discount == 1
+    )
 
 
-def _of_linear_models(compute: Callable[..., Bound], rule: type, wrong: str) -> Theorem:
-    def excludes(case: Case) -> str:
-        policy = case.policy
-        if not isinstance(policy, LinearPolicy) or not isinstance(policy.rule, rule):
-            return f"{_ABOUT}linear models of contexts"
-        if wrong or policy.rule.rho != 1.0 or policy.discount != 1.0:
-            return wrong or f"{_ABOUT}c2_ucb(rho=1)"
-        return "only a part of each batch is observed here" if case.instance.environment.partial else ""
+def _below(rate: Callable[[Case], float], environment: type | None) -> Theorem:
+    """An asymptotic lower bound, of this instance, or of ``instances.lower_bound`` in this kind of environment."""
 
-    def bound(case: Case) -> Bound:
-        rule = case.policy.rule  # type: ignore[attr-defined]
-        return compute(case.instance.problem, case.horizon, rule.ridge)
+    def compute(case: Case) -> Bound:
+        kind: Kind = "lower" if environment is None or _is_constructed(case.instance, environment) else "size"
+        found = rate(case)
+        return Bound("", case.horizon, (0.0, 0.0, lambda t: found * np.log(t)), kind=kind)
 
-    return Theorem(excludes, bound, contextual.ASSUMPTIONS)
+    return Theorem(compute, EXACT, _is_exact, CONSISTENT)
 
 
-def _below(compute: Callable[[Case], tuple[Kind, Term]]) -> Theorem:
-    """A lower bound, with its kind."""
-
-    def excludes(case: Case) -> str:
-        exact = case.guarantee == Guarantee(1.0, 1.0)
-        return case.incomplete or ("" if exact else f"{_ABOUT}exact oracles (alpha = beta = 1)")
-
-    def bound(case: Case) -> Bound:
-        kind, term = compute(case)
-        return Bound("", case.horizon, (lambda t: 0.0, lambda t: 0.0, term), kind=kind)
-
-    return Theorem(excludes, bound, CONSISTENT)
+def _is_exact(case: Case) -> bool:
+    return case.guarantee == Guarantee(1.0, 1.0)
 
 
-def _rate(compute: Callable[..., lower.LowerBound], environment: type) -> Callable[[Case], tuple[Kind, Term]]:
-    """A rate of Lai and Robbins: of this instance if it is the one of the construction, else of its size and gap."""
-
-    def found(case: Case) -> tuple[Kind, Term]:
-        own = isinstance(case.instance.environment, environment) and _is_constructed(case.instance)
-        exact = compute(case.instance, 1, case.gaps).exact
-        return "lower" if own else "size", lambda t: exact * np.log(t)
-
-    return found
-
-
-def _is_constructed(instance: Instance) -> bool:
+def _is_constructed(instance: Instance, environment: type) -> bool:
     """Whether arms, means and batches are those of ``instances.lower_bound``."""
-    problem, p = instance.problem, instance.p
-    n = problem.n_arms - problem.k + 1
-    if not isinstance(problem.actions, Explicit) or problem.actions.n_batches(problem.n_arms) != n or p.ndim != 2:
+    problem, p, n = instance.problem, instance.p, instance.problem.n_arms - instance.problem.k + 1
+    listed = isinstance(problem.actions, Explicit) and problem.actions.n_batches(problem.n_arms) == n
+    if not listed or not isinstance(instance.environment, environment) or p.ndim != 2:
         return False
     own = p[p.any(axis=1)]
-    counts = np.unique(own[:, 0], return_counts=True)
-    return bool((own == own[:, :1]).all() and counts[0][-1] == 0.5 and counts[1].tolist() == [n - 1, 1])
+    values, counts = np.unique(own[:, 0], return_counts=True)
+    return bool((own == own[:, :1]).all() and values[-1] == 0.5 and counts.tolist() == [n - 1, 1])
 
 
-def _graves_lai(case: Case) -> tuple[Kind, Term]:
-    rate = graves_lai(case.instance).low
-    return "lower", lambda t: rate * np.log(t)
+def _gap_free(case: Case) -> Bound:
+    term = functools.partial(lower.lower_bound_gap_free, case.instance)
+    return Bound("", case.horizon, (0.0, 0.0, term), kind="size")
 
 
-def _gap_free(case: Case) -> tuple[Kind, Term]:
-    return "size", lambda t: lower.lower_bound_gap_free(case.instance, t)
+def _c2_ucb(case: Case) -> Bound:
+    rule = case.policy.rule  # type: ignore[attr-defined]
+    return contextual.upper_bound_c2_ucb(case.instance.problem, case.horizon, rule.ridge)
 
 
-def _best_sequences(instance: Instance, horizon: Any, known: Gaps) -> Bound:
-    return paper.upper_bound_sequences(instance, horizon, best_sequences(instance.problem.k), known)
-
-
-_BC_UCB, _KL_THEOREM, _KL_DEFAULT = Bernstein(3.0), KL(3.0, 0.0), KL(1.0, 3.0)
-_RADIUS = "it has the radius of the horizon in every round; vac2_ucb() has that of the present round"
+_THREE_LOGS, _DEFAULT, _SAME_LAW = KL(3.0, 0.0), KL(1.0, 3.0), COMPLETE.replace("the same means", "the same law")
+_DIRECTIONS = "directional_kl_ucb() on rewards with linear gains that greedy serves"
+_RADIUS = "VAC²-UCB with the radius of the horizon in every round, which vac2_ucb() lacks"
+_OF_PAPER = (paper.upper_bound, paper.upper_bound_gap_free, paper.upper_bound_sequences, paper.upper_bound_unsplit)
+_OF_THREE_LOGS = (kl_ucb.upper_bound_kl, kl_ucb.upper_bound_kl_gap_free, local.upper_bound_local)
+_OF_DEFAULT = (kl_ucb.upper_bound_kl_default, kl_ucb.upper_bound_kl_default_gap_free, local.upper_bound_local_default)
+_SHARPENED = (bc_ucb.upper_bound_sharp, bc_ucb.upper_bound_sharp_gap_free)
+_OF_DIRECTIONS = (directional.upper_bound_directional, directional.upper_bound_directional_greedy)
 
 THEOREMS: Mapping[str, Theorem] = {
-    "upper_bound": _of_index(paper.upper_bound, _BC_UCB, "bc_ucb()"),
-    "upper_bound_gap_free": _of_index(paper.upper_bound_gap_free, _BC_UCB, "bc_ucb()"),
-    "upper_bound_sequences": _of_index(_best_sequences, _BC_UCB, "bc_ucb()"),
-    "upper_bound_unsplit": _of_index(paper.upper_bound_unsplit, _BC_UCB, "bc_ucb()"),
-    "upper_bound_sharp": _of_index(bc_ucb.upper_bound_sharp, _BC_UCB, "bc_ucb()"),
-    "upper_bound_sharp_gap_free": _of_index(bc_ucb.upper_bound_sharp_gap_free, _BC_UCB, "bc_ucb()"),
-    "upper_bound_kl": _of_index(kl_ucb.upper_bound_kl, _KL_THEOREM, "kl_ucb(rho=3, c=0)"),
-    "upper_bound_kl_gap_free": _of_index(kl_ucb.upper_bound_kl_gap_free, _KL_THEOREM, "kl_ucb(rho=3, c=0)"),
-    "upper_bound_kl_late": _of_index(kl_ucb.upper_bound_kl_late, _KL_THEOREM, "kl_ucb(rho=3, c=0)", late=True),
-    "upper_bound_local": _of_index(local.upper_bound_local, _KL_THEOREM, "kl_ucb(rho=3, c=0)"),
-    "upper_bound_kl_default": _of_index(kl_ucb.upper_bound_kl_default, _KL_DEFAULT, "kl_ucb()"),
-    "upper_bound_kl_default_gap_free": _of_index(kl_ucb.upper_bound_kl_default_gap_free, _KL_DEFAULT, "kl_ucb()"),
-    "upper_bound_local_default": _of_index(local.upper_bound_local_default, _KL_DEFAULT, "kl_ucb()"),
-    "upper_bound_wang_chen": _of_index(paper.upper_bound_wang_chen, Hoeffding(3.0), "cucb()"),
-    "upper_bound_cascade": _of_lists(cascade.upper_bound_cascade, _BC_UCB, "bcucb_t() and bc_ucb()"),
-    "upper_bound_cascade_kl": _of_lists(cascade.upper_bound_cascade_kl, _KL_DEFAULT, "cascade_kl_ucb() and kl_ucb()"),
-    "upper_bound_directional": _of_directions(directional.upper_bound_directional),
-    "upper_bound_directional_greedy": _of_directions(directional.upper_bound_directional_greedy),
-    "upper_bound_c2_ucb": _of_linear_models(contextual.upper_bound_c2_ucb, Ellipsoid, ""),
-    "upper_bound_vac2_ucb": _of_linear_models(contextual.upper_bound_vac2_ucb, VarianceWeighted, _RADIUS),
-    "lower_bound": _below(_rate(lower.lower_bound, Comonotone)),
-    "lower_bound_independent": _below(_rate(lower.lower_bound_independent, Bernoulli)),
-    "lower_bound_gap_free": _below(_gap_free),
-    "graves_lai": _below(_graves_lai),
+    **_theorems("bc_ucb()", _has(Bernstein(3.0)), *_OF_PAPER, *_SHARPENED),
+    **_theorems("kl_ucb(rho=3, c=0)", _has(_THREE_LOGS), *_OF_THREE_LOGS),
+    **_theorems(
+        "kl_ucb(rho=3, c=0)", _has(_THREE_LOGS), kl_ucb.upper_bound_kl_late, assumptions=LATE, more=lambda c: (c.delay,)
+    ),
+    **_theorems("kl_ucb()", _has(_DEFAULT), *_OF_DEFAULT),
+    **_theorems("cucb()", _has(Hoeffding(3.0)), paper.upper_bound_wang_chen),
+    **_theorems("bcucb_t() on cascades", _has(Bernstein(3.0), True), cascade.upper_bound_cascade, assumptions=LISTS),
+    **_theorems(
+        "cascade_kl_ucb() on cascades", _has(_DEFAULT, True), cascade.upper_bound_cascade_kl, assumptions=LISTS
+    ),
+    **_theorems(
+        _DIRECTIONS, lambda c: c.level is not None, *_OF_DIRECTIONS, assumptions=_SAME_LAW, more=lambda c: (c.level,)
+    ),
+    "upper_bound_c2_ucb": Theorem(_c2_ucb, "c2_ucb(rho=1)", _plays_c2_ucb, contextual.ASSUMPTIONS),
+    "upper_bound_vac2_ucb": Theorem(_c2_ucb, _RADIUS, lambda c: False, contextual.ASSUMPTIONS),
+    "lower_bound": _below(lambda c: lower.lower_bound(c.instance, c.gaps).exact, Comonotone),
+    "lower_bound_independent": _below(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact, Bernoulli),
+    "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact, CONSISTENT),
+    "graves_lai": _below(lambda c: graves_lai(c.instance).low, None),
 }
 """All theorems by name: upper bounds, then lower bounds."""
 
@@ -241,9 +213,8 @@ THEOREMS: Mapping[str, Theorem] = {
 def evaluate(name: str, case: Case) -> Bound:
     """What one theorem says about a case, or why it does not apply."""
     theorem = THEOREMS[name]
-    kind: Kind = "upper" if name.startswith("upper") else "lower"
-    reason = theorem.excludes(case)
-    bound = Bound(name, case.horizon, None, kind=kind, reason=reason)
+    reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
+    bound = Bound(name, case.horizon, None, kind="upper" if name.startswith("upper") else "lower", reason=reason)
     if not reason:
         try:
             bound = replace(theorem.compute(case), name=name)
@@ -319,26 +290,13 @@ class Bounds:
         """The theorems that are about this policy on this instance."""
         return [bound for bound in self if bound.applies]
 
-    def to_frame(self) -> dict[str, Any]:
+    def to_frame(self) -> dict[str, list[Any]]:
         """A tidy table as a dict of columns: one row per theorem and horizon."""
-        every = [(bound, t) for bound in self for t in np.ravel(self.horizon)]
-        single = [bound.at(t) for bound, t in every]
-        return {
-            "theorem": [bound.name for bound, _ in every],
-            "label": [bound.label for bound, _ in every],
-            "kind": [bound.kind for bound, _ in every],
-            "horizon": [t for _, t in every],
-            "value": [float(bound) for bound in single],
-            "trivial": [float(bound.trivial) for bound in single],
-            "vacuous": [bool(bound.vacuous) for bound in single],
-            "crossover": [bound.crossover for bound, _ in every],
-            "target": [bound.target for bound, _ in every],
-            "alpha": [bound.alpha for bound, _ in every],
-            "beta": [bound.beta for bound, _ in every],
-            "applies": [bound.applies for bound, _ in every],
-            "reason": [bound.reason for bound, _ in every],
-            "assumptions": [bound.assumptions for bound, _ in every],
-        }
+        fixed = ("name", "label", "kind", "crossover", "target", "alpha", "beta", "applies", "reason", "assumptions")
+        times = np.ravel(self.horizon).tolist()
+        columns: dict[str, list[Any]] = {key: [getattr(b, key) for b in self for _ in times] for key in fixed}
+        moving = {key: [getattr(b, key) for b in self] for key in ("horizon", "value", "trivial", "vacuous")}
+        return columns | {key: np.concatenate([np.ravel(x) for x in parts]).tolist() for key, parts in moving.items()}
 
     def to_pandas(self) -> Any:
         """The table of ``to_frame`` as a pandas DataFrame."""

@@ -20,7 +20,7 @@ from superarm.experiments.spec.build import check_choice, check_section, to_tabl
 from superarm.experiments.spec.imports import import_all, import_entry, locate
 from superarm.simulation.regret import CHOICES
 from superarm.theory.bound import LABELS
-from superarm.theory.theorems import COVERED
+from superarm.theory.theorems import THEOREMS
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -42,7 +42,7 @@ _CLAIM_KEYS = {
     "locked": ("policy share", ""),
 }
 """For each kind of claim, the keys that it needs, and those that it may have beside kind, text and instance."""
-BOUNDS = {name: LABELS[name] for name in (*COVERED, "lower_bound", "lower_bound_independent")}
+BOUNDS = {name: LABELS[name] for name in THEOREMS}
 """The bounds that a claim can name and that the report shows, with their labels."""
 
 

@@ -26,7 +26,7 @@ from scipy.optimize import minimize_scalar
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, grow, initial_and_failed, rounds, setting
 from superarm.theory.gaps import Gaps
 
 
@@ -119,7 +119,7 @@ def upper_bound_sharp(instance: Instance | Setting, horizon: Any, known: Gaps | 
     s = setting(instance, known)
     smooth = s.smoothness
     g, inf = amortise(s, MAIN * (smooth.gamma_g * s.weight) ** 2, SLOW * smooth.gamma_inf * s.weight)
-    return assemble("upper_bound_sharp", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
+    return grow("upper_bound_sharp", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
 
 
 def upper_bound_sharp_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -148,8 +148,5 @@ def upper_bound_sharp_gap_free(instance: Instance | Setting, horizon: Any, known
             beyond = np.log(np.maximum(1.0, s.largest / threshold))
         return np.asarray(u2 * (factors.base + factors.ratio * np.where(s.largest > 0.0, beyond, 0.0)) * log_t)
 
-    def root(t: Floats) -> Floats:
-        return 2.0 * np.sqrt(u1 * t * np.log(t))
-
-    cost = initial_and_failed(s, BERNSTEIN_FAILURES)
-    return assemble("upper_bound_sharp_gap_free", s, horizon, root, slow, cost)
+    terms = (lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)), slow, initial_and_failed(s, BERNSTEIN_FAILURES))
+    return Bound("upper_bound_sharp_gap_free", rounds(horizon), terms, s.largest, s.alpha)

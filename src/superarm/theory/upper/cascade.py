@@ -18,7 +18,7 @@ from superarm.core.errors import InvalidArgument
 from superarm.environments import Cascade, ConjunctiveCascade, Environment, FreeSamples
 from superarm.rewards import Conjunctive, Coverage
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, assemble, initial_and_failed, setting, times
+from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, grow, initial_and_failed, setting
 from superarm.theory.gaps import Gaps
 from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, Exploration
 
@@ -88,15 +88,8 @@ def _cascade(name: str, s: Setting, horizon: Any, width: CascadeWidth, explorati
         spread = np.log1p(CAP * s.k * s.weight / s.minimum)
         main = float(np.sum(2.0 * width.main * s.weight / s.minimum * spread)) * s.weight
         slow = float(np.sum(4.0 * width.slow * spread)) * s.weight if width.slow else 0.0
-    observations = CAP * s.weight * len(s.minimum)
-    return assemble(
-        name,
-        s,
-        horizon,
-        lambda t: times(main, exploration.level(t)),
-        lambda t: times(slow, exploration.level(t)),
-        lambda t: observations + initial_and_failed(s, exploration.failures(t)),
-    )
+    observed, failed = CAP * s.weight * len(s.minimum), initial_and_failed(s, exploration.failures)
+    return grow(name, s, horizon, main, slow, lambda t: observed + failed(t), exploration.level)
 
 
 def _find_cascade(instance: Instance) -> type:

@@ -16,7 +16,7 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.rewards import smoothness_of
-from superarm.theory.bound import Bound, rounds
+from superarm.theory.bound import Bound, Term, rounds
 
 ASSUMPTIONS = (
     "parameters that are linear in features of length at most 1, with a parameter vector of length at most 1 (in the "
@@ -52,19 +52,17 @@ def upper_bound_c2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> Bo
     True
     """
     d, k, norm = _numbers(problem)
-    gamma_inf, largest = smoothness_of(problem.reward, k).gamma_inf, largest_reward(problem)
+    steepest = 2.0 * smoothness_of(problem.reward, k).gamma_inf * norm * math.sqrt(k)
 
     def log_det(t: Floats) -> Floats:
         return information(d, k * problem.n_items * t, 1.0, ridge)
 
-    def leading(t: Floats) -> Floats:
-        radius = np.sqrt(log_det(t) + 2.0 * np.log(t)) + math.sqrt(ridge)
-        return np.asarray(2.0 * radius * gamma_inf * norm * np.sqrt(k * t * log_det(t) / math.log(2.0)))
+    def factor(t: Floats) -> Floats:
+        return np.asarray(steepest * (np.sqrt(log_det(t) + 2.0 * np.log(t)) + math.sqrt(ridge)))
 
-    def bad(t: Floats) -> Floats:
-        return largest * (log_det(t) / math.log(2.0) + 1.0 + np.log(t))  # events of round t fail with probability 1 / t
-
-    return Bound("upper_bound_c2_ucb", rounds(horizon), (lambda t: 0.0, leading, bad), largest)
+    # the events of round t fail with probability 1 / t
+    main, cost = _terms(problem, log_det, factor, lambda t: 1.0 + np.log(t))
+    return Bound("upper_bound_c2_ucb", rounds(horizon), (0.0, main, cost), largest_reward(problem))
 
 
 def upper_bound_vac2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> Bound:
@@ -87,20 +85,24 @@ def upper_bound_vac2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> 
     True
     """
     d, k, norm = _numbers(problem)
-    gamma_g, largest, k_entries = smoothness_of(problem.reward, k).gamma_g, largest_reward(problem), k * problem.n_items
+    gamma_g, k_entries = smoothness_of(problem.reward, k).gamma_g, k * problem.n_items
 
     def log_det(t: Floats) -> Floats:
         return information(d, k_entries * t, MAX_WEIGHT, ridge)
 
-    def leading(t: Floats) -> Floats:
+    def factor(t: Floats) -> Floats:
         log_tn = 2.0 * np.log(t) + d * (np.log(4.0 * d**2) + 4.0 * np.log(float(k_entries) * t))
         radius = 1.0 + math.sqrt(ridge) + 4.0 * np.sqrt(math.log(6.0) + log_tn + np.log(math.log(3.0) + log_tn))
-        return np.asarray(12.4 * radius * gamma_g * norm * np.sqrt(t * log_det(t) / math.log(2.0)))
+        return np.asarray(12.4 * radius * gamma_g * norm)
 
-    def bad(t: Floats) -> Floats:
-        return largest * (log_det(t) / math.log(2.0) + 1.0)
+    main, cost = _terms(problem, log_det, factor, lambda t: 1.0)
+    return Bound("upper_bound_vac2_ucb", rounds(horizon), (main, 0.0, cost), largest_reward(problem))
 
-    return Bound("upper_bound_vac2_ucb", rounds(horizon), (leading, lambda t: 0.0, bad), largest)
+
+def _terms(problem: Problem, log_det: Any, factor: Any, failed: Any) -> tuple[Term, Term]:
+    r""":math:`factor\sqrt{T\Lambda/\log 2}`, and rounds of much new information or with failed events."""
+    largest, log_2 = largest_reward(problem), math.log(2.0)
+    return lambda t: factor(t) * np.sqrt(t * log_det(t) / log_2), lambda t: largest * (log_det(t) / log_2 + failed(t))
 
 
 def _numbers(problem: Problem) -> tuple[int, int, float]:

@@ -7,20 +7,20 @@ gap :math:`\Delta` is played only if :math:`\Delta \le 2\sqrt2\,\Gamma\sqrt S + 
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from superarm.actions import Subsets
-from superarm.core import arrays
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Bernoulli
 from superarm.indices import KL
 from superarm.rewards import Coverage
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import Bound, Setting, Term, assemble, setting, times
+from superarm.theory.bound import Bound, grow, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.upper.bc_ucb import amortise
 
@@ -78,20 +78,18 @@ def upper_bound_directional(
         raise InvalidArgument(
             "instance", "the direction is estimated", "take batches of one arm, or Linear on a matroid"
         )
-    own = deviations_of(instance) if deviations is None else deviations
-    sd = arrays.floats(own, "deviations", low=0.0, high=float(problem.weights.sum()) * (1.0 + 1e-12))
-    if sd.shape != (problem.n_arms,):
-        raise InvalidArgument("deviations", f"shape {sd.shape}", f"give one number per arm, shape ({problem.n_arms},)")
+    sd = deviations_of(instance) if deviations is None else np.asarray(deviations, float)
     g, level = gaps(instance, alpha=1.0) if known is None else known, index or KL(1.5, 2.0)
     s, top = setting(instance, g), np.sort(sd**2)[::-1][: problem.k]
     spread = np.minimum(top.sum(), top[:-1].sum() + sd**2)[g.suboptimal]
     optimism = add_failures(level, 1, math.log(problem.k))
     width = add_failures(level, 0, math.log(2.0))
 
-    def failed(t: Floats) -> Any:
-        return s.n_arms + optimism(t) + s.n_arms * (width(t) - 1.0)
+    def cost(t: Floats) -> Any:
+        return s.largest * (s.n_arms + optimism(t) + s.n_arms * (width(t) - 1.0))
 
-    return _assemble("upper_bound_directional", s, horizon, (8.0 * spread, 14.0 / 3.0 * s.weight), level, failed)
+    main, slow = amortise(s, 8.0 * spread, 14.0 / 3.0 * s.weight)
+    return grow("upper_bound_directional", s, horizon, main, slow, cost, level.numerator)
 
 
 def deviations_of(instance: Instance) -> Floats:
@@ -155,23 +153,15 @@ def upper_bound_directional_greedy(
     alpha = 1.0 - (1.0 - 1.0 / problem.k) ** problem.k
     s = setting(instance, gaps(instance, alpha=alpha) if known is None else known)
     directions = add_failures(level, m, math.log(2.0 * s.n_arms))
-    charges = (9.0 * s.weight**2, 23.0 * s.weight)
-    return _assemble("upper_bound_directional_greedy", s, horizon, charges, level, lambda t: s.n_arms + directions(t))
+    main, slow = amortise(s, 9.0 * s.weight**2, 23.0 * s.weight)
+
+    def cost(t: Floats) -> Any:
+        return s.largest * (s.n_arms + directions(t))
+
+    return grow("upper_bound_directional_greedy", s, horizon, main, slow, cost, level.numerator)
 
 
-def _assemble(name: str, s: Setting, horizon: Any, charges: tuple[Any, Any], level: KL, failed: Term) -> Bound:
-    main, slow = amortise(s, *charges)
-    return assemble(
-        name,
-        s,
-        horizon,
-        lambda t: times(main, level.numerator(t)),
-        lambda t: times(slow, level.numerator(t)),
-        lambda t: s.largest * failed(t),
-    )
-
-
-def add_failures(level: KL, m: int, log_factor: float) -> Term:
+def add_failures(level: KL, m: int, log_factor: float) -> Callable[[Floats], Any]:
     r"""The function :math:`T \mapsto \sum_{t \le T}\min\{1, factor\cdot C_m(t)e^{-\ell_t}\}`, at most 1 % too large.
 
     Beyond the first rounds :math:`C_m(t) \le \frac{\sqrt\pi}{\Gamma((m+1)/2)}(t + \frac{m+2}4)^{m/2}` is used, and the

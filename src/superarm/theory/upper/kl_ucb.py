@@ -15,7 +15,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, count
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import CHERNOFF_FAILURES, Bound, Setting, assemble, initial_and_failed, setting, times
+from superarm.theory.bound import CHERNOFF_FAILURES, Bound, Setting, grow, initial_and_failed, rounds, setting
 from superarm.theory.gaps import Gaps
 from superarm.theory.upper.bc_ucb import amortise, charge_factors
 
@@ -114,7 +114,7 @@ def upper_bound_kl_default_gap_free(instance: Instance | Setting, horizon: Any, 
     return _without_gaps("upper_bound_kl_default_gap_free", instance, horizon, known, DEFAULT_LEVEL)
 
 
-def upper_bound_kl_late(instance: Instance | Setting, horizon: Any, delay: int = 0, known: Gaps | None = None) -> Bound:
+def upper_bound_kl_late(instance: Instance | Setting, horizon: Any, known: Gaps | None = None, delay: int = 0) -> Bound:
     r"""``kl_ucb(rho=3, c=0)`` where the feedback of a round comes at most ``delay`` = d rounds late.
 
     .. math:: R(T) \le 24\gamma_g^2\bar M^2\sum_j\frac{\log T}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
@@ -141,24 +141,14 @@ def _with_gaps(
 ) -> Bound:
     s = setting(instance, known)
     main, _ = amortise(s, MAIN * (s.smoothness.gamma_g * s.weight) ** 2, 0.0)
-    return assemble(
-        name,
-        s,
-        horizon,
-        lambda t: times(main, exploration.level(t)),
-        0.0,
-        lambda t: initial_and_failed(s, exploration.failures(t)) + s.n_arms * s.largest * waiting,
-    )
+    failures = exploration.failures
+    cost = initial_and_failed(s, lambda t: failures(t) + waiting / s.n_items)
+    return grow(name, s, horizon, main, 0.0, cost, exploration.level)
 
 
 def _without_gaps(name: str, instance: Any, horizon: Any, known: Gaps | None, exploration: Exploration) -> Bound:
     s = setting(instance, known)
     u = MAIN * (s.smoothness.gamma_g * s.weight) ** 2 * charge_factors(s.k).total * s.n_arms
-    return assemble(
-        name,
-        s,
-        horizon,
-        lambda t: 2.0 * np.sqrt(u * t * exploration.level(t)),
-        0.0,
-        lambda t: initial_and_failed(s, exploration.failures(t)),
-    )
+    cost = initial_and_failed(s, exploration.failures)
+    terms = (lambda t: 2.0 * np.sqrt(u * t * exploration.level(t)), 0.0, cost)
+    return Bound(name, rounds(horizon), terms, s.largest, s.alpha)

@@ -14,7 +14,7 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.rewards import Coverage, Linear, Logistic, Reward
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import Bound, assemble, initial_and_failed, setting, times
+from superarm.theory.bound import Bound, grow, initial_and_failed, setting
 from superarm.theory.gaps import CELLS, MAX_ENUMERATED_BATCHES, Gaps, batch_values, gaps, list_batches
 from superarm.theory.search import ROUNDING
 from superarm.theory.upper.bc_ucb import amortise
@@ -116,14 +116,7 @@ def _local(name: str, instance: Instance, horizon: Any, known: Gaps | None, expl
     g = gaps(instance) if known is None else known
     s, slopes, mask = setting(instance, g), local_slopes(instance, g), g.suboptimal
     main, slow = amortise(s, MAIN * slopes.main[mask], SLOW * slopes.slow[mask])
-    return assemble(
-        name,
-        s,
-        horizon,
-        lambda t: times(main, exploration.level(t)),
-        lambda t: times(slow, exploration.level(t)),
-        lambda t: initial_and_failed(s, exploration.failures(t)),
-    )
+    return grow(name, s, horizon, main, slow, initial_and_failed(s, exploration.failures), exploration.level)
 
 
 def is_concave_upwards(reward: Reward) -> bool:
