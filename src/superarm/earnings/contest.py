@@ -10,7 +10,7 @@ from superarm.contextual.catalog import for_context
 from superarm.core import streams
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.tally import Feedback, View
-from superarm.earnings.shops import Shop, best_slates, slate_values
+from superarm.earnings.shops import Shop
 from superarm.policies.base import Policy
 from superarm.simulation.replicate import seeds
 
@@ -108,6 +108,10 @@ class Service:
         chances = self.shop.chances[self.rows[:, None], self.phase, segment, slates]
         u = streams.uniform(self.keys.environment, t, slates, 2)
         x = (u[:, :, 0] < chances).astype(float)
+        if self.shop.people is not None:
+            first, end = self.shop.groups[segment : segment + 2]
+            person = first + (streams.shared_uniform(self.keys.environment, t, 2)[:, 1] * (end - first)).astype(int)
+            x = self.shop.people[self.rows[:, None], person[:, None], slates].astype(float)
         if self.kind.spread:
             size = np.log(np.take_along_axis(self.shop.amounts, slates, 1)) - self.kind.spread**2 / 2.0
             z = streams.quantile(streams.move_inside(u[:, :, 1]))
@@ -125,16 +129,14 @@ class Service:
         self._for_sale = shop.for_sale[:, phase]
         ranked = np.argsort(~self._for_sale[:, shop.ranking], axis=1, kind="stable")[:, : self.kind.k]
         self._list = shop.ranking[ranked]
-        n = len(self.kind.shares)
-        drawn = list(zip(shop.means[:, phase], self._for_sale, self._list, strict=True))
-        self._list_value = np.array([slate_values(p, np.tile(slate, (n, 1)), self.kind) for p, _, slate in drawn])
-        self._best_value = np.array([slate_values(p, best_slates(p, sale, self.kind), self.kind) for p, sale, _ in drawn])
-        if self.kind.form == "items":  # one slate for all: what it earns from the visitors of all segments
-            for values in (self._list_value, self._best_value):
-                values[...] = values @ np.array(self.kind.shares)[:, None]
+        best, segments = shop.best_slates(phase), range(len(self.kind.shares))
+        self._list_value = np.stack([self._value(self._list, n) for n in segments], 1)
+        self._best_value = np.stack([self._value(best[:, n], n) for n in segments], 1)
 
     def _value(self, slates: Ints, segment: int) -> Floats:
-        """What the slates (R, k) earn in expectation."""
+        """What the slates (R, k) earn in expectation, from a visitor of a segment or, if one is for all, from any."""
+        if self.shop.people is not None:
+            return np.take_along_axis(self.shop.people, slates[:, None, :], 2).any(2).mean(1)
         p = self.shop.means[:, self.phase]
         if self.kind.form != "items":
             return p[self.rows[:, None], segment, slates].sum(1)

@@ -57,7 +57,8 @@ class Shop:
     """Draws of one kind of shop, R of them, as arrays: (R, n_phases, n_segments, n_arms) and so on.
 
     ``ranking`` (n_arms,) is the shop's own ranking of its products, the same in all draws: its first places that are
-    for sale are the present list.
+    for sale are the present list. Where visitors are known people, ``people`` (R, n_people, n_arms) says who takes what,
+    and those of segment n are from ``groups[n]`` to ``groups[n + 1] - 1``.
     """
 
     name: str
@@ -67,6 +68,8 @@ class Shop:
     for_sale: Bools
     amounts: Floats
     ranking: Ints
+    people: Bools | None = None
+    groups: Any = ()
     means: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +78,14 @@ class Shop:
 
     def __len__(self) -> int:
         return len(self.chances)
+
+    def best_slates(self, phase: int) -> Ints:
+        """The best slate of each draw for each segment in a phase, (R, n_segments, k)."""
+        if self.people is not None:
+            alike, n = np.ones(self.people.shape[1]), len(self.kind.shares)
+            return np.stack([np.tile(greedy_slate(table, alike, self.kind.k), (n, 1)) for table in self.people])
+        drawn = zip(self.means[:, phase], self.for_sale[:, phase], strict=True)
+        return np.stack([best_slates(p, sale, self.kind) for p, sale in drawn])
 
 
 def mean_amount(amounts: Floats, spread: float) -> Floats:
@@ -86,14 +97,18 @@ def mean_amount(amounts: Floats, spread: float) -> Floats:
 
 
 def draw_shop(name: str, draws: int, first: int = 0) -> Shop:
-    """Draws of the kind ``name``; the products of each stand in the order of the list, then in a common random one."""
+    """Draws of the kind ``name``."""
     kind = KINDS[name]
     drafts = [_draw(name, kind, number) for number in range(first, first + draws)]
-    place = np.random.default_rng(crc32(name.encode())).permutation(kind.n_arms)
-    order = np.empty(kind.n_arms, np.int64)
-    order[place] = np.arange(kind.n_arms)  # arm place[n] is that of rank n
+    place, order = common_places(name, kind.n_arms)
     parts = [np.stack([draft[n][..., order] for draft in drafts]) for n in range(3)]  # type: ignore[index]
-    return Shop(name, kind, _problem(kind), *parts, place)
+    return Shop(name, kind, make_problem(kind), *parts, place)
+
+
+def common_places(name: str, n_arms: int) -> tuple[Ints, Ints]:
+    """The arm of each rank, in random order, the same in all draws; and the rank of each arm."""
+    place = np.random.default_rng(crc32(name.encode())).permutation(n_arms)
+    return place, np.argsort(place)
 
 
 def _draw(name: str, kind: Kind, number: int) -> Draft:
@@ -128,15 +143,21 @@ def best_slates(p: Floats, for_sale: Bools, kind: Kind) -> Ints:
 
     With segments as items it is the greedy one.
     """
-    free = np.where(for_sale, 1.0, 0.0)
+    there = np.where(for_sale, p, 0.0)
     if kind.form != "items":
-        return np.argsort(-(p + 1e-9) * free, axis=1)[:, : kind.k]
-    left, slate = np.array(kind.shares), []
-    for _ in range(kind.k):
-        gain = (left @ p) * free
+        return np.argsort(-there, axis=1)[:, : kind.k]
+    return np.tile(greedy_slate(there, np.array(kind.shares), kind.k), (len(p), 1))
+
+
+def greedy_slate(p: Floats, shares: Floats, k: int) -> Ints:
+    """The slate by which most visitors are reached, found greedily, (k,)."""
+    left, slate = shares, []
+    for _ in range(k):
+        gain = left @ p
+        gain[slate] = -1.0
         slate.append(int(gain.argmax()))
-        free[slate[-1]], left = 0.0, left * (1.0 - p[:, slate[-1]])
-    return np.tile(slate, (len(p), 1))
+        left = left * (1.0 - p[:, slate[-1]])
+    return np.array(slate)
 
 
 def slate_values(p: Floats, slates: Ints, kind: Kind) -> Floats:
@@ -145,7 +166,8 @@ def slate_values(p: Floats, slates: Ints, kind: Kind) -> Floats:
     return 1.0 - np.prod(1.0 - shown, 1) if kind.form == "items" else shown.sum(1)
 
 
-def _problem(kind: Kind) -> Problem:
+def make_problem(kind: Kind) -> Problem:
+    """The problem of a kind of shops, as its owner would write it."""
     actions = Subsets(kind.k)
     if kind.form == "items":
         return Problem(kind.n_arms, len(kind.shares), Coverage(), actions, weights=kind.shares)
@@ -205,6 +227,58 @@ def large(rng: Rng) -> Draft:
     return Draft(lognormal(rng, 2000, 0.008, 1.0) * liking)
 
 
+# --- held-out generators: policies may be measured on them, not tuned ---
+
+
+def tastes(rng: Rng) -> Draft:
+    """Log-odds of three hidden tastes of five segments."""
+    product, segment = rng.normal(size=(3, 160)), rng.normal(size=(5, 3))
+    odds = -3.9 + 0.55 * rng.normal(size=160) + 0.4 * segment @ product
+    return Draft(1.0 / (1.0 + np.exp(-odds)))
+
+
+def brands(rng: Rng) -> Draft:
+    """Brands of very different size and appeal; a segment likes some of them."""
+    brand = np.minimum(rng.geometric(0.08, 250), 30) - 1
+    appeal, own = rng.gamma(3.0, 1.0 / 3.0, 30), rng.gamma(4.0, 1.0 / 4.0, (3, 250))
+    liked = np.where(rng.random((3, 30)) < 0.3, 2.5, 0.8)
+    return Draft(0.03 * (appeal * liked)[:, brand] * own)
+
+
+def stars(rng: Rng) -> Draft:
+    """One product in ten is three or four times as good as the others."""
+    star = rng.random(120) < 0.1
+    return Draft(np.where(star, rng.beta(8.0, 92.0, 120), rng.beta(2.5, 97.5, 120))[None])
+
+
+def niches(rng: Rng) -> Draft:
+    """Most products are for one of six segments."""
+    p = rng.uniform(0.005, 0.02, (6, 90))
+    p[rng.integers(0, 6, 90), np.arange(90)] = rng.uniform(0.02, 0.14, 90)
+    return Draft(p)
+
+
+def prices(rng: Rng) -> Draft:
+    """Dear products are bought less often, and not all are worth their price."""
+    price = np.minimum(0.02 * (1.0 + rng.pareto(2.0, 150)), 0.5)
+    demand = 0.05 * (0.02 / price) ** 0.6 * np.exp(0.5 * rng.normal(size=150))
+    return Draft(demand * np.exp(0.3 * rng.normal(size=(2, 150))), amounts=price)
+
+
+def popularity(rng: Rng) -> Draft:
+    """Popularity falls as a power of the rank."""
+    rank = rng.permutation(400) + 1.0
+    return Draft((0.11 * rank**-0.45 * rng.uniform(0.8, 1.2, 400))[None])
+
+
+def seasons(rng: Rng) -> Draft:
+    """Twenty weeks, in each of which six products are replaced."""
+    arm, week = np.arange(300), np.arange(20)[:, None]
+    comes, goes = np.maximum(0, arm - 186) // 6 + (arm >= 186), np.where(arm < 114, arm // 6 + 1, 99)
+    base, other = rng.beta(2.0, 70.0, 300), rng.beta(2.0, 70.0, 300)
+    return Draft(np.stack([base, 0.6 * base + 0.4 * other]), (comes <= week) & (week < goes))
+
+
 FOUR, THREE, TWO = (0.4, 0.3, 0.2, 0.1), (0.5, 0.3, 0.2), (0.6, 0.4)
 
 DEVELOPMENT = {
@@ -217,5 +291,13 @@ DEVELOPMENT = {
     "drift": Kind(drift, 150, 6, "items", THREE),
     "large": Kind(large, 2000, 8, "context", TWO),
 }
-HELD_OUT: dict[str, Kind] = {}
+HELD_OUT = {
+    "tastes": Kind(tastes, 160, 5, "items", (0.3, 0.25, 0.2, 0.15, 0.1), delay=450, lost=0.03, held_out=True),
+    "niches": Kind(niches, 90, 6, "items", (0.25, 0.2, 0.2, 0.15, 0.1, 0.1), delay=150, held_out=True),
+    "stars": Kind(stars, 120, 4, "one", held_out=True),
+    "popularity": Kind(popularity, 400, 6, "one", delay=300, lost=0.05, held_out=True),
+    "brands": Kind(brands, 250, 6, "context", THREE, delay=150, held_out=True),
+    "seasons": Kind(seasons, 300, 5, "context", TWO, delay=300, lost=0.05, held_out=True),
+    "prices": Kind(prices, 150, 5, "context", TWO, spread=1.0, held_out=True),
+}
 KINDS = DEVELOPMENT | HELD_OUT

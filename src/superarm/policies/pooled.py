@@ -25,7 +25,8 @@ TRIAL_SHARE = 0.02
 GROUPS_LATER = 0.0
 DECAY = 0.0
 Z = 1.0
-BACK = 1.0
+ZL = 1.0
+BACK = 0.0
 
 
 class Pool:
@@ -120,7 +121,7 @@ class Limit:
         self.means = own.means()
         worth = self._worth(problem, whole, by_segment)
         on = list(policy.baseline[: problem.k])
-        worth[:, :, on] *= (1.0 + Z / np.sqrt(whole.shape[:, None, on]))
+        worth[:, :, on] *= (1.0 + (Z if view.t <= policy.cautious else ZL) / np.sqrt(whole.shape[:, None, on]))
         counts = memory.tally.pulls.reshape(by_segment).copy()
         rows, segment = np.arange(len(view)), np.zeros(len(view), int) if memory.n_segments == 1 else view.context.segment
         counts[rows, segment] = view.counts
