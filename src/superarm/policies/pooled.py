@@ -4,35 +4,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superarm.actions.base import total_worth
-from superarm.core.arrays import Bools, Floats, Ints, arms, count
+from superarm.core.arrays import Floats, Ints, arms, count
 from superarm.core.component import named
-from superarm.core.errors import InvalidArgument
 from superarm.core.tally import Tally, View
 from superarm.oracles.base import Guarantee, Oracle
 from superarm.oracles.default import Default
 from superarm.policies.base import Policy
+from superarm.policies.baseline import Account
 from superarm.policies.pooling import Observed, Posterior, Prior, fit
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
 
 CAP, CAP_WITH_LIST = 16.0, 4.0
-"""The most events that a prior counts for, without and with a list."""
-TRIED = 3.0
-"""An arm is known once one as good as the worst of the slate would have had so many events."""
-TRIAL_SHARE = 0.02
-GROUPS_LATER = 0.0
-DECAY = 0.0
-Z = 1.0
-ZL = 1.0
-BACK = 0.0
+"""The most events that a prior counts for, without a list and while one is followed."""
 
 
 class Pool:
     """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
 
-    ``prior`` is None until the first decision was handed out.
+    ``prior`` is None until the first decision was handed out. A tally of segments has ``n_segments`` rows for each
+    replication.
     """
 
     prior: Prior | None = None
@@ -42,13 +34,45 @@ class Pool:
 
 
 class PooledThompson(Policy):
+    r"""Thompson sampling under a prior that is fitted to the tally: effects of arms, lifts of items, own effects.
+
+    The model is that of ``policies.pooling``. Each decision draws one effect :math:`\tilde\theta_j` for all entries of
+    an arm, then every entry, from posteriors with ``sharpness`` :math:`\gamma` times as many observations as there are:
+
+    .. math:: \tilde\theta_j \sim \frac{Gamma(\gamma(\alpha + S_j))}{\gamma(\alpha/\mu + E_j)}, \qquad
+              q_{ji} \sim Beta\bigl(\gamma(c m + s_{ji}),\ \gamma(c(1 - m) + n_{ji} - s_{ji})\bigr)
+
+    with :math:`m = \tilde\theta_j\lambda_i`, :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of the
+    arm and how often it was shown, where each entry counts for at most :math:`\kappa` events. The oracle chooses at q.
+
+    The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
+    observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
+    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. No
+    regret bound is known; ``superarm run earnings`` measures what it earns.
+
+    Parameters
+    ----------
+    sharpness
+        How many times an observation counts: 1 is Thompson sampling, 2 earned more, and 4 can keep to a wrong batch.
+    baseline
+        The present list, as arms in the order of their ranks, if there is one; the first k eligible arms are shown
+        today. Decisions then start from it, as ``policies.baseline`` describes.
+    loss, later_loss
+        The share of what the list would have earned that learning may cost, in the first ``cautious`` decisions and
+        later.
+    cautious
+        In so many decisions at most a third of the list is replaced at once.
+    oracle
+        The algorithm that finds a batch.
+    """
+
     sharpness: float = 2.0
     baseline: Any = ()
     loss: float = 0.03
     later_loss: float = 0.05
     cautious: int = 1000
     oracle: Oracle = Default()
-    caveat = "It assumes that outcomes of one round are independent, and has no regret bound."
+    caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
 
     def check(self) -> None:
         self.require_family("oracle", Oracle, "Greedy()")
@@ -66,37 +90,47 @@ class PooledThompson(Policy):
         return Pool(tally)
 
     def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
-        whole, own = self.posteriors(problem, view, memory)
-        batch = self.oracle.maximize(problem, own.draw(self.sharpness, view.keys, view.t), view)
-        return Limit(self, problem, view, memory, whole, own).keep(batch) if self.baseline else batch
+        whole, own, waiting = self.posteriors(problem, view, memory)
+        batch = self.oracle.maximize(problem, own.draw(self.sharpness, view.keys, view.t, waiting), view)
+        if not self.baseline:
+            return batch
+        careful = view.t <= self.cautious
+        account = Account(problem, view, memory, whole, self.baseline, self.loss if careful else self.later_loss)
+        base = account.listed if careful else self.oracle.maximize(problem, own.means(), view)
+        return account.keep(base, batch, -(-problem.k // 3) if careful else problem.k)
 
-    def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior]:
-        """What is known of all entries, and of those of the user's segment, which are all without segments."""
-        prior = self.fit(problem, memory) if memory.prior is None else memory.prior
-        whole = Posterior(self.observed(problem, memory), prior)
-        alone = memory.n_segments == 1
-        return whole, whole if alone else whole.in_segment(view.context.segment, memory.n_segments)
+    def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
+        """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
+        whole = Posterior(
+            self.observed(problem, memory), self.fit(problem, memory) if memory.prior is None else memory.prior
+        )
+        if memory.n_segments == 1:
+            return whole, whole, view.counts - memory.tally.pulls
+        segment, rows = view.context.segment, memory.tally.pulls.reshape(-1, memory.n_segments, problem.n_arms)
+        own = rows[np.arange(len(segment)) if len(rows) > 1 else 0, segment]
+        return whole, whole.in_segment(segment, memory.n_segments), view.counts - own
 
     def observed(self, problem: "Problem", memory: Pool) -> Observed:
-        """What a prior is fitted to."""
+        """What a prior is fitted to; the arms of the list are a group of their own while it is followed."""
         listed = np.zeros(problem.n_arms, bool)
-        if GROUPS_LATER or memory.due <= self.cautious * 1.25:
+        if memory.due <= self.cautious:
             listed[list(self.baseline[: problem.k])] = True
         return Observed.of(memory.tally, listed, memory.n_segments)
 
     def fit(self, problem: "Problem", memory: Pool) -> Prior:
         """The prior that suits the tally now."""
-        return fit(self.observed(problem, memory), CAP_WITH_LIST if self.baseline and (GROUPS_LATER or memory.due <= 1.25 * self.cautious) else CAP)
+        observed = self.observed(problem, memory)
+        return fit(observed, CAP_WITH_LIST if observed.listed.any() else CAP)
 
     def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
         if t >= memory.due:
-            memory.prior = self.fit(problem, memory)
             memory.due = 5 * (t // 5 + 1) if t < 50 else -(-5 * t // 4)
+            memory.prior = self.fit(problem, memory)
 
     def estimates(self, problem: "Problem", view: View, memory: Pool) -> tuple[Floats, Floats]:
         """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
-        own = self.posteriors(problem, view, memory)[1]
-        return own.means(), own.draw(self.sharpness, view.keys, view.t)
+        _, own, waiting = self.posteriors(problem, view, memory)
+        return own.means(), own.draw(self.sharpness, view.keys, view.t, waiting)
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.oracle.guarantee(problem)
@@ -109,88 +143,9 @@ class PooledThompson(Policy):
         if "prior" in held:
             memory.due, prior = int(held["due"]), Prior(*held["prior"])
             lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
-            new = memory.tally.support.n_items - lift.shape[2]
+            new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
             lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
             memory.prior = prior._replace(lift=lift.reshape(len(lift), -1))
-
-
-class Limit:
-    def __init__(self, policy, problem, view, memory, whole, own) -> None:
-        self.policy, self.problem, self.view = policy, problem, view
-        by_segment = (len(whole.n), memory.n_segments, problem.n_arms)
-        self.means = own.means()
-        worth = self._worth(problem, whole, by_segment)
-        on = list(policy.baseline[: problem.k])
-        worth[:, :, on] *= (1.0 + (Z if view.t <= policy.cautious else ZL) / np.sqrt(whole.shape[:, None, on]))
-        counts = memory.tally.pulls.reshape(by_segment).copy()
-        rows, segment = np.arange(len(view)), np.zeros(len(view), int) if memory.n_segments == 1 else view.context.segment
-        counts[rows, segment] = view.counts
-        self.worth = worth[rows, segment]
-        self.listed = self._list()
-        kept = 1.0 - (policy.loss if view.t <= policy.cautious else policy.later_loss * (policy.cautious / view.t) ** DECAY)
-        list_worth = np.stack([total_worth(worth[:, s], self.listed) for s in range(by_segment[1])], 1)
-        visits = np.cumsum(counts, 2)[:, :, -1] / problem.k
-        visits[rows, segment] += 1.0
-        self.earned = np.cumsum(np.cumsum(counts * worth, 2)[:, :, -1], 1)[:, -1]
-        self.due = np.cumsum(visits * list_worth, 1)[:, -1]
-        self.room = self.earned - kept * self.due
-        self.known = np.cumsum(counts, 1)[:, -1]
-        self.counts = counts[rows, segment]
-
-    def _worth(self, problem, whole, shape):
-        means = whole.means()
-        if means.ndim != 3:
-            return problem.support.sum_items(means * problem.support.by_item(problem.weights[None]))[:, None]
-        weighted = means.reshape(*shape[:2], problem.n_items, problem.n_arms) * problem.weights[:, None]
-        return np.cumsum(weighted, 2)[:, :, -1]
-
-    def _list(self) -> Ints:
-        """The present list: the first eligible arms of the ranking, then the best of the others."""
-        ranking = np.array(self.policy.baseline)
-        order = self.worth / (1.0 + self.worth.max())
-        order[:, ranking] = 1.0 + np.arange(len(ranking), 0, -1)
-        return self.problem.actions.heaviest(order, self.view)
-
-    def keep(self, drawn: Ints) -> Ints:
-        view, k = self.view, self.problem.k
-        cautious = view.t <= self.policy.cautious
-        out = self.listed.copy() if cautious else self.policy.oracle.maximize(self.problem, self.means, view)
-        room = self.room + total_worth(self.worth, out)
-        if BACK and not cautious:
-            back = room < 0.0
-            out[back] = self.listed[back]
-            room = self.room + total_worth(self.worth, out)
-        rows, places = np.arange(len(out)), np.full(len(out), -(-k // 3) if cautious else k)
-        fixed = (out[:, :, None] == drawn[:, None, :]).any(2) | (out < 0)
-        fixed[:, : view.pinned.shape[1]] = True
-        value = np.where(fixed, np.inf, np.take_along_axis(self.worth, np.maximum(out, 0), 1))
-        swapped = np.zeros(len(out), bool)
-        for j in drawn.T:
-            worst = value.argmin(1)
-            left = room - value[rows, worst] + self.worth[rows, j]
-            go = (j >= 0) & ~(out == j[:, None]).any(1) & (places > 0) & (left >= 0.0)
-            room = np.where(go, left, room)
-            out[rows[go], worst[go]] = j[go]
-            value[rows[go], worst[go]] = np.inf
-            places = places - go
-            swapped |= go
-        if TRIAL_SHARE:
-            out = self.trial(out, room, swapped)
-        return out
-
-    def trial(self, out, room, swapped):
-        view, rows = self.view, np.arange(len(out))
-        free = view.eligible.copy()
-        free[rows[:, None], np.maximum(out, 0)] = False
-        least = np.where(free, self.known - self.worth / (1.0 + self.worth.max()), np.inf).argmin(1)
-        value = np.take_along_axis(self.worth, np.maximum(out, 0), 1)
-        value[:, : view.pinned.shape[1]] = np.inf
-        worst = value.argmin(1)
-        low = value[rows, worst]
-        spare = room - low + self.worth[rows, least] - (0.0 if view.t <= self.policy.cautious else max(0.0, self.policy.later_loss * (self.policy.cautious / view.t) ** DECAY - TRIAL_SHARE) * self.due)
-        go = ~swapped & free[rows, least] & (spare >= 0.0) & (self.known[rows, least] * low < TRIED)
-        out[rows[go], worst[go]] = least[go]
-        return out
 
 
 @named
@@ -202,5 +157,15 @@ def pooled_thompson(
     cautious: int = 1000,
     oracle: Oracle = Default(),  # noqa: B008
 ) -> PooledThompson:
-    """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on."""
+    """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
+
+    With ``baseline``, the present list of arms, best first, it starts from that list, and learning costs at most
+    ``loss`` of what the list would have earned in the first ``cautious`` decisions and ``later_loss`` afterwards, as
+    far as that can be estimated. See ``PooledThompson`` for the formulas.
+
+    Examples
+    --------
+    >>> pooled_thompson(baseline=[3, 1, 2]).baseline
+    (3, 1, 2)
+    """
     return PooledThompson(sharpness, baseline, loss, later_loss, cautious, oracle)

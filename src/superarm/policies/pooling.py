@@ -179,11 +179,15 @@ class Posterior:
         a, b = self._shapes(self.shape / self.rate)
         return a if b is None else a / (a + b)
 
-    def draw(self, sharpness: float, keys: Any, t: int) -> Floats:
-        """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm."""
+    def draw(self, sharpness: float, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
+        """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
+
+        Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean.
+        """
         support = self.observed.support
         arms = states(keys, t, np.arange(support.n_arms))
-        a, b = self._shapes(_gammas(mix(arms), sharpness * self.shape) / (sharpness * self.rate))
+        sharper = sharpness * (1.0 + waiting / self.rate)
+        a, b = self._shapes(_gammas(mix(arms), sharper * self.shape) / (sharper * self.rate))
         if b is None:
             return a
         own = mix(self._places(arms))
