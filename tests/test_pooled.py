@@ -10,8 +10,8 @@ from scipy.stats import gamma, kstest
 import superarm as sa
 from superarm.core.ops import engine
 from superarm.core.support import Dense, Sparse
-from superarm.core.tally import Feedback, Tally
-from superarm.policies import PooledThompson, discounted, pooled_thompson
+from superarm.core.tally import Tally
+from superarm.policies import discounted, pooled_thompson
 from superarm.policies.pooling import Observed, Posterior, fit
 from superarm.reference import gammas
 
@@ -22,7 +22,9 @@ GRID = 2.0 ** np.arange(-2, 7)
 
 
 def negative_binomial(s, mean, shape):
-    return gammaln(s + shape) - gammaln(shape) + shape * np.log(shape / (shape + mean)) + s * np.log(mean / (shape + mean))
+    return (
+        gammaln(s + shape) - gammaln(shape) + shape * np.log(shape / (shape + mean)) + s * np.log(mean / (shape + mean))
+    )
 
 
 def weighted(log_chance):

@@ -13,8 +13,9 @@ from superarm.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
-from superarm.agent.names import Given, Some
+from superarm.agent.names import Given, Some, names_for
 from superarm.agent.outcomes import from_clicks, parse_feedback, silent_feedback
+from superarm.agent.recommendation import recommend
 from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.labels import Labels, align, is_frame
@@ -22,9 +23,8 @@ from superarm.core.problem import Problem
 from superarm.core.streams import Seed, run_keys, seed_sequence
 from superarm.core.support import Dense
 from superarm.core.tally import Feedback, Tally
-from superarm.indices import KL
 from superarm.policies.base import Policy
-from superarm.policies.index import IndexPolicy
+from superarm.policies.pooled import PooledThompson, pooled_thompson
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,7 +48,7 @@ class Agent:
     Parameters
     ----------
     problem, policy
-        The problem to learn, and the policy that learns it; KL-UCB by default.
+        The problem to learn, and the policy that learns it; by default the one that ``recommend(problem)`` names.
     seed
         Root of the agent's randomness: an int, a ``SeedSequence``, or a ``Generator``, from which the root is drawn.
         By default the agent takes fresh entropy, so two agents differ; with an int it makes the same decisions again.
@@ -59,6 +59,9 @@ class Agent:
         Where names were given as ints, an int means a name; elsewhere it means a number, counted from 0.
     remember
         How many decisions with feedback are remembered, to recognise repeated feedback.
+    baseline
+        What is shown today, as arms in the order of their ranks, by name or number: the policy starts from it, and
+        learning costs a limited share of what it earns (``pooled_thompson``).
     silence
         The outcome that silence means, usually 0: what was handed out counts as this outcome at once, and what is told
         replaces it exactly. So clicks alone can be told, however late: ``tell(decision, clicks=[…])``. By default
@@ -87,11 +90,16 @@ class Agent:
         arms: Given | None = None,
         items: Given | None = None,
         remember: int = 100_000,
+        baseline: Some | None = None,
         silence: float | None = None,
     ) -> None:
         self._lock = threading.RLock()
         self.silence = None if silence is None else float(floats(silence, "silence", low=0.0, high=1.0))
-        self.learner = Learner(problem, IndexPolicy(KL()) if policy is None else policy, arms, items)
+        if policy is None and isinstance(problem, Problem):
+            policy = recommend(problem).policy
+        if baseline is not None:
+            policy = start_from(policy, names_for(arms, problem.n_arms, "arms").numbers(baseline))
+        self.learner = Learner(problem, policy, arms, items)  # type: ignore[arg-type]  # which it checks
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         if tally is not None:
@@ -452,6 +460,14 @@ def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
         wrong = f"unknown {policy!r}" if not parameters else f"no {policy!r} with the parameters {parameters}"
         raise InvalidArgument("policy", wrong, "give a policy of the catalogue, such as kl_ucb or kl_moss")
     return made
+
+
+def start_from(policy: Any, ranking: Ints) -> Policy:
+    """The policy, starting from a list; refused if it cannot."""
+    if not isinstance(policy, PooledThompson):
+        wrong = f"{policy!r} cannot start from a list"
+        raise InvalidArgument("baseline", wrong, "leave out the policy, or give pooled_thompson()")
+    return pooled_thompson(**policy.parameters() | {"baseline": ranking.tolist()})
 
 
 def _id(decision: Decision | str) -> str:

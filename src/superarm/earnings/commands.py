@@ -32,13 +32,11 @@ def play(name: str, policy: str, draws: int, visits: int) -> Entry:
 
 def run_contest(draws: int, shops: list[str], visits: int, workers: int, tell: Callable[[str], None]) -> list[Entry]:
     """Every policy in every shop, on several processes; ``tell`` gets a line for each that is done."""
-    pairs = [(shop, policy) for shop in shops for policy in POLICIES]
+    pairs, entries = [(shop, policy, draws, visits) for shop in shops for policy in POLICIES], []
     with ProcessPoolExecutor(workers) as pool:
-        futures = [pool.submit(play, *pair, draws, visits) for pair in pairs]
-        entries = []
-        for (shop, policy), future in zip(pairs, futures, strict=True):
-            entries.append(future.result())
-            tell(f"{len(entries)} of {len(pairs)}: {shop}, {policy}")
+        for entry in (map if workers == 1 else pool.map)(play, *zip(*pairs, strict=True)):
+            entries.append(entry)
+            tell(f"{len(entries)} of {len(pairs)}: {entry.shop}, {entry.policy}")
     return entries
 
 

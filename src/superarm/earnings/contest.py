@@ -90,14 +90,13 @@ class Service:
         outcome, seen = self.outcome(t, segment, slates)
         if policy.rounding == "coin":
             outcome = streams.coins(self.keys.rounding, t, slates, outcome)
-        lost = streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost
-        outcome[lost] = 0.0
+        outcome[streams.shared_uniform(self.keys.environment, t)[:, 0] < self.kind.lost] = 0.0
         if not self.kind.delay:
             policy.learn(self.problem, self.tally, self.memory, Feedback(t, slates, outcome, seen, context))
             return
         silent = Feedback(t, slates, np.zeros_like(outcome), seen, context)
         policy.learn(self.problem, self.tally, self.memory, silent)
-        clicked = outcome.any((1, 2))
+        clicked: Any = outcome.any((1, 2))
         if clicked.any():
             arms = np.where(clicked[:, None], slates, -1)
             pair = (Feedback(t, arms, part, seen, context) for part in (silent.outcome, outcome))

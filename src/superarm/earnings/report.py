@@ -37,10 +37,11 @@ def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Ent
     n = earnings.policy.shape[1]
     marks = [FIRST, EARLY, max(1, n - FIRST), n]
     visits = np.unique(np.concatenate([np.geomspace(1, n, 200).astype(np.int64), [v for v in marks if v <= n]]))
-    sums = [np.cumsum(part, 1) for part in (earnings.policy, earnings.present, earnings.best)]
-    behind = sums[0] <= sums[1]
+    earned, present, best = (np.cumsum(part, 1) for part in (earnings.policy, earnings.present, earnings.best))
+    behind = earned <= present
     ahead = np.where(behind.any(1), n - behind[:, ::-1].argmax(1) + 1, 1)
-    return Entry(shop, held_out, policy, visits, *(part[:, visits - 1] for part in sums), ahead)
+    at = visits - 1
+    return Entry(shop, held_out, policy, visits, earned[:, at], present[:, at], best[:, at], ahead)
 
 
 @dataclass

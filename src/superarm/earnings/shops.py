@@ -57,8 +57,8 @@ class Shop:
     """Draws of one kind of shop, R of them, as arrays: (R, n_phases, n_segments, n_arms) and so on.
 
     ``ranking`` (n_arms,) is the shop's own ranking of its products, the same in all draws: its first places that are
-    for sale are the present list. Where visitors are known people, ``people`` (R, n_people, n_arms) says who takes what,
-    and those of segment n are from ``groups[n]`` to ``groups[n + 1] - 1``.
+    for sale are the present list. Where visitors are known people, ``people`` (R, n_people, n_arms) says who takes
+    what, and those of segment n are from ``groups[n]`` to ``groups[n + 1] - 1``.
     """
 
     name: str
@@ -101,8 +101,10 @@ def draw_shop(name: str, draws: int, first: int = 0) -> Shop:
     kind = KINDS[name]
     drafts = [_draw(name, kind, number) for number in range(first, first + draws)]
     place, order = common_places(name, kind.n_arms)
-    parts = [np.stack([draft[n][..., order] for draft in drafts]) for n in range(3)]  # type: ignore[index]
-    return Shop(name, kind, make_problem(kind), *parts, place)
+    chances, for_sale, amounts = (
+        np.stack([np.asarray(part)[..., order] for part in parts]) for parts in zip(*drafts, strict=True)
+    )
+    return Shop(name, kind, make_problem(kind), chances, for_sale, amounts, place)
 
 
 def common_places(name: str, n_arms: int) -> tuple[Ints, Ints]:
@@ -151,7 +153,8 @@ def best_slates(p: Floats, for_sale: Bools, kind: Kind) -> Ints:
 
 def greedy_slate(p: Floats, shares: Floats, k: int) -> Ints:
     """The slate by which most visitors are reached, found greedily, (k,)."""
-    left, slate = shares, []
+    left = shares
+    slate: list[int] = []
     for _ in range(k):
         gain = left @ p
         gain[slate] = -1.0

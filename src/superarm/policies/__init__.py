@@ -1,8 +1,9 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
-base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch ·
-pooling, pooled: a prior fitted to all arms, and sampling from it · forgetting, wrappers: around other policies · functions: a policy as two functions · catalog: policies by their names in
-the papers, all of which are also here
+base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch · pooling,
+pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list · forgetting, wrappers: around
+other policies · functions: a policy as two functions · catalog: policies by their names in the papers, all of which are
+also here
 """
 
 from superarm.policies import catalog

@@ -42,8 +42,9 @@ class PooledThompson(Policy):
     .. math:: \tilde\theta_j \sim \frac{Gamma(\gamma(\alpha + S_j))}{\gamma(\alpha/\mu + E_j)}, \qquad
               q_{ji} \sim Beta\bigl(\gamma(c m + s_{ji}),\ \gamma(c(1 - m) + n_{ji} - s_{ji})\bigr)
 
-    with :math:`m = \tilde\theta_j\lambda_i`, :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of the
-    arm and how often it was shown, where each entry counts for at most :math:`\kappa` events. The oracle chooses at q.
+    with :math:`m = \tilde\theta_j\lambda_i`, :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of
+    the arm and how often it was shown, where each entry counts for at most :math:`\kappa` events. The oracle chooses
+    at q.
 
     The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
     observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,

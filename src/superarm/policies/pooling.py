@@ -6,7 +6,7 @@ An outcome of entry (j, i) has the mean :math:`p_{ji}`, with
           p_{ji} \mid \theta_j \sim Beta(mean\ \theta_j\lambda_i,\ squared\ coefficient\ of\ variation \approx 1/\kappa)
 
 :math:`\theta_j` is the effect of arm j, :math:`\lambda_i` the lift of item i. The strengths :math:`\alpha` and
-:math:`\kappa` are numbers of events (clicks), not of pulls, so that they mean the same at click rates of 0.1 % and 10 %.
+:math:`\kappa` are numbers of events (clicks), not of pulls: they mean the same at click rates of 0.1 % and of 10 %.
 Outcomes are divided by their dispersion :math:`\phi`, the variance of an outcome over its mean: an event is 1 for a
 click, and many events for a purchase. All of it is estimated by marginal likelihood, after [GelmanEtAl2013]_ (chapter
 5). The likelihood does not mind that a policy chose what was observed; moments would.
@@ -65,11 +65,11 @@ class Observed:
         Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
         """
         n = np.maximum(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape), 0.0)
-        parts = [n, np.clip(tally.total, 0.0, n), np.maximum(tally.square, 0.0)]
-        if n_segments == 1:
-            return cls(tally.support, *parts, listed)
-        support = Dense(n_segments * tally.support.n_items, tally.support.n_arms)
-        return cls(support, *(part.reshape(support.shape(-1)) for part in parts), listed)
+        total, square, support = np.clip(tally.total, 0.0, n), np.maximum(tally.square, 0.0), tally.support
+        if n_segments > 1:
+            support = Dense(n_segments * support.n_items, support.n_arms)
+            n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
+        return cls(support, n, total, square, listed)
 
     def across(self, x: Floats) -> Floats:
         """Numbers of replications (R,), so that they broadcast against entries."""
