@@ -9,6 +9,7 @@ if a file takes more processor time, or if collecting the tests takes more than 
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -63,6 +64,23 @@ class Tiers:
 
     def pytest_collection(self) -> None:
         self.began = processor_seconds()
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Do not even import a file of the second tier for the first one."""
+        if self.config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+            return None
+        text = collection_path.read_text(encoding="utf-8")
+        mark = re.search(r'^pytestmark = pytest\.mark\.slow\("(.+)"\)$', text, re.MULTILINE)
+        if mark:
+            self.left_out[mark[1]] += len(re.findall(r"^(?:async )?def test_", text, re.MULTILINE))
+        return True if mark else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Any:
+        """Import a file for the examples in its docstrings only if it is of the package and has some."""
+        found = yield
+        examples = "tests" not in file_path.parts and ">>> " in file_path.read_text(encoding="utf-8")
+        return [one for one in found if examples or type(one).__name__ != "DoctestModule"]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
