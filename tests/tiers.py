@@ -79,7 +79,8 @@ class Tiers:
     def pytest_collect_file(self, file_path: Path) -> Any:
         """Import a file for the examples in its docstrings only if it is of the package and has some."""
         found = yield
-        examples = "tests" not in file_path.parts and ">>> " in file_path.read_text(encoding="utf-8")
+        own = file_path.suffix == ".py" and "tests" not in file_path.parts
+        examples = own and ">>> " in file_path.read_text(encoding="utf-8")
         return [one for one in found if examples or type(one).__name__ != "DoctestModule"]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
