@@ -22,6 +22,7 @@ from superarm.simulation.replicate import seeds
 from superarm.theory.bound import Setting, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.sequences import Sequences, geometric
+from superarm.theory.upper.paper import paper_gamma_g
 
 U, V = 4.0 * math.sqrt(3.0), 28.0
 """BC-UCB's width on the good event: q - p <= U sqrt(p (1 - p) log t / N) + V log t / N. The paper has V = 34."""
@@ -41,7 +42,7 @@ class Constants(NamedTuple):
 
 def paper(s: Setting) -> Constants:
     r""":math:`c_1 = 12\sqrt6\gamma_g, c_2 = 34\gamma_\infty`, and 864, 68: [MerlisMannor2019]_ (lemma regretDecomp)."""
-    g, inf = s.gamma_g_paper, s.smoothness.gamma_inf
+    g, inf = paper_gamma_g(s), s.smoothness.gamma_inf
     return Constants(12.0 * math.sqrt(6.0) * g, 34.0 * inf, 864.0 * g**2, 68.0 * inf)
 
 
