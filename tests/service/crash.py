@@ -13,10 +13,7 @@ Snapshots are taken after every few events, so that every round restarts from on
 
 import argparse
 import asyncio
-import contextlib
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter

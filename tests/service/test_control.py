@@ -174,7 +174,8 @@ def test_the_guardrail_lets_a_proven_policy_play():
 
 
 @pytest.mark.parametrize(
-    ("reward", "most"), [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)]
+    ("reward", "most"),
+    [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)],
 )
 def test_no_slate_is_worth_more_than_the_largest_reward(reward, most):
     problem = sa.Problem(4, 2, reward, sa.Subsets(2), [2.0, 1.0])

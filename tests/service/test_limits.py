@@ -180,10 +180,11 @@ def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
                 for _ in range(n):
                     assert (await http.post("/v1/problems/p/decisions", json={}, headers=tenant)).status_code == 201
             await http.get("/v1/problems", headers={"authorization": "Bearer nobody"})
-            asked = 'superarm_requests_total{method="POST",path="/v1/problems/{name}/decisions",status="201"} '
+            asked = 'superarm_requests_total{{method="POST",path="/v1/problems/{{name}}/decisions",status="201",tenant="{}"}} '
             texts = [(await http.get("/metrics", headers=tenant)).text for tenant in (one, two, operator)]
-            for text, n in zip(texts, (2.0, 5.0, 7.0), strict=True):
-                assert asked + str(n) in text
+            for text, n, tenants in zip(texts, (2.0, 5.0, 7.0), ({"one"}, {"two"}, {"one", "two"}), strict=True):
+                for tenant, counted in (("one", 2.0), ("two", 5.0)):
+                    assert (asked.format(tenant) + str(counted) in text) == (tenant in tenants)
                 assert f"superarm_open_decisions {n}" in text
             assert ["superarm_queue_events" in text for text in texts] == [False, False, True]
             assert ['status="401"' in text for text in texts] == [False, False, True]

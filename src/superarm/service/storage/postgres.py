@@ -51,7 +51,6 @@ from superarm.service.storage.postgres_tables import (
     problem_of,
     reshard,
 )
-
 from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
 
 try:
@@ -422,7 +421,9 @@ class Postgres:
         with connection.transaction():
             n, held = reshard(connection, {} if base is None else base.position)
             if base is not None:
-                _begin_with(connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), "")
+                _begin_with(
+                    connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), ""
+                )
         self._version = self._version - self._version % COMPACTED_VERSIONS + 2
         return n
 
@@ -534,4 +535,6 @@ def _refuse_logs_of_workers(session: Any) -> None:
         " AND EXISTS (SELECT FROM superarm_events AS event WHERE event.worker = known.worker)"
     )
     if session.execute(query).fetchone() is not None:
-        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard once, while nothing runs")
+        raise SuperarmError(
+            "--db: the log was written by an earlier version; run superarm reshard once, while nothing runs"
+        )
