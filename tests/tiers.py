@@ -153,6 +153,8 @@ class Tiers:
         """The lines at the end."""
         total, skipped = sum(self.seconds.values()), Counter(self.skipped())
         lines = [f"Run: {n_run} tests of {len(self.seconds)} files in {total:.0f} s of processor time."]
+        most = ", ".join(f"{file} {seconds:.0f} s" for file, seconds in self.seconds.most_common(6))
+        lines.append(f"Most of it: {most}; collecting {self.collecting:.1f} s.")
         lines += [f"Above its budget of processor time: {line}" for line in self.over_budget()]
         if skipped:
             reasons = ", ".join(f"{reason} ({n})" for reason, n in sorted(skipped.items()))
