@@ -50,7 +50,9 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
                 name: float(one.default)
-                for name, one in inspect.signature(vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]).parameters.items()
+                for name, one in inspect.signature(
+                    vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]
+                ).parameters.items()
                 if isinstance(one.default, (int, float))
             }
             assert policy["summary"]
