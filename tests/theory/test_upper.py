@@ -184,7 +184,10 @@ def test_late_feedback_costs_a_constant():
     instance = sa.instances.disjoint_batches(64)
     s = bound.setting(instance)
     for d in (0, 1, 5):
-        late, now = kl_ucb.upper_bound_kl_late(instance, [1, 10**5], delay=d), kl_ucb.upper_bound_kl(instance, [1, 10**5])
+        late, now = (
+            kl_ucb.upper_bound_kl_late(instance, [1, 10**5], delay=d),
+            kl_ucb.upper_bound_kl(instance, [1, 10**5]),
+        )
         expected = s.n_arms * s.largest * (14 - math.pi**2 / 3 + d * max(0, 3 * d - 1))
         np.testing.assert_allclose(late.value - now.value, expected)
     with pytest.raises(sa.InvalidArgument, match="delay"):
