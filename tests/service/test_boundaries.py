@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked, Created
+from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.auth import make_key
 from superarm.service.http.operations import OPERATIONS

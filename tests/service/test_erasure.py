@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 
-import numpy as np
 import pytest
 
 from superarm.service.application import application

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from superarm.agent.state import held_to_plain, tally_to_plain
-
 from superarm.context import frames
 from superarm.service.application import application
 from superarm.service.domain.events import Refitted

@@ -19,7 +19,6 @@ from .memory_store import MemoryStore
 from .running import Server, invoke
 from .test_slates import make
 
-
 ANY_SLATE = SlateRequest(None, [], [], None)
 
 

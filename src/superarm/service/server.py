@@ -137,14 +137,18 @@ def serve(
         log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
     store = open_store(db, wait=True)
     prepare = preparation.apply_once if preparation is not None else lambda store: None
-    app = application(store, limits, on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare)
+    app = application(
+        store, limits._replace(compiled=True), on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare
+    )
     config = uvicorn.Config(
         trace_requests(app) if listening.otel else app,
         **{name: value for name, value in listening._asdict().items() if name != "otel"},
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=30,
+        http="h11",  # whose limit on the size of headers can be set
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        ws="none",
     )
     with _explain_failure(listening):
         server = _make_server(config, app.end_streams)

@@ -74,7 +74,9 @@ class Endpoint:
             body = await decode_body(self._decoder, body)
         call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
         status, answer = await operation.handler(call)
-        return Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
+        return (
+            Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
+        )
 
 
 async def decode_body(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:

@@ -133,9 +133,7 @@ async def get_versions(call: Call) -> Answer:
 
 async def get_lift(call: Call) -> Answer:
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, await call.coordinator.read(
-        call.who.tenant, call.path["name"], lambda state: views.lift(state, delta)
-    )
+    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], lambda state: views.lift(state, delta))
 
 
 async def get_certificate(call: Call) -> Answer:

@@ -157,4 +157,3 @@ def _found(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
         asked.fallback,
         asked.unit,
     )
-

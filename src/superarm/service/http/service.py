@@ -52,6 +52,8 @@ class ServiceLimits(NamedTuple):
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
     archive
         The directory that gets what leaves the log; empty if it is kept nowhere.
+    compiled
+        Whether the kernels of problems are compiled before their first decision.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -70,6 +72,7 @@ class ServiceLimits(NamedTuple):
     beacon_rate: float = 20.0
     retain_days: float | None = None
     archive: str = ""
+    compiled: bool = False
 
 
 def check_root_path(path: str) -> str:
@@ -119,7 +122,7 @@ class Service:
 
     def __init__(self, store: Store, limits: ServiceLimits) -> None:
         self.store, self.limits = store, limits
-        self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every)
+        self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every, limits.compiled)
         self.keyring = Keyring(store)
         self.rates = RateLimits(limits.per_second)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)

@@ -48,6 +48,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
             )
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
         created = Created(now_ms(), spec, key, by)
+        await coordinator.rehearse(created)
         if await coordinator.create(tenant, name, created):
             return True
         known = await coordinator.find(tenant, name)
@@ -89,6 +90,9 @@ async def change_settings(
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
 
+    state = await coordinator.find(tenant, name)
+    if (event := plan(state)) is not None and event.settings.policy != state.settings.policy:
+        await coordinator.rehearse(state.as_created(event.settings))
     return await coordinator.change(tenant, name, plan)
 
 
@@ -273,4 +277,3 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
         return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
     return await coordinator.change(tenant, name, plan, size)
-

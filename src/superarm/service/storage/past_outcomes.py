@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from superarm.core.errors import InvalidArgument
-from superarm.offline.formats.tables import read_columns
-from superarm.offline.formats.tables import NAMES, NOT_SHOWN
+from superarm.offline.formats.tables import NAMES, NOT_SHOWN, read_columns
 
 Pull = tuple[str, dict[str, float]]
 """An arm, and the outcomes of its items; one that is for all items is under the name "".

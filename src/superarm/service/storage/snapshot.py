@@ -21,9 +21,7 @@ from superarm.service.storage.base import LogReader, Position, SavedSnapshot, re
 
 log = logging.getLogger("superarm.snapshot")
 
-SUMS = (
-    *("pulls", "total", "square", "missed", "joint", "reference", "moments", "products", "precision", "response"),
-)
+SUMS = (*("pulls", "total", "square", "missed", "joint", "reference", "moments", "products", "precision", "response"),)
 """The parts of a stored tally, of which the last ones may be missing; ``joint`` is not kept any longer."""
 
 KEPT = ("rows", "bounds", "maps", "point", "marks")

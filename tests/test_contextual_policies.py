@@ -11,8 +11,7 @@ from superarm.oracles.base import GREEDY
 from superarm.policies import IndexPolicy
 from superarm.policies.directional import directional_kl_moss
 from superarm.policies.forgetting import Forgetting
-from superarm.simulation import contextual_instances
-from superarm.simulation import simulate
+from superarm.simulation import contextual_instances, simulate
 from tests.contexts import COUNTRIES, LEVELS, N_ARMS, USERS, grid, problem_of, replay
 from tests.recorded import recorded, write
 
