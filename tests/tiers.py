@@ -161,7 +161,7 @@ class Tiers:
             names = [reason.removeprefix(MISSING) for reason in skipped if reason.startswith(MISSING)]
             remedy = f" To run them as well: {how_to_install(names)}." if names else ""
             lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
-        if self.left_out:
+        if self.left_out and self.config.getoption("markexpr") == "not slow":
             parts = ", ".join(f"{reason} ({n})" for reason, n in sorted(self.left_out.items()))
             lines.append(f"make test-all has {self.left_out.total()} more: {parts}.")
         return lines
