@@ -222,7 +222,7 @@ class Preparation(NamedTuple):
 
 
 def prepare_store(db: str, host: str, admin_key: str | None) -> Preparation | None:
-    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the service, which waits for it."""
+    """Prepare the store. If PostgreSQL is away, what has to be done is returned, for the service that waits for it."""
     key = read_key(admin_key, "default", ("admin", "metrics"), "given at the start") if admin_key else None
     preparation = Preparation(host, key)
     try:

@@ -249,8 +249,8 @@ def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
     """One value per item: the default where the end of the window filled it, 0 where the arm touches nothing."""
     support, fill = problem.support, record.fill or 0.0
     if not isinstance(support, Dense):
-        values = np.zeros(problem.n_items)
-        values[support.items[support.start[arm] : support.start[arm + 1]]] = row
-        return np.where(values == DEFAULTED, fill, values)
+        table = np.zeros(problem.n_items)
+        table[support.items[support.start[arm] : support.start[arm + 1]]] = row
+        return np.where(table == DEFAULTED, fill, table)
     values = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
     return [*values, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

@@ -58,7 +58,7 @@ class Sqlite:
     With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
     """
 
-    worker, shared, shards = "", False, None
+    worker, shards = "", None
 
     def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
         self.path, self._rests = path, rests
