@@ -7,11 +7,11 @@ import pytest
 
 from superarm.service.application import application
 from superarm.service.errors import RequestError
-from superarm.service.http import bodies
+from superarm.service.http import query as bodies
 from superarm.service.http.auth import RateLimits, make_key
-from superarm.service.http.bodies import Bodies
+from superarm.service.http.query import Bodies
 from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import rates
+from superarm.service.runtime import condition as rates
 
 from .inprocess import serving
 from .memory_store import MemoryStore

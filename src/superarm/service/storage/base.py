@@ -14,7 +14,19 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.keys import KeyRow
+
+
+class KeyRow(NamedTuple):
+    """A key as it is stored: the hash of its secret, its tenant and what it may do."""
+
+    id: str
+    digest: str
+    tenant: str
+    scopes: str
+    created: int
+    revoked: int | None
+    note: str
+
 
 Position = dict[str, int]
 """How far each log was read, by its name."""

@@ -25,6 +25,7 @@ from superarm.service.storage.base import (
     AddressRefused,
     DecisionSpan,
     FormerPlaces,
+    KeyRow,
     LogLine,
     LogReader,
     NumberedLine,
@@ -35,7 +36,6 @@ from superarm.service.storage.base import (
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres_tables import (
     CLASS,
     COMPACTED,
