@@ -23,7 +23,7 @@ from typing import NamedTuple
 import httpx
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash_audit import audit, compare
 from .crash_load import ARMS, ITEMS, SUBJECTS, Acknowledged, K, Subject, load

@@ -13,8 +13,7 @@ from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
 from superarm.service.server import import_components
-from superarm.service.storage.snapshot import restore_ledger
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore

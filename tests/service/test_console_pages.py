@@ -15,8 +15,7 @@ from superarm.service.application import application
 from superarm.service.console import routes, svg
 from superarm.service.console.feedback import find_faults
 from superarm.service.console.times import DAY_MS, TimeRange
-from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch
-from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.history import MAX_KEPT_VERSIONS, History, Stretch, mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits

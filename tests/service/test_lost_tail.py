@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from superarm.service.storage import mark
+from superarm.service.storage import sqlite_files as mark
+from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
-from superarm.service.storage.verify import verify
 
 from .running import invoke
 from .test_sqlite import asked, crashed, filled

@@ -20,8 +20,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from superarm.service.application import application
+from superarm.service.server import trace_requests
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.tracing import trace_requests
 
 from .inprocess import serving
 from .running import Server, invoke

@@ -16,7 +16,7 @@ from superarm.service.domain.events import Created
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError
-from superarm.service.runtime.planning import plan_decision
+from superarm.service.runtime.ask import plan_decision
 from superarm.service.schemas import AskBody, SlotBody
 
 NAMES = list("abcdef")

@@ -103,6 +103,7 @@ def test_directional_policies():
     policy = sa.policies.directional_kl_ucb
     assert upper_names(single(), policy()) == {"upper_bound_directional", "upper_bound_directional_greedy"}
     assert upper_names(single(), policy(0.9, 3.0)) == {"upper_bound_directional"}
+    assert upper_names(single(), policy(0.4, 3.0)) == set()
     assert upper_names(single(), sa.policies.directional_kl_moss()) == set()
     several = sa.instances.random_coverage(6, 3, 2, high=0.9)
     assert upper_names(several, policy(2.5, 2.0)) == {"upper_bound_directional_greedy"}
@@ -167,7 +168,7 @@ def test_vacuous_and_crossover():
 def test_a_bound_reads_like_a_sentence():
     table = bounds(INSTANCE, sa.kl_ucb(), 1000)
     value = float(table["upper_bound_kl_default"])
-    said = f"regret against 0.5 per round is at most {value:.4g} after 1000 rounds; vacuous, below the trivial bound from"
+    said = f"regret against 0.5 per round is at most {value:.4g} after 1000 rounds; vacuous, below the trivial bound"
     assert repr(table["upper_bound_kl_default"]).startswith(f"KL theorem (KL-UCB, log t + 3 log log t): {said}")
     assert repr(table["graves_lai"]).endswith("per round on this instance is at least 102.9 after 1000 rounds.")
     text = repr(table)

@@ -21,10 +21,8 @@ from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
 from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
-from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
-from superarm.service.domain.components import find_policy
-from superarm.service.domain.counting import feedback_of, past
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
+from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, to_actions
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
 from superarm.service.domain.history import History

@@ -12,10 +12,9 @@ import msgspec
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.explaining import explain
 from superarm.service.http.handlers import Call
-from superarm.service.http.operation import Operation
-from superarm.service.http.query import parse_query
+from superarm.service.http.operations import Operation
+from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.errors import overloaded
-from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
-from superarm.service.http.bodies import Bodies
+from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits, Signer
 from superarm.service.http.metrics import Metrics
-from superarm.service.http.signing import Signer
+from superarm.service.http.query import Bodies
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
 from superarm.service.storage.tables import import_arrow

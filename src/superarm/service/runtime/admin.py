@@ -13,8 +13,7 @@ from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
-from superarm.service.domain.context_spec import check_context, rows_of_arms
-from superarm.service.domain.counting import past
+from superarm.service.domain.decision import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import (
@@ -24,15 +23,16 @@ from superarm.service.domain.spec import (
     PolicySpec,
     ProblemSpec,
     Settings,
+    check_context,
     check_control,
     check_new_names,
     check_settings,
+    rows_of_arms,
     to_problem,
 )
 from superarm.service.errors import RequestError, conflict, invalid, unknown
-from superarm.service.runtime.ask import digest_request
+from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
 
 

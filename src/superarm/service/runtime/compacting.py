@@ -19,8 +19,15 @@ from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError
 from superarm.service.runtime.coordinator import Coordinator, now_ms
 from superarm.service.storage.base import Compactor
-from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
-from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
+from superarm.service.storage.compaction import (
+    CompactionReport,
+    OldDecision,
+    PlannedCompaction,
+    archive_old,
+    changed_since,
+    plan_compaction,
+    report,
+)
 
 log = logging.getLogger("superarm.compacting")
 

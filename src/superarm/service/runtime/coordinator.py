@@ -13,17 +13,15 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from superarm.core import ops
-from superarm.service.domain.control import guard_of
 from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Asked, Created, Guarded, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.domain.problem import ProblemState, rehearse
+from superarm.service.domain.slate import guard_of
 from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.certifying import Certifier
-from superarm.service.runtime.condition import Condition
-from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
-from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer
 from superarm.service.storage.base import MOVED, LogLine, Position, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot

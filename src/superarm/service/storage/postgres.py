@@ -25,16 +25,17 @@ from superarm.service.storage.base import (
     AddressRefused,
     DecisionSpan,
     FormerPlaces,
+    KeyRow,
     LogLine,
     LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
+    Shards,
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres_tables import (
     CLASS,
     COMPACTED,
@@ -188,7 +189,7 @@ class Postgres:
                 raise
 
     @property
-    def shards(self) -> "Postgres":
+    def shards(self) -> Shards | None:
         return self
 
     @explain_errors()
@@ -459,9 +460,10 @@ class Postgres:
         raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
-        for connection in (self._reader, self._session and self._session.connection):
-            if connection is not None:
-                connection.close()
+        if self._reader is not None:
+            self._reader.close()
+        if self._session is not None:
+            self._session.connection.close()
 
 
 class ProblemLog:

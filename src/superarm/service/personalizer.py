@@ -1,32 +1,54 @@
 """Azure Personalizer's rank, reward and activate, for one slot and for several.
 
 ``contextFeatures`` of the form ``{"superarm": {"problem": …}}`` name the problem, otherwise it is "personalizer". Its
-first call creates it: one with features of the context or of actions makes a problem that learns from them
-(``features``), one without any a problem that does not. With ``--ignore-features`` features are ignored.
+first call creates it: one with features of the context or of actions makes a problem that learns from them, one without
+any a problem that does not. With ``--ignore-features`` features are ignored.
+
+Features become words with weights: every leaf of the JSON is a word. Its name is the path to it, joined by dots; a text
+or a truth value is part of the word, ``device.mobile=true``, with the weight 1, and a number v has the word of its path
+and the weight v / (1 + abs(v)). Elements of a list are leaves of the same path, null is left out. The words of the
+context are hashed into one feature, those of an action, with its id, into another; a linear model that all actions
+share has all products of the two.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
+from starlette.routing import Route
 
 from superarm.actions import Slots
-from superarm.service.domain.context_spec import GivenFeatures
+from superarm.service.domain.components import Name
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.spec import Name, ProblemName, ProblemSpec, RewardSpec, Settings
+from superarm.service.domain.spec import (
+    MAX_WORDS,
+    ContextSpec,
+    FeaturesSpec,
+    GivenFeatures,
+    LinearSpec,
+    PolicySpec,
+    ProblemName,
+    ProblemSpec,
+    RegressionParameters,
+    RewardSpec,
+    Settings,
+)
 from superarm.service.errors import RequestError, invalid
 from superarm.service.http.auth import Principal, permit
-from superarm.service.personalizer.features import (
-    ACTION,
-    CONTEXT,
-    POLICY,
-    ROUTE,
-    action_words,
-    feature_context,
-    flatten,
+from superarm.service.http.endpoint import (
+    Reply,
+    authenticate,
+    client_of,
+    decode_body,
+    path_of,
+    reply_or_error,
+    require_json,
+    send_reply,
 )
+from superarm.service.http.service import Service
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
 from superarm.service.runtime.coordinator import Coordinator
@@ -258,3 +280,125 @@ async def multi_reward(caller: Caller, event: str, body: MultiSlotRewardRequest)
 async def activate(caller: Caller, event: str) -> None:
     """The event was shown."""
     await feedback.activate(caller.coordinator, (caller.who.tenant, event), ActivateBody())
+
+
+CONTEXT, ACTION = "context", "action"
+"""The names of the two hashed features."""
+
+CONTEXT_BUCKETS, ACTION_BUCKETS = 8, 20
+"""With the constants, 9 x 21 = 189 coordinates: a choice takes a few milliseconds."""
+
+MAX_DEPTH = 10
+
+MAX_LEAVES = 10_000
+"""Elements of lists are leaves of the same word: so many leaves may there be in all."""
+
+POLICY = PolicySpec("comb_lin_ts")
+"""The policy of problems with features: its draws have the scale of the posterior, whatever the number of features."""
+
+ROUTE = "superarm"
+"""The name in ``contextFeatures`` that says which problem is meant; it is no feature."""
+
+
+def flatten(features: list[dict[str, Any]], field: str) -> dict[str, float]:
+    """Words with weights; ``field`` is named in errors.
+
+    >>> flatten([{"time": "morning"}, {"device": {"mobile": True, "age": 3}}], "contextFeatures")
+    {'time=morning': 1.0, 'device.mobile=true': 1.0, 'device.age': 0.75}
+    """
+    words: dict[str, float] = {}
+    n = 0
+    for key, value in ((key, value) for group in features for key, value in group.items() if key != ROUTE):
+        for word, weight in _leaves(key, value, field, 1):
+            words[word] = words.get(word, 0.0) + weight
+            n += 1
+            if len(words) > MAX_WORDS or n > MAX_LEAVES:
+                most = f"{MAX_WORDS} features, and {MAX_LEAVES} values in all"
+                raise invalid(
+                    field, f"more than {MAX_WORDS if n <= MAX_LEAVES else MAX_LEAVES}", f"give at most {most}"
+                )
+    return words
+
+
+def _leaves(path: str, value: Any, field: str, depth: int) -> Iterator[tuple[str, float]]:
+    if depth > MAX_DEPTH or len(path) > 500:
+        raise invalid(field, f"nested too deep at {path[:40]!r}", f"nest at most {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(f"{path}.{key}", part, field, depth + 1)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaves(path, part, field, depth + 1)
+    elif isinstance(value, bool):
+        yield f"{path}={str(value).lower()}", 1.0
+    elif isinstance(value, str):
+        yield f"{path}={value[:400]}", 1.0
+    elif value is not None:
+        yield path, value / (1.0 + abs(value))
+
+
+def action_words(id: str, features: list[dict[str, Any]]) -> dict[str, float]:
+    """The words of an action: its id, so that actions without features differ, and its features."""
+    return {f"id={id}": 1.0} | flatten(features, "actions.features")
+
+
+def feature_context(arms: list[str]) -> ContextSpec:
+    """The context of a problem that learns from features; ``arms`` are there from the beginning, without any."""
+    return ContextSpec(
+        features=FeaturesSpec(hashed={CONTEXT: CONTEXT_BUCKETS}),
+        model=LinearSpec(RegressionParameters(shared=True)),
+        arms={arm: {ACTION: {}} for arm in arms},
+        arm_features=FeaturesSpec(hashed={ACTION: ACTION_BUCKETS}),
+    )
+
+
+_V1 = "/personalizer/v{version}"
+_ONE, _MANY = f"{_V1}/events/{{event}}", f"{_V1}/multislot/events/{{event}}"
+
+
+MAX_BODY_BYTES = 1_048_576
+"""The largest body: 50 actions with 1,000 features of 20 characters each."""
+
+
+class PersonalizerEndpoint:
+    """One of Personalizer's calls as an ASGI application; the key comes in Personalizer's header."""
+
+    def __init__(
+        self, service: Service, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]]
+    ) -> None:
+        self._service, self._scope, self._status, self._run = service, scope, status, run
+        self._decoder = None if body is None else msgspec.json.Decoder(body)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send_reply(send, await reply_or_error(self._reply(scope, dict(scope["headers"]), receive)))
+
+    async def _reply(self, scope: Any, headers: dict[bytes, bytes], receive: Any) -> Reply:
+        key = headers.get(b"ocp-apim-subscription-key", b"").decode("latin-1")
+        who = authenticate(self._service, headers, client_of(scope), key)
+        permit(who, self._scope)
+        limits = self._service.limits
+        data = await self._service.bodies.read(receive, headers, min(limits.body_bytes, MAX_BODY_BYTES))
+        caller = Caller(self._service.coordinator, who, limits.problems, limits.ignore_features)
+        path = path_of(scope)
+        words: list[Any] = [path["event"]] if "event" in path else []
+        if self._decoder is not None:
+            require_json(headers)
+            words.append(await decode_body(self._decoder, data))
+        answer = await self._run(caller, *words)
+        return Reply(self._status, b"" if answer is None else msgspec.json.encode(answer))
+
+
+def personalizer_routes(service: Service) -> list[Route]:
+    """Rank, reward and activate, of one slot and of many."""
+
+    def route(path: str, body: Any, scope: str, status: int, run: Callable[..., Awaitable[Any]]) -> Route:
+        return Route(path, PersonalizerEndpoint(service, body, scope, status, run), methods=["POST"])
+
+    return [
+        route(f"{_V1}/rank", RankRequest, "decide", 201, rank),
+        route(f"{_ONE}/reward", RewardRequest, "feedback", 204, reward),
+        route(f"{_ONE}/activate", None, "decide", 204, activate),
+        route(f"{_V1}/multislot/rank", MultiSlotRankRequest, "decide", 201, multi_rank),
+        route(f"{_MANY}/reward", MultiSlotRewardRequest, "feedback", 204, multi_reward),
+        route(f"{_MANY}/activate", None, "decide", 204, activate),
+    ]
