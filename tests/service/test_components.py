@@ -13,8 +13,7 @@ from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
 from superarm.service.server import import_components
-from superarm.service.storage.snapshot import restore_ledger
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -50,7 +49,9 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
                 name: float(one.default)
-                for name, one in inspect.signature(vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]).parameters.items()
+                for name, one in inspect.signature(
+                    vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]
+                ).parameters.items()
                 if isinstance(one.default, (int, float))
             }
             assert policy["summary"]
@@ -183,7 +184,7 @@ def test_directional_policies_decide_as_those_of_an_agent_and_outlive_a_restart(
     async def trial(http) -> None:
         spec = {**SPEC, "arms": list("abcdef"), "settings": {"policy": {"name": name}, "window_s": None}}
         assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
-        own = sa.Agent(sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), getattr(sa, name)())
+        own = sa.Agent(sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), getattr(sa.policies, name)())
         for n in range(12):
             made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
             decision = own.ask()

@@ -18,7 +18,6 @@ VIEWS = {
     "versions": "/versions?problem=p",
     "arm": "/arm?problem=p&arm=a",
     "decisions": "/decisions?problem=p",
-
     "login": "/login",
 }
 DARK_PHONE = {"color_scheme": "dark", "viewport": {"width": 390, "height": 844}}

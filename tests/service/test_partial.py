@@ -11,9 +11,8 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.console.numbers import judge_learning, weighty_items
-from superarm.service.domain.moments import RunningMoments, join_moments, mean_interval
-from superarm.service.storage.snapshot import restore_ledger
-from superarm.service.storage.verify import verify
+from superarm.service.domain.history import RunningMoments, join_moments, mean_interval
+from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore

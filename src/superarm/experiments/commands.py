@@ -47,7 +47,7 @@ def run(
     Results do not depend on where they are run.
     """
     from superarm.experiments.execution.runner import run as run_experiment
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
 
     _require_lab()
     try:
@@ -128,7 +128,7 @@ def report(directory: Path, imports: tuple[str, ...]) -> None:
 def compare(first: Path, second: Path, out: Path | None) -> None:
     """Compare two runs: regret, the difference with its significance, and run time."""
     from superarm.experiments.analysis.study import Study
-    from superarm.experiments.report.side_by_side import format_comparison, write_comparison
+    from superarm.experiments.report.comparison import format_comparison, write_comparison
 
     a, b = Study.load(first), Study.load(second)
     click.echo("\n".join(format_comparison(a, b)))
@@ -150,7 +150,7 @@ def bounds(spec: str, out: Path | None, results: Path | None, imports: tuple[str
     Instances whose results superarm run has stored are not simulated again.
     """
     from superarm.experiments.analysis.bounds import read_results
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
     from superarm.theory.report import bounds_report
 
     _require_lab()

@@ -10,7 +10,7 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.describe import build
 from superarm.core.errors import InvalidArgument
 from superarm.experiments import store
-from superarm.experiments.spec.claim_kinds import BOUNDS
+from superarm.experiments.spec.experiment import BOUNDS
 from superarm.experiments.store import CellResults
 from superarm.oracles import Guarantee
 from superarm.policies import Policy

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.service.console.times import moment
-from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http import views
 

@@ -9,12 +9,18 @@ from superarm.core.arrays import Floats, Ints
 from superarm.core.tally import Tally
 from superarm.offline import Convergence
 from superarm.service.console.markup import shorten
-from superarm.service.domain.control import guard_of
-from superarm.service.domain.history import History
+from superarm.service.domain.history import (
+    RESUMED_DECISIONS,
+    History,
+    MeanInterval,
+    RunningMoments,
+    difference,
+    join_moments,
+    measure_lift,
+)
 from superarm.service.domain.intervals import Band, mean_alone, time_uniform, value_each_arm
-from superarm.service.domain.lift import RESUMED_DECISIONS, measure_lift
-from superarm.service.domain.moments import MeanInterval, RunningMoments, difference, join_moments
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import guard_of
 from superarm.service.http.views import needed_decisions
 
 ARMS_PER_PAGE = 25

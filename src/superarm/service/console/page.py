@@ -11,7 +11,7 @@ from superarm.service.console.feedback import feedback
 from superarm.service.console.markup import Html, tag, with_code
 from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, export_link, range_form, section
-from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 

@@ -10,7 +10,7 @@ from superarm.service.console import numbers, svg
 from superarm.service.console.feedback import FEW, find_faults
 from superarm.service.console.markup import Html, tag
 from superarm.service.console.view import pages, scrollable, section
-from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
 
 PROBLEMS_PER_PAGE = 25

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from superarm.service.console.markup import Html, shorten, tag
 from superarm.service.console.times import date_label
-from superarm.service.domain.history import Stretch
-from superarm.service.domain.moments import MeanInterval, join_moments, mean_interval
+from superarm.service.domain.history import MeanInterval, Stretch, join_moments, mean_interval
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 48, 24
 ARM_LETTERS, ITEM_LETTERS = 18, 10

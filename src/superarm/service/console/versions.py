@@ -9,8 +9,7 @@ from superarm.service.console.numbers import weighty_items
 from superarm.service.console.times import moment
 from superarm.service.console.view import scrollable, section
 from superarm.service.domain.events import Changed, Created
-from superarm.service.domain.history import Stretch
-from superarm.service.domain.moments import difference, mean_interval
+from superarm.service.domain.history import Stretch, difference, mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.storage.base import Store
 

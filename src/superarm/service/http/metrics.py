@@ -6,8 +6,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
+from superarm.service.domain.history import join_moments
 from superarm.service.domain.ledger import Key, Ledger
-from superarm.service.domain.moments import join_moments
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.writer import BUCKETS
 

@@ -11,7 +11,7 @@ from superarm.core.tally import Tally
 from superarm.offline import Convergence
 from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.lift import measure_lift
+from superarm.service.domain.history import measure_lift
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.replies import (
