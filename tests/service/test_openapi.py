@@ -110,6 +110,7 @@ def schema(known: bool):
 anything, existing = schema(False), schema(True)
 
 
+@pytest.mark.slow("fuzzing")
 @anything.parametrize()
 @LIMITS
 def test_any_input(case, service):
@@ -117,6 +118,7 @@ def test_any_input(case, service):
         case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
+@pytest.mark.slow("fuzzing")
 @existing.parametrize()
 @LIMITS
 def test_input_for_what_exists(case, service, http):
@@ -125,6 +127,7 @@ def test_input_for_what_exists(case, service, http):
         case.call_and_validate(base_url=service.url, checks=CHECKS, timeout=60)
 
 
+@pytest.mark.slow("fuzzing")
 def test_sequences_of_calls(service):
     machine = schema(False).as_state_machine()
     limits = settings(LIMITS, max_examples=3, stateful_step_count=4, phases=[Phase.generate])
