@@ -184,7 +184,7 @@ def serve(context: click.Context, /, demo: bool, **given: Any) -> None:
     own = ("db", "admin_key", "discard", "create", "import")
     db, admin_key, discard, create, imports = (given.pop(name) for name in own)
     listening = Listening(**{name: given.pop(name) for name in Listening._fields})
-    more = {"compat": given.pop("compat") or "", "root_path": check_root_path(given.pop("root_path"))}
+    more: Any = {"compat": given.pop("compat") or "", "root_path": check_root_path(given.pop("root_path"))}
     # A demo need not wait until kernels are compiled.
     limits = ServiceLimits(compiled=not demo, **more, **{FIELDS.get(name, name): one for name, one in given.items()})
     check_beacon(limits)
