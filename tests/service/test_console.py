@@ -112,6 +112,7 @@ def test_it_is_live_in_a_browser_and_works_with_the_keyboard(server, browser):
     page.context.close()
 
 
+@pytest.mark.slow("a second page in a browser")
 @pytest.mark.needs("chromium")
 def test_without_javascript_forms_and_links_do_the_same(server, browser):
     page, _ = watched(browser, java_script_enabled=False)

@@ -11,6 +11,8 @@ from tests.system_packages import chromium
 
 from .running import Server
 
+pytestmark = pytest.mark.slow("every page in a browser")
+
 SPEC = {"arms": ["a", "b", "c", "d" * 200], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "bc_ucb"}}}
 VIEWS = {
     "problem": "/?problem=p&try=a&decision=d1",
