@@ -1,8 +1,9 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
-base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch ·
-forgetting, wrappers: around other policies · functions: a policy as two functions · catalog: policies by their names in
-the papers, all of which are also here
+base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch · pooling,
+pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list · forgetting, wrappers: around
+other policies · functions: a policy as two functions · catalog: policies by their names in the papers, all of which are
+also here
 """
 
 from superarm.policies import catalog
@@ -14,6 +15,7 @@ from superarm.policies.directional import Covariance, DirectionalPolicy, SampleV
 from superarm.policies.forgetting import Forgetting
 from superarm.policies.functions import policy
 from superarm.policies.index import IndexPolicy
+from superarm.policies.pooled import PooledThompson
 from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "LeastPlayed",
     "OneGaussian",
     "Policy",
+    "PooledThompson",
     "SampleVariance",
     "SetBonus",
     "Triangle",

@@ -58,6 +58,9 @@ class Wrapper(Policy):
     def learn(self, problem: "Problem", tally: Tally, memory: Any, feedback: Feedback, sign: float = 1.0) -> None:
         self.policy.learn(problem, tally, memory, feedback, sign)
 
+    def refit(self, problem: "Problem", memory: Any, t: int) -> None:
+        self.policy.refit(problem, memory, t)
+
     def guarantee(self, problem: "Problem") -> Guarantee:
         return self.policy.guarantee(problem)
 
