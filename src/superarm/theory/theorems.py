@@ -11,13 +11,13 @@ import numpy as np
 from superarm.actions import Explicit, Subsets
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.rules import Ellipsoid
+from superarm.core import labels
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Bernoulli, Comonotone, Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
-from superarm.simulation import frames
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
@@ -304,7 +304,7 @@ class Bounds:
 
     def to_pandas(self) -> Any:
         """The table of ``to_frame`` as a pandas DataFrame."""
-        return frames.to_pandas(self.to_frame())
+        return labels.to_pandas(self.to_frame())
 
     def __repr__(self) -> str:
         applying = self.applying
