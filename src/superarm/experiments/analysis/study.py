@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm.core import labels
 from superarm.core.errors import InvalidArgument
 from superarm.experiments import store
 from superarm.experiments.spec.build import Case
