@@ -40,7 +40,8 @@ def during(trial, store=None):
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
     functions = {name for name in sa.policies.__all__ if inspect.isfunction(getattr(sa.policies, name))}
-    public = functions - wrappers - {"policy"}
+    in_agents = {"policy", "pooled_thompson"}  # the log has no events of refits yet
+    public = functions - wrappers - in_agents
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
@@ -106,7 +107,7 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["logistic", "conjunctive"])
-@pytest.mark.parametrize("policy", ["kl_ucb", "cts"])
+@pytest.mark.parametrize("policy", ["kl_ucb", "kl_moss"])
 def test_a_reward_whose_batches_are_listed_can_have_more_arms_than_a_slate_and_one(name, policy):
     """What is compiled ahead on a smaller problem lists the batches of that one."""
     spec = {**SPEC, "arms": list("abcdef"), "reward": {"name": name}, "settings": {"policy": {"name": policy}}}
