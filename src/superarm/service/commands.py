@@ -106,7 +106,7 @@ def erase(
     Decisions that are still in the log are erased over HTTP: POST /v1/problems/{name}/erasures.
     """
     from superarm.service.server import import_components
-    from superarm.service.storage.archive_erasure import erase_archived
+    from superarm.service.storage.compaction import erase_archived
 
     if (unit is None) == (decision is None):
         raise SuperarmError("give --unit UNIT, or --decision ID")

@@ -13,7 +13,7 @@ from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, export_link, range_form, section
 from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.warnings import list_warnings
+from superarm.service.http.views import list_warnings
 
 
 class Health(NamedTuple):
