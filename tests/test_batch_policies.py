@@ -1,21 +1,25 @@
 """Policies with one bonus per batch against recorded decisions and against every batch."""
 
+import itertools
 import math
 
+import naive
 import numpy as np
 import pytest
 from scipy import sparse
 
-from superarm.actions import Subsets
+from superarm.actions import Explicit, Matching, Subsets
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.tally import Feedback
+from superarm.environments import Bernoulli
 from superarm.oracles import Greedy
 from superarm.policies import batch
 from superarm.policies.batch import escb, escb_delta, least_played
 from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.rewards import Coverage, Linear, Logistic
-from tests.action_sets import NoNeighbours
+from superarm.simulation import Instance, simulate
+from tests.action_sets import KINDS, NoNeighbours, arms, playable, random_set, random_view
 from tests.recorded import Replay, independent, recorded
 
 WEIGHTS = np.array([0.7, 1.3, 0.45])
@@ -113,3 +117,109 @@ def test_what_does_not_apply_is_refused():
             make(oracle=Greedy())
         with pytest.raises(InvalidArgument):
             make(-1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_searches_against_every_batch(kind, monkeypatch):
+    for seed in range(6):
+        rng = np.random.default_rng([seed, len(kind)])
+        actions, n, may_play = random_set(kind, rng)
+        problem = Problem(n, 1, Linear(), actions)
+        view = random_view(problem, rng, rows=2, share=(0.9, 1.0))
+        worth, spread = rng.random((2, n)), rng.random((2, n))
+        exact = batch.search_batches(problem, worth, spread, view, batch.batch_table(problem))
+        climbed = batch.search_batches(problem, worth, spread, view, None)
+        monkeypatch.setattr(batch, "MAX_ENUMERATED_BATCHES", 0)
+        alpha = batch.search_guarantee(problem).alpha
+        monkeypatch.undo()
+        for r in range(2):
+            values = {
+                a: worth[r, list(a)].sum() + math.sqrt(spread[r, list(a)].sum())
+                for a in playable(may_play, n, view.eligible[r])
+            }
+            best = max(values.values(), default=0.0)
+            found = [tuple(sorted(arms(one[r]))) for one in (exact, climbed)]
+            if values:
+                assert values[found[0]] == pytest.approx(best)
+                assert values[found[1]] >= alpha * best - 1e-9
+            else:
+                assert found == [(), ()]
+
+
+def told(problem, hits, pulls):
+    """A view of round 70 after so many pulls of each arm, of which some items were hit."""
+    tally = batch.Tally(problem.support)
+    tally.pulls[0], tally.total[0], tally.square[0] = pulls, hits.T, hits.T
+    tally.refresh()
+    return problem.view(tally, 70)
+
+
+PULLS = np.array([3.0, 9.0, 5.0, 20.0, 6.0])
+
+
+@pytest.mark.parametrize("reward", [Coverage(), Logistic(0.8)], ids=repr)
+def test_the_bonus_of_escb_delta_is_its_formula(reward):
+    problem = Problem(5, 4, reward, Subsets(3), [1.0, 0.5, 2.0, 1.5])
+    hits = np.floor(np.random.default_rng(0).random((5, 4)) * PULLS[:, None])
+    view, mean, smooth = told(problem, hits, PULLS), hits / PULLS[:, None], (hits + 1.0) / (PULLS[:, None] + 2.0)
+    bonus = batch.Delta(0.7)
+    for action in itertools.permutations(range(5), 3):
+        states, room = reward.empty_states(problem, 1), bonus.room(problem, 1)
+        for j in map(np.array, ([j] for j in action[:-1])):
+            bonus.extend(problem, view, view.tally.mean, states, room, j)
+            problem.support.join(states, view.tally.mean, j, reward.join)
+        found = bonus.bonus(problem, view, view.tally.mean, states, room)[0, action[-1]]
+        slopes = problem.gradient(mean, list(action))
+        variance = (slopes**2 * smooth * (1.0 - smooth) / PULLS[:, None]).sum()
+        assert found == pytest.approx(math.sqrt(2.0 * 0.7 * math.log(70) * variance), rel=1e-9)
+
+
+def test_the_batch_of_least_played_is_grown_by_its_formula():
+    weights = np.array([1.0, 0.5, 2.0, 1.5])
+    problem = Problem(5, 4, Coverage(), Subsets(3), weights)
+    hits = np.floor(np.random.default_rng(1).random((5, 4)) * PULLS[:, None])
+    f = math.log(70) + 0.1 * 3 * 4 * math.log(math.log(70))
+
+    def optimistic(action):
+        value = naive.reward(naive.coverage, weights, hits / PULLS[:, None], action)
+        return value + np.linalg.norm(weights) * math.sqrt(f / PULLS[action].min())  # 2 gamma_g is 1
+
+    chosen = []
+    for _ in range(3):
+        chosen.append(max(set(range(5)) - set(chosen), key=lambda j: optimistic([*chosen, j])))
+    assert least_played(c=0.1).choose(problem, told(problem, hits, PULLS), None).tolist() == [chosen]
+
+
+@pytest.mark.parametrize("hair", [-0.01, 0.01])
+def test_the_index_of_escb_is_that_of_the_paper(hair):
+    problem, policy, pulls = Problem(3, 1, Linear(), Explicit([[0, 1], [2]])), escb(c=4.0), np.array([9.0, 9.0, 4.0])
+    f = math.log(70) + 4.0 * 2 * math.log(math.log(70))
+    pair = 1.0 / 9.0 + 1.0 / 9.0 + math.sqrt(f / 2.0 * (1.0 / 9.0 + 1.0 / 9.0))
+    hits = np.array([[1.0], [1.0], [4.0 * (pair - math.sqrt(f / 2.0 / 4.0) + hair)]])  # a hair worse, or better
+    view = told(problem, hits, pulls)
+    assert arms(policy.choose(problem, view, policy.prepare(problem, view.tally))[0]) == ([2] if hair > 0.0 else [0, 1])
+
+
+def test_an_arm_of_which_nothing_was_told_yet_is_worth_all_it_can_be():
+    problem, policy = Problem(2, 1, Linear(), Explicit([[0], [1]])), escb(c=0.0)
+    view = told(problem, np.array([[40.0], [0.0]]), np.array([50.0, 0.0]))
+    view.counts = np.array([[50.0, 50.0]])  # arm 1 is under way fifty times
+    assert policy.choose(problem, view, policy.prepare(problem, view.tally)).tolist() == [[1]]
+
+
+def test_escb_finds_the_best_matching():
+    actions = Matching(3, 3, [(a, b) for a in range(3) for b in range(3)])
+    p = np.full((9, 1), 0.3)
+    p[[0, 4, 8]] = 0.7
+    instance = Instance(Problem(9, 1, Linear(), actions), Bernoulli(p))
+    results = simulate(instance, {"ESCB": escb(c=0.0)}, horizon=1500, replications=2, seed=1, progress=False)
+    late = np.diff(results.regret["ESCB"][:, [-20, -1]], axis=1) / np.diff(results.rounds[[-20, -1]])
+    assert late.max() < 0.1 * (2.1 - 0.9)
+
+
+def test_small_problems_are_searched_exactly_and_caveats_are_told():
+    small, large = (Problem(n, 1, Linear(), Subsets(k)) for n, k in ((6, 3), (60, 10)))
+    assert escb().guarantee(small).alpha == 1.0
+    assert escb().guarantee(large).alpha == pytest.approx(1.0 - 1.0 / math.e)
+    for policy in (escb(), escb_delta(), least_played()):
+        assert "independent" in policy.caveat

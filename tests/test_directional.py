@@ -1,10 +1,10 @@
-"""The directional policies against recorded decisions, naive code on raw outcomes, and the policies that they contain."""
+"""Directional policies against recorded decisions, naive code on raw outcomes, and the policies that they contain."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 
 from superarm.actions import Subsets
 from superarm.core.directions import two_moment_bound
@@ -82,6 +82,55 @@ def test_dense_and_sparse_decide_alike_on_any_action_set():
             policy.learn(problem, tally, None, Feedback(t, batches[-1], draw(t, batches[-1])[0]))
         runs.append(np.array(batches))
     assert (runs[0] == runs[1]).all()
+
+
+def laws(rng, n, items):
+    """Pulls of one arm: items that agree, that differ, in blocks, inside [0, 1], or nearly constant."""
+    u = rng.random((n, 1)) if rng.random() < 0.4 else rng.random((n, items))
+    x = (u < rng.uniform(0.05, 0.9, items)) * rng.choice([1.0, 0.6], (1, items))
+    return np.where(rng.random() < 0.3, 0.3 + 0.1 * rng.random((n, items)), x)
+
+
+def bound_of_sample(y, x):
+    """The kl_inf index of a sample in [0, 1] by its definition: the largest mean of a law at divergence at most x."""
+    n = len(y)
+    points = np.append(y, 1.0)
+
+    def slack(q):
+        return x - np.mean(np.log(1.0 / (n * np.maximum(q[:-1], 1e-300))))
+
+    start = np.append(np.full(n, (1.0 - 1e-6) / n), 1e-6)
+    found = optimize.minimize(
+        lambda q: -points @ q,
+        start,
+        jac=lambda q: -points,
+        bounds=[(1e-12, 1.0)] * (n + 1),
+        constraints=[{"type": "ineq", "fun": slack}, {"type": "eq", "fun": lambda q: q.sum() - 1.0}],
+        options={"maxiter": 300, "ftol": 1e-12},
+    )
+    return -found.fun if found.success and slack(found.x) > -1e-7 else None
+
+
+def test_the_bound_is_never_below_that_of_the_sample_by_convex_optimisation():
+    rng, compared = np.random.default_rng(0), 0
+    for _ in range(60):
+        y, x = laws(rng, int(rng.integers(2, 9)), 3).mean(axis=1), float(rng.choice([0.02, 0.2, 1.0]))
+        exact = bound_of_sample(y, x)
+        if exact is not None:
+            compared += 1
+            assert bound_of(y.mean(), y.var(), y.max(), x) >= exact - 1e-5
+            assert bound_of(y.mean(), 1.2 * y.var(), min(1.0, 1.1 * y.max()), x) >= exact - 1e-5
+    assert compared > 50
+
+
+def test_two_points_and_constants_have_the_bound_of_their_sample():
+    for values, x in (([0.2, 0.2, 0.2, 0.7], 0.3), ([0.4] * 5, 0.2), ([0.0, 0.0, 1.0], 0.1), ([0.1, 0.9], 2.0)):
+        y = np.array(values)
+        assert bound_of(y.mean(), y.var(), y.max(), x) == pytest.approx(bound_of_sample(y, x), abs=1e-4)
+
+
+def bound_of(*moments):
+    return two_moment_bound(*(np.array([float(x)]) for x in moments))[0]
 
 
 def least_of_formula(m, v, h, x):

@@ -2,10 +2,7 @@
 
 import doctest
 import importlib
-import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +15,8 @@ from tools.package_examples import drop_times
 ROOT = Path(__file__).parent.parent
 OUTSIDE = [*sorted(ROOT.glob("*.md")), ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"]
 """Pages that are not below docs: the README, what contributors and users of the repository read."""
+OUTSIDE_BY_NAME = {page.name.lower(): page for page in OUTSIDE}
+"""The pages of the site whose text is a file of the repository's root."""
 PAGES = [*OUTSIDE, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -26,22 +25,17 @@ def _blocks(page):
     return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>> " not in block]
 
 
-TESTED_ELSEWHERE = ("README.md", "quickstart-experiment.md")  # too long for plain Python
-RUNNABLE = [page for page in PAGES if _blocks(page) and page.name not in TESTED_ELSEWHERE]
+SAME_AS_THE_README = "quickstart-experiment.md"
+FIRST = ("README.md", "own-components.md", "quickstart-agent.md", "agent.md")
+"""The pages whose examples run in the first tier; those of all others are in the second."""
+RUNNABLE = [
+    pytest.param(page, marks=() if page.name in FIRST else pytest.mark.slow("every page of the documentation"))
+    for page in PAGES
+    if _blocks(page) and page.name != SAME_AS_THE_README
+]
 PROMPTED = [page for page in PAGES if ">>> " in page.read_text()]
 CITING = ("indices", "rewards", "oracles", "policies", "theory")
-WITHOUT_FORMULAS = (
-    "",
-    "base",
-    "contextual",
-    "contextual.fitting",
-    "default",
-    "traits",
-    "fast",
-    "fast.sieving",
-    "labels",
-    "plots",
-)
+WITHOUT_FORMULAS = {"__init__.py", "functions.py"}
 
 
 @pytest.fixture(scope="module")
@@ -80,17 +74,8 @@ def test_an_example_that_fails_is_noticed_and_leaves_nothing_to_the_next(pages, 
     assert pages.run(script) == (0, f"True {tmp_path}\n")
 
 
-@pytest.mark.compiled("what a newcomer runs first")
-def test_the_examples_of_the_readme_run_compiled(tmp_path):
-    page = ROOT / "README.md"
-    command = [sys.executable, _write_examples(page, tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    _compare_output(page, done.stdout)
-
-
 def test_the_comparison_of_the_quick_start_is_that_of_the_readme():
-    """So the test above runs it, and compares what it prints."""
+    """So what runs the README runs it, and compares what it prints."""
     quick_start, readme = ((ROOT / name).read_text() for name in ("docs/start/quickstart-experiment.md", "README.md"))
     (example,) = re.findall(r"```python\nimport superarm as sa\n\n(.*?)```", quick_start, re.S)
     (shown,) = re.findall(r"```text\n(.*?)```", quick_start, re.S)
@@ -123,10 +108,19 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_into_pages_name_a_heading(page):
-    for target, anchor in re.findall(r"\]\(([^)#:\s]+)#([^)\s]+)\)", page.read_text()):
-        assert anchor in _anchors(page.parent / target), f"{target}#{anchor}"
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
+        linked = (page.parent / target) if target else page
+        linked = OUTSIDE_BY_NAME.get(linked.name, linked) if linked.parent == ROOT / "docs" else linked
+        assert anchor in _anchors(linked), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_files_that_a_page_names_exist(page):
+    """Those of the repository, in code font: sources, tests, tools."""
+    for name in re.findall(r"`((?:src|tests|tools|benchmarks|deploy|docs)/[\w./-]+)`", page.read_text()):
+        assert (ROOT / name).exists(), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -140,11 +134,6 @@ def test_a_page_that_follows_from_the_program_is_up_to_date(page):
     assert reference_pages.renew(page) == (ROOT / "docs" / page).read_text(), "run: make pages"
 
 
-def _modules():
-    for info in pkgutil.walk_packages(superarm.__path__, "superarm."):
-        yield importlib.import_module(info.name)
-
-
 def test_every_cited_key_is_in_the_bibliography():
     known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs" / "references.bib").read_text()))
     cited = set()
@@ -154,26 +143,17 @@ def test_every_cited_key_is_in_the_bibliography():
 
 
 def test_modules_with_formulas_cite_their_source():
-    silent = []
-    for module in _modules():
-        room, _, name = module.__name__.removeprefix("superarm.").partition(".")
-        if room in CITING and name not in WITHOUT_FORMULAS:
-            text = Path(module.__file__).read_text()
-            if not re.search(r"\[\w+\]_", text):
-                silent.append(module.__name__)
-    assert silent == []
-
-
-def test_every_public_name_is_there_and_documented():
-    for name in superarm.__all__:
-        thing = getattr(superarm, name)
-        assert name == "Probabilities" or thing.__doc__, name
+    package, silent = ROOT / "src" / "superarm", []
+    for name in CITING:
+        files = [package / f"{name}.py"] if (package / f"{name}.py").exists() else (package / name).glob("*.py")
+        silent += [file.name for file in files if not re.search(r"\[\w+\]_", file.read_text())]
+    assert sorted(set(silent) - WITHOUT_FORMULAS) == []
 
 
 def test_the_reference_has_every_public_name(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
     api = importlib.import_module("api")
-    modules = [importlib.import_module(place) for place in api.ROOMS]
-    listed = {id(api.find_public(module, name)[1]) for module in modules for name in api.public_names(module)}
+    modules = [importlib.import_module(place) for place in api.PACKAGES]
+    listed = {id(getattr(module, name)) for module in modules for name in api.public_names(module)}
     names = set(superarm.__all__) - set(superarm._MODULES)
     assert [name for name in sorted(names) if id(getattr(superarm, name)) not in listed] == []

@@ -28,6 +28,19 @@ experiment = sa.Experiment(
 study = experiment.run("small")
 """
 WITHOUT_WIDGETS = "import sys\nsys.modules['ipywidgets'] = None\n" + SIMULATION
+OWN = """
+import numpy as np
+class Bold(sa.Index):
+    c: float = 0.5
+    def level(self, pulls, t, share):
+        return self.c / pulls
+    def score(self, mean, deviation, level, chance):
+        return np.minimum(1.0, mean + np.sqrt(level))
+sa.testing.check(Bold())
+agent = sa.Agent(instance.problem, sa.IndexPolicy(Bold(0.25)), seed=0)
+agent.tell(agent.ask(), np.zeros((2, 3)))
+print(sa.Agent.from_state(agent.to_state()).policy.index)
+"""
 ROUNDS = 2 * 3 * 40
 """Of two policies, three replications and 40 rounds."""
 
@@ -39,6 +52,7 @@ CELLS = {
     "experiment": STUDY,
     "study": "study",
     "agent": "sa.Agent(instance.problem, sa.kl_ucb(), seed=0)",
+    "own component": OWN,
     "without widgets": WITHOUT_WIDGETS,
 }
 
@@ -92,6 +106,11 @@ def test_a_study_is_a_figure_and_a_table(notebook):
 def test_an_agent_is_a_table(notebook):
     (page,) = _shown(notebook[0]["agent"], "text/html")
     assert "<table" in page
+
+
+def test_a_component_that_is_defined_in_a_cell_works_and_is_stored_with_an_agent(notebook):
+    (printed,) = notebook[0]["own component"]
+    assert printed["text"] == "Bold(c=0.25)\n"
 
 
 @pytest.mark.parametrize("cell", ["simulate", "experiment"])

@@ -24,10 +24,6 @@ AGENTS, DESCRIPTIONS = stored("v0/agents.json.gz"), stored("v0/descriptions.json
 LATER = stored("agents.json.gz")
 IN_CONTEXTS = ("segments", "pooled", "window of segments", "linear", "of arms", "of entries", "discounted", "logistic")
 IN_CONTEXTS = (*IN_CONTEXTS, "grouped")
-ROUNDS = 6
-"""After more rounds ties of equal scores may have fallen differently: sums are taken in another order today."""
-SAMPLED = ("BetaPosterior", "AnglePosterior", "EpsilonGreedy", "Uniform", "OneGaussian", "Spread", "StochasticGreedy")
-REFUSED = ("JointPolicy", "Failing")
 
 
 def as_json(plain):
@@ -35,21 +31,6 @@ def as_json(plain):
 
 
 # --- descriptions
-
-
-@pytest.mark.parametrize("name", DESCRIPTIONS)
-def test_a_component_of_version_0_1_0_is_read_and_described(name):
-    short = name.rpartition(":")[2]
-    if short in (*REFUSED, "IndependentCascade"):
-        with pytest.raises(InvalidArgument):
-            build(DESCRIPTIONS[name])
-        return
-    made = build(DESCRIPTIONS[name])
-    again = build(as_json(describe(made)))
-    assert again == made
-    if isinstance(made, Component):
-        assert ":" not in describe(made)["type"]
-        assert type(made).__name__ == _RENAMED.get(short, short)
 
 
 class Mine(Index):
@@ -120,18 +101,6 @@ def assert_continues(plain, continued, told=()):
 def tell_pending(agent, widths):
     for decision in agent.pending[::2]:
         agent.tell(decision.id, *feedback(agent, decision, widths))
-
-
-@pytest.mark.parametrize("name", [name for name in AGENTS if not any(one in str(AGENTS[name]) for one in REFUSED)])
-def test_an_agent_of_version_0_1_0_continues(name):
-    case = AGENTS[name]
-    sampled = any(one in json.dumps(case["state"]) for one in SAMPLED)
-
-    def go_on(agent):
-        tell_pending(agent, case["widths"])
-        return play(agent, ROUNDS, case["widths"], eligible=case["eligible"])
-
-    assert_continues(case["state"], (go_on, None if sampled else case["next"]["actions"][:ROUNDS]))
 
 
 @pytest.mark.parametrize("state", [{}, {"version": 99}, None, [], AGENTS["sparse, joint_kl_moss"]["state"]])

@@ -23,8 +23,6 @@ OTHERS = (
     ("theory/headline.png", "Regret against the batch size", "superarm run paper", "theory/headline.md"),
     ("items.png", "Regret against the number of items", "superarm run items", "champion.md"),
     ("changing.png", "Parameters that change", "superarm run changing", "changing.md"),
-    ("soak.png", "The service for half an hour", "python -m benchmarks.soak --minutes 30 --picture docs/soak.png",
-     "service.md"),
 )  # fmt: skip
 """Pictures of other pages: file, title, command and page."""
 

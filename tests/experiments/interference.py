@@ -12,8 +12,8 @@ class ActAfterFirstTask:
     executor: Any
     act: Callable[[], None]
 
-    def lanes(self):
-        return self.executor.lanes()
+    def capacity(self):
+        return self.executor.capacity()
 
     def perform(self, tasks, progress):
         for n, finished in enumerate(self.executor.perform(tasks, progress)):
@@ -26,7 +26,7 @@ class CountingBar:
     """A progress bar that only counts."""
 
     def __init__(self):
-        self.rounds, self.reports, self.texts = 0, 0, []
+        self.rounds, self.reports = 0, 0
 
     def advance(self, n):
         self.rounds, self.reports = self.rounds + n, self.reports + 1

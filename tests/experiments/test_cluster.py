@@ -90,7 +90,7 @@ def test_a_module_that_the_scheduler_lacks_is_named(cluster, experiment, tmp_pat
 
 def test_where_no_scheduler_answers_the_address_is_named():
     with pytest.raises(SuperarmError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
-        Cluster("tcp://127.0.0.1:1", wait=0.5).lanes()
+        Cluster("tcp://127.0.0.1:1", wait=0.5).capacity()
 
 
 def test_other_versions_are_refused():

@@ -1,6 +1,5 @@
 """The command that writes tables of policies on many instances, on a small experiment."""
 
-
 import numpy as np
 import pytest
 

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from superarm.core.errors import InvalidArgument
-from superarm.experiments import Processes, Threads, run
+from superarm.experiments import Experiment, Processes, Threads, run
 from superarm.experiments.execution import executors
-from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import divide
+from superarm.experiments.execution.cells import divide
+from superarm.experiments.execution.executors import TaskProgress
 
 from .conftest import HORIZON
 from .interference import ActAfterFirstTask, CountingBar
@@ -29,6 +29,29 @@ def test_progress_counts_every_round(experiment):
     done = [task.number for task, _ in Threads(2).perform(tasks, TaskProgress(bar))]
     assert sorted(done) == list(range(len(tasks)))
     assert bar.rounds == 6 * 4 * HORIZON
+
+
+def test_a_restarted_task_is_not_counted_twice():
+    bar = CountingBar()
+    progress = TaskProgress(bar)
+    for number, done in [(0, 10), (1, 5), (0, 4), (0, 12)]:
+        progress.report(number, done)
+    assert bar.rounds == 17
+
+
+def test_processes_are_started_for_much_work_and_threads_where_kernels_do_most_of_it():
+    def cells(n_arms, horizon):
+        instances = {"random": {"generator": "random_coverage", "n_arms": n_arms, "n_items": 10, "k": 2}}
+        policies = {"BC-UCB": {"policy": "bc_ucb"}, "CUCB": {"policy": "cucb"}}
+        return Experiment("x", instances, policies, horizon=horizon, replications=20).cells()
+
+    cores = Threads().workers
+    assert executors.threads_for(cells(10, 100)) == Threads(1)
+    assert executors.threads_for(cells(2000, 100)) == Threads(cores)
+    assert executors.processes_for(cells(10, 100)) == Threads(1)
+    assert executors.processes_for(cells(10, 100), workers=3) == Threads(3)
+    assert executors.processes_for(cells(10, 50_000), workers=3) == Processes(3)
+    assert executors.processes_for(cells(10, 50_000)).workers == cores
 
 
 def test_processes_of_which_one_is_killed_give_the_same_bits(study, experiment, tmp_path, monkeypatch):

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.experiments import Experiment, Study, Threads, manifest, run, store
-from superarm.experiments.execution.cells import list_cells
-from superarm.experiments.execution.tasks import divide
+from superarm.experiments import Experiment, Study, Threads, run, store
+from superarm.experiments.execution.cells import divide, list_cells
 
 
 def _times(directory):
@@ -20,7 +19,7 @@ class Interrupted:
 
     tasks: int
 
-    def lanes(self):
+    def capacity(self):
         return 5
 
     def perform(self, tasks, progress):
@@ -50,11 +49,11 @@ def test_what_is_there_is_not_run_again(study, experiment):
 
 @pytest.mark.usefixtures("blank_figures")
 def test_where_and_when_a_cell_was_computed_is_kept_by_later_runs(experiment, tmp_path, monkeypatch):
-    monkeypatch.setattr(manifest, "now", lambda: "2026-01-01T10:00:00+00:00")
+    monkeypatch.setattr(store, "now", lambda: "2026-01-01T10:00:00+00:00")
     first = run(experiment, tmp_path, Threads(1), progress=False)
-    monkeypatch.setattr(manifest, "now", lambda: "2026-02-02T20:00:00+00:00")
-    monkeypatch.setattr(manifest, "machine", lambda: {"system": "Plan 9", "cores": 7})
-    monkeypatch.setattr(manifest, "versions", lambda: {"superarm": "99"})
+    monkeypatch.setattr(store, "now", lambda: "2026-02-02T20:00:00+00:00")
+    monkeypatch.setattr(store, "machine", lambda: {"system": "Plan 9", "cores": 7})
+    monkeypatch.setattr(store, "versions", lambda: {"superarm": "99"})
     second = run(experiment, tmp_path, Threads(2), progress=False)
     assert second.provenance == first.provenance
     assert first.provenance["processor_seconds"] == pytest.approx(sum(r.seconds.sum() for r in first.records.values()))
@@ -102,7 +101,7 @@ def test_finished_replications_of_an_unfinished_cell_are_kept(study, experiment,
     perform = Threads.perform
 
     def recording(self, tasks, progress):
-        played.extend((task.cell, r) for task in tasks for r in range(task.first, task.last))
+        played.extend((task.cell.digest, r) for task in tasks for r in range(task.first, task.last))
         return perform(self, tasks, progress)
 
     monkeypatch.setattr(Threads, "perform", recording)
@@ -117,7 +116,7 @@ def test_finished_replications_of_an_unfinished_cell_are_kept(study, experiment,
     whole = run(experiment, tmp_path, Threads(2), progress=False)
     assert everything - set(played) == {(cell.name, 0)}
     assert whole.digest == study.digest
-    assert not list((tmp_path / "parts").iterdir())
+    assert not (tmp_path / "parts").exists()
 
 
 def test_the_manifest_tells_what_was_run(study, experiment):
@@ -137,10 +136,10 @@ def test_the_spec_is_kept(study, experiment):
 
 def test_tasks_cover_every_replication_once(experiment):
     grid = list_cells(experiment)
-    for lanes in (1, 2, 50):
-        tasks = divide(grid, lanes)
+    for workers in (1, 2, 50):
+        tasks = divide(grid, workers)
         for cell in grid:
-            played = [r for task in tasks if task.cell == cell.digest for r in range(task.first, task.last)]
+            played = [r for task in tasks if task.cell == cell for r in range(task.first, task.last)]
             assert sorted(played) == [0, 1, 2, 3]
         assert [task.number for task in tasks] == list(range(len(tasks)))
 

@@ -19,6 +19,8 @@ from .inprocess import serving
 from .running import invoke
 from .shards import trial
 
+pytestmark = pytest.mark.slow("PostgreSQL fleets")
+
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 P = ("default", "p")
 ASK = "/v1/problems/p/decisions"

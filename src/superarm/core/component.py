@@ -35,7 +35,18 @@ class Component:
         Component.classes[f"{cls.__module__}:{cls.__qualname__}"] = cls
 
     def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            if field.type is float:
+                self.convert(field.name, self._number(field.name))
         self.check()
+
+    def _number(self, name: str) -> float:
+        value = getattr(self, name)
+        try:
+            return float(value if isinstance(value, int | float | np.number) else None)  # type: ignore[arg-type]
+        except (TypeError, OverflowError):
+            wrong = f"{shorten(repr(value))} is not a number"
+            raise InvalidArgument(name, wrong, "give a number", type(self).__name__) from None
 
     def check(self) -> None:
         """Raise ``InvalidArgument`` if a parameter is wrong."""

@@ -18,17 +18,30 @@ def _tail(z: Any) -> Any:
     return z * (0.6666666666666735130 + z * (0.3999999999940941908 + tail))
 
 
-def log1p(u: Any) -> Any:
-    """log(1 + u) of an array; -inf and NaN as the formula gives them, so callers mask u <= -1."""
-    y = 1.0 + u
+def _log(y: Any, lost: Any) -> Any:
+    """log(y) of an array, where ``lost`` is the relative error of y."""
     m, k = np.frexp(y)
     low = m < SPLIT
     k, f = np.where(low, k - 1.0, k), np.where(low, 2.0 * m - 1.0, m - 1.0)
     s = f / (2.0 + f)
     half = 0.5 * f * f
-    lost = np.where(y > 0.0, (u - (y - 1.0)) / y, 0.0)
     small = s * (half + _tail(s * s)) + (k * LN2_LOW + lost)
     return k * LN2_HIGH - ((half - small) - f)
+
+
+def log1p(u: Any) -> Any:
+    """log(1 + u) of an array; -inf and NaN as the formula gives them, so callers mask u <= -1."""
+    y = 1.0 + u
+    return _log(y, np.where(y > 0.0, (u - (y - 1.0)) / y, 0.0))
+
+
+def log_of_chance(u: Any) -> Any:
+    """log(u) of an array of numbers in (0, 1), exact to rounding however small they are.
+
+    >>> log_of_chance(np.array([1e-300])).round(6).tolist()
+    [-690.775528]
+    """
+    return _log(u, 0.0)
 
 
 def log(y: Any) -> Any:
@@ -65,14 +78,19 @@ def fall(y: Any) -> Any:
     return np.where(y > 700.0, 1.0, (1.0 - two_k) - part * two_k)
 
 
+def decay(y: Any) -> Any:
+    """exp(-y) of an array of numbers >= 0."""
+    two_k, part = _power(y)
+    return np.where(y > 700.0, 0.0, two_k + part * two_k)
+
+
 def sigmoid(x: Any) -> Any:
     """The logistic function 1 / (1 + exp(-x)) of an array; exact to rounding for large negative numbers.
 
     >>> sigmoid(np.array([0.0, -800.0])).tolist()
     [0.5, 0.0]
     """
-    two_k, part = _power(np.abs(x))
-    e = np.where(np.abs(x) > 700.0, 0.0, two_k + part * two_k)
+    e = decay(np.abs(x))
     return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import InvalidArgument
-from superarm.core.numeric import log1p
+from superarm.core.numeric import log_of_chance
 
 _U = np.uint64
 STEP, ROUND, INDEX = _U(0x9E3779B97F4A7C15), _U(0xD1342543DE82EF95), _U(0xAF251AF3B0F025B5)
@@ -124,7 +124,7 @@ def quantile(u: Floats) -> Floats:
     b = ((b * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083
     centre = d * a / ((b * r + 42.313330701600911252) * r + 1.0)
     with np.errstate(all="ignore"):
-        depth = np.sqrt(-log1p(np.where(d < 0.0, u, 1.0 - u) - 1.0))
+        depth = np.sqrt(-log_of_chance(np.where(d < 0.0, u, 1.0 - u)))
         tail = np.where(depth <= 5.0, _near_tail(depth - 1.6), _far_tail(depth - 5.0))
     return np.where(np.abs(d) <= 0.425, centre, np.where(d < 0.0, -tail, tail))
 

@@ -1,6 +1,7 @@
 """The commands of the laboratory. Heavy imports are inside the functions, so that ``--help`` answers at once."""
 
 import importlib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -27,31 +28,44 @@ IMPORT = click.option(
 @click.option("--out", type=click.Path(path_type=Path), help="Where results go; results/<name> by default.")
 @IMPORT
 @click.option("--workers", type=click.IntRange(1), help="How many tasks to run at once; all cores by default.")
-@click.option("--processes", is_flag=True, help="Use processes instead of threads.")
+@click.option(
+    "--processes/--threads", default=None, help="Where to run; by default in processes, if there is enough work."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:port.")
+@click.option("--draws", type=click.IntRange(2), default=20, show_default=True, help="Of earnings: draws of each shop.")
+@click.option("--shop", "shops", multiple=True, help="Of earnings: a shop, all by default; may be given several times.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no tables.")
 def run(
     spec: str,
     out: Path | None,
     imports: tuple[str, ...],
     workers: int | None,
-    processes: bool,
+    processes: bool | None,
     scheduler: str | None,
+    draws: int,
+    shops: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run the experiment SPEC: a TOML file, or the name of a shipped one (quickstart, paper, recommendation, …).
 
     Cells that the directory already has are not run again, nor are finished replications of an interrupted run.
-    Results do not depend on where they are run.
+    Results do not depend on where they are run. SPEC may also be ``earnings``: what policies earn in shops with known
+    truth, relative to the shop's own list.
     """
+    if spec == "earnings":
+        from superarm.earnings.commands import run_earnings
+
+        _require_lab()
+        run_earnings(out, draws, shops, workers or os.cpu_count() or 1, quiet)
+        return
     from superarm.experiments.execution.runner import run as run_experiment
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
 
     _require_lab()
     try:
         experiment = find_experiment(spec, imports)
         directory = out or Path("results") / experiment.name
-        executor = _executor(workers, processes, scheduler)
+        executor = _executor(experiment, workers, processes, scheduler)
         _announce(experiment, directory, quiet)
         study = run_experiment(experiment, directory, executor, progress=not quiet)
         report = study.report()
@@ -67,7 +81,7 @@ def run(
 
 
 def _require_lab() -> None:
-    """Refuse a run whose results could not be written, before anything is compiled."""
+    """Refuse a run whose results could not be written, before anything is run."""
     for package in NEEDED:
         try:
             importlib.import_module(package)
@@ -81,14 +95,17 @@ def _repeat(spec: str, out: Path | None, imports: tuple[str, ...]) -> str:
     return shlex.join(["superarm", "run", spec, *options, *(f"--import={module}" for module in imports)])
 
 
-def _executor(workers: int | None, processes: bool, scheduler: str | None) -> Any:
+def _executor(experiment: Any, workers: int | None, processes: bool | None, scheduler: str | None) -> Any:
     from superarm.experiments.execution.cluster import Cluster
-    from superarm.experiments.execution.executors import Processes, Threads
+    from superarm.experiments.execution.executors import Processes, Threads, processes_for
 
-    if scheduler and (processes or workers):
-        raise click.UsageError("--scheduler uses the cluster's own workers; leave out --workers and --processes")
+    if scheduler and (processes is not None or workers):
+        wrong = "leave out --workers, --processes and --threads"
+        raise click.UsageError(f"--scheduler uses the cluster's own workers; {wrong}")
     if scheduler:
         return Cluster(scheduler)
+    if processes is None:
+        return processes_for(experiment.cells(), workers)
     kind = Processes if processes else Threads
     return kind(workers) if workers else kind()
 
@@ -123,7 +140,7 @@ def report(directory: Path, imports: tuple[str, ...]) -> None:
 def compare(first: Path, second: Path, out: Path | None) -> None:
     """Compare two runs: regret, the difference with its significance, and run time."""
     from superarm.experiments.analysis.study import Study
-    from superarm.experiments.report.side_by_side import format_comparison, write_comparison
+    from superarm.experiments.report.comparison import format_comparison, write_comparison
 
     a, b = Study.load(first), Study.load(second)
     click.echo("\n".join(format_comparison(a, b)))
@@ -135,30 +152,35 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
 @click.command()
 @click.argument("spec")
 @click.option("--out", type=click.Path(path_type=Path), help="Where figures go; bounds/<name> by default.")
+@click.option("--results", type=click.Path(path_type=Path), help="Results of superarm run; results/<name> by default.")
 @IMPORT
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-def bounds(spec: str, out: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
+def bounds(spec: str, out: Path | None, results: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
     """Compare simulated regret with the lower and upper bounds, for every instance of the experiment SPEC.
 
     Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
+    Instances whose results superarm run has stored are not simulated again.
     """
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.analysis.bounds import read_results
+    from superarm.experiments.spec.experiment import find_experiment
     from superarm.theory.report import bounds_report
 
     _require_lab()
     experiment = find_experiment(spec, imports)
     directory = out or Path("bounds") / experiment.name
-    for number, (source, policies) in enumerate(_group_by_instance(experiment).values(), 1):
-        folder = directory / f"{number:02d}"
-        click.echo(f"\n{source.case.label}")
+    where = results or Path("results") / experiment.name
+    for number, cells in enumerate(_group_by_instance(experiment), 1):
+        folder, stored = directory / f"{number:02d}", read_results(where, cells)
+        click.echo(f"\n{cells[0].source.case.label}{f', with the regret in {where}' if stored else ''}")
+        policies = {cell.policy_case.label: cell.policy for cell in cells}
         size = (experiment.horizon, experiment.replications, experiment.seed)
-        click.echo(bounds_report(source.instance, policies, *size, out_dir=folder, progress=not quiet))
+        click.echo(bounds_report(cells[0].instance, policies, *size, folder, progress=not quiet, results=stored))
         click.echo(f"figure: {folder / 'bounds.png'}")
 
 
-def _group_by_instance(experiment: Any) -> dict[str, Any]:
-    """Each instance of the experiment with its policies by label."""
-    groups: dict[str, Any] = {}
+def _group_by_instance(experiment: Any) -> list[list[Any]]:
+    """The cells of each instance of the experiment."""
+    groups: dict[str, list[Any]] = {}
     for cell in experiment.cells():
-        groups.setdefault(cell.source.digest, (cell.source, {}))[1][cell.policy_case.label] = cell.policy
-    return groups
+        groups.setdefault(cell.source.digest, []).append(cell)
+    return list(groups.values())

@@ -5,9 +5,22 @@ import math
 
 import numpy as np
 
-from superarm.kernels.numeric import INDEX, ROUND, STEP, apart, inner, kernel, kl_line, log1p, mix, number
+from superarm.kernels.numeric import (
+    INDEX,
+    ROUND,
+    STEP,
+    apart,
+    decay,
+    inner,
+    kernel,
+    kl_line,
+    log1p,
+    log_of_chance,
+    mix,
+    number,
+)
 
-_FLIP = np.uint64(1 << 32)
+_FLIP, _BOOST = np.uint64(1 << 32), np.uint64(1 << 33)
 
 
 @kernel
@@ -52,7 +65,7 @@ def normal(u):
     d = u - 0.5
     if abs(d) <= 0.425:
         return _centre(d)
-    depth = math.sqrt(-log1p((u if d < 0.0 else 1.0 - u) - 1.0))
+    depth = math.sqrt(-log_of_chance(u if d < 0.0 else 1.0 - u))
     z = _near_tail(depth - 1.6) if depth <= 5.0 else _far_tail(depth - 5.0)
     return -z if d < 0.0 else z
 
@@ -101,6 +114,20 @@ def gamma_at_once(s, shape):
     v = 1.0 + 1.0 / math.sqrt(9.0 * d) * z
     good = (abs(z_u) <= 0.425) & (v > 0.0) & (u < 1.0 - 0.0331 * z * z * z * z)
     return d * (v * v * v) if good else -1.0
+
+
+@kernel
+def gammas(own, shape, x):
+    """Gamma draws of any shape > 0: below 1, those of shape + 1 times a power of one more uniform number."""
+    for j in range(len(x)):
+        a = shape[j]
+        x[j] = gamma_at_once(own[j], a if a >= 1.0 else a + 1.0)
+    for j in range(len(x)):
+        a = shape[j]
+        if x[j] < 0.0:
+            x[j] = gamma(own[j], a if a >= 1.0 else a + 1.0)
+        if a < 1.0:
+            x[j] *= decay(-log1p(-number(own[j] ^ _BOOST)) / a)
 
 
 @inner

@@ -1,7 +1,7 @@
 """What stands inside loops: random numbers, logarithms and the steps of the KL bound; see ``core.numeric``.
 
 Only + - * / and sqrt touch data, so that ``reference`` (NumPy) has the same bits. numba's cache notices changes of a
-kernel's own file alone: after a change here, remove the cache (``make`` does so by itself).
+kernel's own file alone: after a change here, remove the cache (the tests have a new one by themselves).
 """
 
 # mypy: ignore-errors
@@ -50,9 +50,8 @@ _SHIFT, _BASE = np.uint64((0x3FF << 52) - (0x3FE6A09E << 32)), np.uint64(0x3FE6A
 
 
 @inner
-def log1p(u):
-    """log(1 + u) from + - * / alone (the polynomial of fdlibm's log), so that loops vectorise and NumPy agrees."""
-    y = 1.0 + u
+def _log(y, lost):
+    """log(y) from + - * / alone (the polynomial of fdlibm's log), so that loops vectorise and NumPy agrees."""
     bits = np.uint64(np.float64(y).view(np.uint64) + _SHIFT)
     k = np.uint64((bits >> _52) | _TWO_52).view(np.float64) - (4503599627370496.0 + 1023.0)
     f = np.uint64((bits & _MANTISSA) + _BASE).view(np.float64) - 1.0
@@ -62,9 +61,19 @@ def log1p(u):
     tail = z * (0.2857142874366239149 + z * (0.2222219843214978396 + tail))
     tail = z * (0.6666666666666735130 + z * (0.3999999999940941908 + tail))
     half = 0.5 * f * f
-    lost = (u - (y - 1.0)) / y if y > 0.0 else 0.0
     small = s * (half + tail) + (k * 1.90821492927058770002e-10 + lost)
     return k * 6.93147180369123816490e-01 - ((half - small) - f)
+
+
+@inner
+def log1p(u):
+    y = 1.0 + u
+    return _log(y, (u - (y - 1.0)) / y if y > 0.0 else 0.0)
+
+
+@inner
+def log_of_chance(u):
+    return _log(u, 0.0)
 
 
 @inner
@@ -78,6 +87,19 @@ def fall(y):
     for n in range(14, 1, -1):
         e = 1.0 + r * e / n
     return (1.0 - 2.0**k) - (r * e) * 2.0**k
+
+
+@inner
+def decay(y):
+    """exp(-y), y >= 0, from + - * / and a power of two."""
+    if y > 700.0:
+        return 0.0
+    k = math.floor(0.5 - y * 1.4426950408889634)
+    r = (-y - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    e = 1.0
+    for n in range(14, 1, -1):
+        e = 1.0 + r * e / n
+    return 2.0**k + (r * e) * 2.0**k
 
 
 @inner

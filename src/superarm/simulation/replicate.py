@@ -129,7 +129,12 @@ def default_threads(instance: Instance, policies: Mapping[str, Policy], replicat
     """One thread per core if kernels do most of the work; they leave Python to others."""
     busy = chunk_size(instance, replications, 1) * instance.problem.n_entries >= BUSY_FROM
     one_call = all(policy.fused(instance.problem, instance.environment) is not None for policy in policies.values())
-    return os.cpu_count() or 1 if busy or (fuse and one_call) else 1
+    return count_cores() if busy or (fuse and one_call) else 1
+
+
+def count_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _on_threads(

@@ -2,10 +2,8 @@
 
 Results do not depend on where a task is played; only the cells that the directory lacks are run.
 
-- ``cells.py``: ``Cell``, one policy on one instance, and its digest.
-- ``tasks.py``: ``Task``, some replications of a cell; the ``Executor`` protocol.
-- ``executors.py``: ``Threads`` and ``Processes``.
+- ``cells.py``: ``Cell``, one policy on one instance, and its digest; ``Task``, some replications of a cell.
+- ``executors.py``: ``Threads`` and ``Processes``, and how far all tasks are together.
 - ``cluster.py``: ``Cluster``, a Dask scheduler.
-- ``progress.py``: how far all tasks are together.
 - ``runner.py``: ``run``.
 """

@@ -1,11 +1,17 @@
-"""Cells: one policy on one instance with all replications, identified by a digest of everything that determines it."""
+"""Cells, one policy on one instance with all replications; and tasks, some replications of a cell.
+
+A cell is identified by a digest of everything that determines its numbers. A task has the same result on any thread,
+process or machine.
+"""
 
 import contextlib
 import functools
 import hashlib
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +19,25 @@ import superarm
 from superarm.core.arrays import Ints
 from superarm.core.component import Component
 from superarm.core.describe import describe
-from superarm.experiments.spec.build import build_cases
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.spec.build import Case, build_cases
 from superarm.experiments.store import digest_of
 from superarm.policies import Policy
 from superarm.simulation import Instance, checkpoints
+from superarm.simulation.runs import FUSED_FROM, chunk_size
 
 if TYPE_CHECKING:
     from superarm.experiments.spec.experiment import Experiment
 
 STORED_BATCHES = 16
 """The number of rounds, evenly spaced on a log scale, whose batch is stored."""
+
+TASKS_PER_WORKER = 4
+"""Enough that no worker is idle for long at the end. Not more: replications that advance together share the costs of a
+round."""
+
+MAX_TASK_ENTRIES = 5e8
+"""A task of several replications plays at most so many rounds times entries, some seconds to half a minute: what an
+interruption may lose. One replication is never divided."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,11 @@ class Cell:
         )
 
     @property
+    def rounds(self) -> int:
+        """The rounds of all replications together."""
+        return self.horizon * self.replications
+
+    @property
     def recorded_rounds(self) -> Ints:
         """The rounds at which regret is recorded."""
         return checkpoints(self.horizon, self.checkpoints)
@@ -138,3 +157,47 @@ def list_cells(experiment: "Experiment") -> list[Cell]:
     policies = build_cases("policies", experiment.policies)
     sizes = (experiment.horizon, experiment.replications, experiment.seed, experiment.target, experiment.checkpoints)
     return [Cell(source, case, policy, *sizes) for source in sources for case, policy in policies]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Replications ``first`` to ``last - 1`` of a cell, which advance together; ``number`` is its place in the list.
+
+    With ``fuse`` one kernel may play many rounds.
+    """
+
+    number: int
+    cell: Cell
+    first: int
+    last: int
+    fuse: bool = True
+
+    @property
+    def rounds(self) -> int:
+        """The rounds of all its replications together."""
+        return self.cell.horizon * (self.last - self.first)
+
+
+def divide(cells: Sequence[Cell], workers: int) -> list[Task]:
+    """Divide cells into tasks of about equal weight, heaviest cells first, the tasks of a cell next to each other."""
+    weights = {cell.digest: float(cell.rounds * cell.instance.problem.n_entries) for cell in cells}
+    share = min(MAX_TASK_ENTRIES, sum(weights.values()) / (TASKS_PER_WORKER * workers))
+    tasks: list[Task] = []
+    for cell in sorted(cells, key=lambda cell: -weights[cell.digest]):
+        fewest = math.ceil(cell.replications / chunk_size(cell.instance, cell.replications, 1))
+        blocks = min(cell.replications, max(fewest, math.ceil(weights[cell.digest] / share)))
+        ends = [cell.replications * n // blocks for n in range(blocks + 1)]
+        tasks += [Task(len(tasks) + n, cell, ends[n], ends[n + 1]) for n in range(blocks)]
+    fuse = sum(task.cell.horizon for task in tasks) >= FUSED_FROM
+    return [replace(task, fuse=fuse) for task in tasks]
+
+
+def leave_out(tasks: Sequence[Task], finished: Mapping[str, set[int]]) -> list[Task]:
+    """The tasks without the replications that are ``finished``, which are given by the digest of their cell."""
+    left: list[Task] = []
+    for task in tasks:
+        wanted = [r for r in range(task.first, task.last) if r not in finished.get(task.cell.digest, ())]
+        for _, group in itertools.groupby(enumerate(wanted), lambda pair: pair[1] - pair[0]):
+            replications = [r for _, r in group]
+            left.append(replace(task, number=len(left), first=replications[0], last=replications[-1] + 1))
+    return left

@@ -9,10 +9,8 @@ from typing import Any
 
 import superarm
 from superarm.core.errors import MissingExtra, SuperarmError
-from superarm.experiments.execution.cells import find_own_components
-from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import Task, play_task
-from superarm.simulation import Instance
+from superarm.experiments.execution.cells import NamedInstance, Task, find_own_components
+from superarm.experiments.execution.executors import TaskProgress, play_task
 from superarm.simulation.runs import Runs
 
 MAX_RETRIES = 3
@@ -34,7 +32,7 @@ class Cluster:
     address: str
     wait: float = 30.0
 
-    def lanes(self) -> int:
+    def capacity(self) -> int:
         with self._client() as client:
             client.wait_for_workers(1, timeout=self.wait)
             return int(max(1, sum(client.nthreads().values())))
@@ -50,10 +48,9 @@ class Cluster:
             held = _hold_instances(client, tasks)
             futures = {}
             for task in tasks:
-                light = replace(task, instance=None)  # type: ignore[arg-type]
-                future = client.submit(
-                    _play_on_worker, light, held[id(task.instance)], topic, pure=False, retries=MAX_RETRIES
-                )
+                light = replace(task, cell=replace(task.cell, source=None))  # type: ignore[arg-type]
+                source = held[task.cell.source.digest]
+                future = client.submit(_play_on_worker, light, source, topic, pure=False, retries=MAX_RETRIES)
                 futures[future.key] = (future, task)
             try:
                 for future, runs in as_completed(
@@ -81,7 +78,7 @@ class Cluster:
 
 def _check_modules(client: Any, tasks: Sequence[Task]) -> None:
     """Refuse a scheduler or a worker that cannot import the modules of the tasks' components: both unpickle tasks."""
-    things = [part for task in tasks for part in (task.policy, task.instance.problem, task.instance.environment)]
+    things = [part for task in tasks for part in (task.cell.policy, task.cell.instance)]
     names = ["superarm", *sorted({cls.__module__ for cls in find_own_components(things)} - {"__main__"})]
 
     def find_missing() -> list[str]:  # a nested function is sent as code, so that it needs no module
@@ -118,20 +115,20 @@ def _version() -> str:
     return superarm.__version__
 
 
-def _hold_instances(client: Any, tasks: Sequence[Task]) -> dict[int, Any]:
+def _hold_instances(client: Any, tasks: Sequence[Task]) -> dict[str, Any]:
     """Send every instance once, as a task of its own, which the scheduler repeats if the worker that holds it dies."""
-    instances = {id(task.instance): task.instance for task in tasks}
+    sources = {task.cell.source.digest: task.cell.source for task in tasks}
     return {
-        number: client.submit(_hold, instance, key=f"superarm-instance-{uuid.uuid4().hex}")
-        for number, instance in instances.items()
+        digest: client.submit(_hold, source, key=f"superarm-instance-{uuid.uuid4().hex}")
+        for digest, source in sources.items()
     }
 
 
-def _hold(instance: Instance) -> Instance:
-    return instance
+def _hold(source: NamedInstance) -> NamedInstance:
+    return source
 
 
-def _play_on_worker(task: Task, instance: Instance, topic: str) -> Runs:
+def _play_on_worker(task: Task, source: NamedInstance, topic: str) -> Runs:
     from distributed import get_worker
 
     worker = get_worker()
@@ -139,4 +136,4 @@ def _play_on_worker(task: Task, instance: Instance, topic: str) -> Runs:
     def report(number: int, played: int) -> None:
         worker.log_event(topic, (number, played))
 
-    return play_task(replace(task, instance=instance), threading.Event(), report)
+    return play_task(replace(task, cell=replace(task.cell, source=source)), threading.Event(), report)

@@ -2,47 +2,106 @@
 
 import functools
 import multiprocessing
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from superarm.core.errors import InvalidArgument, SuperarmError
-from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import Executor, Task, play_task
-from superarm.simulation.runs import Runs
-
-__all__ = ["Executor", "Processes", "Threads"]
+from superarm.experiments.execution.cells import Cell, Task
+from superarm.simulation import seeds
+from superarm.simulation.progress import Progress
+from superarm.simulation.replicate import count_cores, default_threads
+from superarm.simulation.runs import Runs, play
 
 MAX_POOLS = 4
 """How many process pools are started before a worker that dies is taken for the tasks' fault."""
 
+MANY_ROUNDS = 500_000
+"""From so many rounds on, of all replications, it pays to start processes: starting one takes a second or two."""
 
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+class TaskProgress:
+    """Counts rounds for the progress bar; a task that is restarted is not counted twice.
+
+    ``stop`` is set when the tasks should end early.
+    """
+
+    def __init__(self, bar: Progress) -> None:
+        self.stop = threading.Event()
+        self._bar, self._lock, self._played = bar, threading.Lock(), dict[int, int]()
+
+    def report(self, number: int, played: int) -> None:
+        """Task ``number`` has played ``played`` rounds."""
+        with self._lock:
+            more = played - self._played.get(number, 0)
+            if more > 0:
+                self._played[number] = played
+        if more > 0:
+            self._bar.advance(more)
+
+
+class Executor(Protocol):
+    """Where tasks are played."""
+
+    def capacity(self) -> int:
+        """How many tasks can be played at once."""
+        ...
+
+    def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
+        """Play all tasks; yield each with its runs when it is finished, in any order."""
+        ...
+
+
+def play_task(task: Task, stop: threading.Event, report: Callable[[int, int], None]) -> Runs:
+    """Play a task; ``report`` is called with its number and with how many of its rounds have been played."""
+    played, cell = 0, task.cell
+
+    def advance(rounds: int) -> None:
+        nonlocal played
+        played += rounds
+        report(task.number, played)
+
+    own = seeds(cell.seed, task.last)[task.first :]
+    rounds, kept = cell.recorded_rounds, cell.batch_rounds
+    return play(cell.instance, cell.policy, own, rounds, stop, advance, task.fuse, kept)
+
+
+def threads_for(cells: Sequence[Cell]) -> "Threads":
+    """One thread per core if kernels do most of the work of every cell; otherwise one, since threads would wait."""
+    wanted = [default_threads(cell.instance, {"": cell.policy}, cell.replications, True) for cell in cells]
+    return Threads(min(wanted, default=1))
+
+
+def processes_for(cells: Sequence[Cell], workers: int | None = None) -> "Threads | Processes":
+    """Processes, if there is enough work for several of them; otherwise threads."""
+    wanted = workers or count_cores()
+    if wanted > 1 and sum(cell.rounds for cell in cells) >= MANY_ROUNDS:
+        return Processes(wanted)
+    return Threads(workers) if workers else threads_for(cells)
 
 
 @dataclass(frozen=True)
 class _Pool:
     """A number of workers on this machine, one per core by default."""
 
-    workers: int = field(default_factory=_count_cores)
+    workers: int = field(default_factory=count_cores)
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or self.workers < 1:
             raise InvalidArgument("workers", f"{self.workers!r} is not a positive whole number", "give an int >= 1")
 
-    def lanes(self) -> int:
+    def capacity(self) -> int:
         return self.workers
 
 
 @dataclass(frozen=True)
 class Threads(_Pool):
-    """Threads of this process. Kernels release the interpreter's lock, so this uses all cores and copies nothing."""
+    """Threads of this process: they copy nothing, and use all cores while kernels run, which is most of the time on
+    problems with many entries. On small problems threads wait for one another."""
 
     def perform(self, tasks: Sequence[Task], progress: TaskProgress) -> Iterator[tuple[Task, Runs]]:
         with ThreadPoolExecutor(self.workers) as pool:

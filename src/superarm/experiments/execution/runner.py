@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from superarm.experiments import manifest, parts, store
+from superarm.experiments import store
 from superarm.experiments.analysis.study import Study
-from superarm.experiments.execution.cells import Cell
-from superarm.experiments.execution.executors import Executor, Threads
-from superarm.experiments.execution.progress import TaskProgress
-from superarm.experiments.execution.tasks import divide, leave_out
+from superarm.experiments.execution.cells import Cell, divide, leave_out
+from superarm.experiments.execution.executors import Executor, TaskProgress, threads_for
 from superarm.simulation.progress import Progress, can_show_bar, progress_bar
 from superarm.simulation.regret import Target
 from superarm.simulation.regret import target as regret_target
@@ -38,8 +36,9 @@ def run(
         Where results go, ``results/<name>`` by default. Cells that are there are not run again, even if an earlier run
         was interrupted; a cell whose description changed is a new cell.
     executor
-        Where to run: ``Threads(n)`` (all cores by default), ``Processes(n)`` or ``Cluster("tcp://…")``. Results do
-        not depend on it.
+        Where to run: ``Threads(n)``, ``Processes(n)`` or ``Cluster("tcp://…")``. By default threads, one per core if
+        kernels do most of the work. On small problems processes are quicker; a script that starts them needs
+        ``if __name__ == "__main__":``. Results do not depend on it.
     progress
         Whether to show a progress bar; where there is no terminal, as in a log file, one line per finished cell on
         standard error.
@@ -64,17 +63,17 @@ def run(
     ['instance', 'policy', 'replication', 'round', 'regret']
     """
     path = Path(directory) if directory is not None else Path("results") / experiment.name
-    chosen = executor or Threads()
     cells = experiment.cells()
+    chosen = executor or threads_for(cells)
     missing = [cell for cell in drop_duplicates(cells) if not store.has_cell(path, cell.digest)]
-    started, begun = time.perf_counter(), manifest.begin(experiment, cells, chosen)
+    started, begun = time.perf_counter(), store.begin_manifest(experiment, cells, chosen)
     _prepare_directory(path, experiment, cells, begun)
-    with progress_bar(sum(cell.horizon * cell.replications for cell in missing), progress) as shown:
+    with progress_bar(sum(cell.rounds for cell in missing), progress) as shown:
         if missing:
             log = _log_to_stderr(len(missing)) if progress and not can_show_bar() else lambda _: None
             _run_cells(path, missing, chosen, shown, log)
     stored = {cell.digest: store.read_metadata(path, cell.digest) for cell in cells}
-    manifest.write(path, manifest.finish(begun, time.perf_counter() - started, stored))
+    store.write_manifest(path, store.finish_manifest(begun, time.perf_counter() - started, stored))
     return Study.load(path)
 
 
@@ -101,20 +100,19 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
     for source in {cell.source.digest: cell.source for cell in cells}.values():
         store.write_instance(path, source)
     store.write_text(path / "spec.toml", experiment.to_toml())
-    manifest.write(path, begun)
+    store.write_manifest(path, begun)
 
 
 def _run_cells(
     path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]
 ) -> None:
     """Run the cells; each is written and logged when its last replication is finished, finished tasks until then."""
-    by_digest, computed = {cell.digest: cell for cell in cells}, manifest.provenance(executor)
-    targets = _find_targets(cells)
-    played = {cell.digest: parts.read_parts(path, cell.digest) for cell in cells}
+    targets, computed = _find_targets(cells), store.provenance(executor)
+    played = {cell.digest: store.read_parts(path, cell.digest) for cell in cells}
     finished = {
         digest: {first + n for first in blocks for n in range(len(blocks[first]))} for digest, blocks in played.items()
     }
-    shown.advance(sum(by_digest[digest].horizon * len(done) for digest, done in finished.items()))
+    shown.advance(sum(cell.horizon * len(finished[cell.digest]) for cell in cells))
 
     def store_if_complete(cell: Cell) -> bool:
         blocks = played[cell.digest]
@@ -122,17 +120,18 @@ def _run_cells(
             return False
         runs = join_runs([blocks[first] for first in sorted(blocks)])
         results = store.collect_results(cell, runs, targets[cell.digest])
-        results.metadata["computed"] = computed | {"finished": manifest.now()}
+        results.metadata["computed"] = computed | {"finished": store.now()}
         store.write_cell(path, cell, results)
-        parts.remove_parts(path, cell.digest)
+        store.remove_parts(path, cell.digest)
         log(cell)
         return True
 
-    tasks = leave_out(divide([cell for cell in cells if not store_if_complete(cell)], executor.lanes()), finished)
+    left = [cell for cell in cells if not store_if_complete(cell)]
+    tasks = leave_out(divide(left, executor.capacity()), finished)
     for task, runs in executor.perform(tasks, TaskProgress(shown)):
-        played[task.cell][task.first] = runs
-        if not store_if_complete(by_digest[task.cell]):
-            parts.write_part(path, task.cell, task.first, runs)
+        played[task.cell.digest][task.first] = runs
+        if not store_if_complete(task.cell):
+            store.write_part(path, task.cell.digest, task.first, runs)
 
 
 def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:
