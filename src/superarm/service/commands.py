@@ -93,13 +93,7 @@ def compact(db: str, archive: Path | None, discard: bool, older_than: float, imp
 @click.option("--decision", default=None, metavar="ID", help="Erase this decision.")
 @IMPORT
 def erase(
-    db: str,
-    archive: Path,
-    problem: str,
-    tenant: str,
-    unit: str | None,
-    decision: str | None,
-    imports: tuple[str, ...],
+    db: str, archive: Path, problem: str, tenant: str, unit: str | None, decision: str | None, imports: tuple[str, ...]
 ) -> None:
     """Erase archived decisions of a person from the archive and from the counters; no service may run.
 

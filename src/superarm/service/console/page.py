@@ -225,11 +225,7 @@ def _rewards(view: View, learner: ProblemState) -> Html:
         "p",
         tag("span", "policy", class_="key"),
         tag("span", "baseline", class_="key baseline") if any(s.baseline.count for s in wide) else None,
-        tag(
-            "span",
-            f"left out: {history.unvalued} that finished with entries never seen",
-            class_="quiet",
-        )
+        tag("span", f"left out: {history.unvalued} that finished with entries never seen", class_="quiet")
         if history.unvalued
         else None,
     )
