@@ -235,12 +235,7 @@ def test_action_sets_by_arm_names(http):
         {"actions": {"name": "knapsack", "parameters": {"costs": {"a": 1}, "budget": 3}}},
         {"actions": {"name": "knapsack", "parameters": {"costs": {**costs, "e": 1}, "budget": 3}}},
         {"actions": {"name": "unheard of", "parameters": {}}},
-        {
-            "actions": {
-                "name": "paths",
-                "parameters": {"edges": edges, "source": "q", "target": "t"},
-            }
-        },
+        {"actions": {"name": "paths", "parameters": {"edges": edges, "source": "q", "target": "t"}}},
         {"support": {"a": ["value"], "q": ["value"]}},
         {"support": {"a": ["nothing"]}},
         {"settings": {"policy": {"name": "escb"}}},

@@ -13,7 +13,7 @@ from superarm.service.console.numbers import Overview, Verdict
 from superarm.service.console.view import View, export_link, range_form, section
 from superarm.service.domain.history import mean_interval
 from superarm.service.domain.problem import ProblemState
-from superarm.service.domain.warnings import list_warnings
+from superarm.service.http.views import list_warnings
 
 
 class Health(NamedTuple):
@@ -225,11 +225,7 @@ def _rewards(view: View, learner: ProblemState) -> Html:
         "p",
         tag("span", "policy", class_="key"),
         tag("span", "baseline", class_="key baseline") if any(s.baseline.count for s in wide) else None,
-        tag(
-            "span",
-            f"left out: {history.unvalued} that finished with entries never seen",
-            class_="quiet",
-        )
+        tag("span", f"left out: {history.unvalued} that finished with entries never seen", class_="quiet")
         if history.unvalued
         else None,
     )
