@@ -10,7 +10,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.console.numbers import judge_learning, weighty_items
+from superarm.service.console.numbers import judge_learning
 from superarm.service.domain.moments import RunningMoments, join_moments, mean_interval
 from superarm.service.storage.snapshot import restore_ledger
 from superarm.service.storage.verify import verify
@@ -136,8 +136,8 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         for _ in range(12):
             slates += await visit(http, rng, 100, named=True)
         learner = coordinator.ledger.problems["default", "p"]
-        learner.history.flush(learner.problem)
-        found = mean_interval(join_moments([s.policy for s in learner.history.stretches]), weighty_items(learner))
+        learner.flush()
+        found = mean_interval(join_moments([s.policy for s in learner.history.stretches]), learner.weighty_items)
         truth = np.mean([reward(slate) for slate in slates])
         assert found.reach < 0.2
         assert abs(found.value - truth) < 4.0 * found.reach / 1.96
@@ -146,7 +146,7 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         errors = np.abs(tally.total / np.maximum(seen, 1.0) - TRUTH.T[None])
         assert (errors < 4.0 * np.sqrt(0.25 / np.maximum(seen, 1.0))).all()
         assert learner.history.complete == 1200
-        verdict = judge_learning(learner.history, weighty_items(learner))
+        verdict = judge_learning(learner.history, learner.weighty_items)
         assert verdict.word in ("Yes", "Unclear")
         page = (await http.get("/")).text
         assert "Too early" not in page

@@ -111,6 +111,8 @@ class GroupReply(Struct, frozen=True):
 class LiftReply(Struct, frozen=True):
     """The reward with the policy against that of the control share, over decisions after round ``since``.
 
+    With ``item``, it is what this item contributed to the reward.
+
     All intervals hold together, at all times, with probability 1 - ``delta``. ``left_out`` decisions finished without a
     known reward. ``verdict`` is better, worse or open. ``fallback`` says that the guardrail shows the control slate.
     """
@@ -125,6 +127,7 @@ class LiftReply(Struct, frozen=True):
     verdict: str
     left_out: int
     fallback: bool
+    item: str | None = None
 
 
 class CertificateReply(Struct, frozen=True):

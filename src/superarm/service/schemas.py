@@ -23,6 +23,7 @@ from superarm.service.domain.spec import (
     Share,
     Weight,
     Window,
+    Words,
 )
 
 MAX_BULK = 10_000
@@ -190,3 +191,4 @@ class SettingsBody(Body, frozen=True):
     control_slate: ControlSlate | UnsetType = UNSET
     guardrail: Guardrail | UnsetType | None = UNSET
     max_per_second: Rate | UnsetType | None = UNSET
+    words: Words | UnsetType | None = UNSET

@@ -39,7 +39,7 @@ def guard_of(learner: ProblemState) -> Guard | None:
     settings = learner.settings
     if settings.guardrail is None or settings.mode != "online":
         return None
-    learner.history.flush(learner.problem)
+    learner.flush()
     return check_guard(learner.history.lift, settings.guardrail, RESUMED_DECISIONS if learner.guarded else 1)
 
 

@@ -40,6 +40,22 @@ def values_each(problem: Problem, rows: Floats, sizes: Ints, weights: Any = None
     return np.asarray(nothing + np.add.reduceat(added, np.cumsum(sizes) - sizes)) if len(sizes) else np.zeros(0)
 
 
+def worth_each(problem: Problem, rows: Floats, sizes: Ints) -> Floats:
+    """What each item contributes to the values of slates, (len(sizes), n_items); rows and sizes as in ``gains_each``.
+
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Coverage
+    >>> worth_each(Problem(3, 2, Coverage(), Subsets(2)), np.array([[0.5, 0.0], [0.5, 1.0]]), np.array([2]))
+    array([[0.75, 1.  ]])
+    """
+    reward, weights, first = problem.reward, problem.weights[None], np.cumsum(sizes) - sizes
+    states = np.array(reward.start(np.repeat(weights, len(sizes), 0)), float)
+    for place in range(int(sizes.max(initial=0))):
+        here = np.flatnonzero(sizes > place)
+        states[here] = reward.join(states[here], rows[first[here] + place])
+    return np.asarray(reward.worth(weights, states))
+
+
 class Band(NamedTuple):
     """Lower ends, estimates and upper ends, of one shape."""
 

@@ -1,41 +1,61 @@
 """Means of rewards with their intervals, also of decisions of which only some items were seen."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
+
+
+Sums = tuple[int, float, float]
+"""Number, sum and sum of squares."""
 
 
 class RunningMoments(Struct, array_like=True):
     """Number, sum and sum of squares of rewards that are known whole.
 
     ``items`` has the same for what each item contributed to the reward of the ``n_partial`` decisions that were about
-    some items only.
+    some items only, and ``each`` for what it contributed to rewards that are known whole, where there are few items.
     """
 
     n: int = 0
     total: float = 0.0
     square: float = 0.0
     n_partial: int = 0
-    items: dict[int, tuple[int, float, float]] = field(default_factory=dict)
+    items: dict[int, Sums] = field(default_factory=dict)
+    each: dict[int, Sums] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """How many decisions there are, whole or in part."""
         return self.n + self.n_partial
 
-    def add(self, value: float) -> None:
-        """Add the reward of a decision."""
-        self.n += 1
-        self.total += value
-        self.square += value * value
+    def add(self, value: float, sign: int = 1) -> None:
+        """Add the reward of a decision, or take it away with ``sign`` -1."""
+        self.n += sign
+        self.total += sign * value
+        self.square += sign * value * value
+
+    def add_each(self, values: Sequence[float], sign: int = 1) -> None:
+        """Add what each item contributed to a reward that is known whole."""
+        for item, value in enumerate(values):
+            _add(self.each, item, (sign, sign * value, sign * value * value))
 
     def add_items(self, values: dict[int, float]) -> None:
         """Add a decision of which only some items are known: what each of them contributed to the reward."""
         self.n_partial += 1
         for item, value in values.items():
-            n, total, square = self.items.get(item, (0, 0.0, 0.0))
-            self.items[item] = (n + 1, total + value, square + value * value)
+            _add(self.items, item, (1, value, value * value))
+
+    def of_item(self, item: int) -> "RunningMoments":
+        """What one item contributed, whatever the decisions were about."""
+        parts = [part[item] for part in (self.items, self.each) if item in part]
+        return RunningMoments(*(sum(values) for values in zip(*parts, strict=True))) if parts else RunningMoments()
+
+
+def _add(sums: dict[int, Sums], item: int, more: Sums) -> None:
+    n, total, square = sums.get(item, (0, 0.0, 0.0))
+    sums[item] = (n + more[0], total + more[1], square + more[2])
 
 
 def join_moments(parts: list[RunningMoments]) -> RunningMoments:
@@ -48,8 +68,9 @@ def join_moments(parts: list[RunningMoments]) -> RunningMoments:
     )
     for part in parts:
         for item, more in part.items.items():
-            n, total, square = joined.items.get(item, (0, 0.0, 0.0))
-            joined.items[item] = (n + more[0], total + more[1], square + more[2])
+            _add(joined.items, item, more)
+        for item, more in part.each.items():
+            _add(joined.each, item, more)
     return joined
 
 

@@ -35,6 +35,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
 ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
@@ -72,6 +73,36 @@ class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     parameters: dict[str, float] = field(default_factory=dict)
 
 
+class Words(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words.
+
+    A plural that does not end in s is given after a stroke: ``"person/people"``. ``unit`` is that of rewards.
+
+    >>> Words(arm="product", item="category", decision="person/people").many("item")
+    'categories'
+    """
+
+    arm: Word = "arm"
+    item: Word = "item"
+    outcome: Word = "outcome"
+    decision: Word = "decision"
+    slate: Word = "slate"
+    unit: Annotated[str, Meta(max_length=20, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+    def one(self, part: str) -> str:
+        """The word for one of them."""
+        return str(getattr(self, part)).partition("/")[0]
+
+    def many(self, part: str) -> str:
+        """The word for several of them."""
+        word, _, plural = getattr(self, part).partition("/")
+        if plural:
+            return str(plural)
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            return f"{word[:-1]}ies"
+        return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The settings, which can be changed while the counters are kept; each change is a new version in the log.
 
@@ -85,7 +116,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     is at least 1 - guardrail of what the control slate would have.
 
     ``max_pending`` limits how many decisions may await feedback, ``max_per_second`` how many each worker makes per
-    second on average, and twice as many at once; further ones are refused with 429.
+    second on average, and twice as many at once; further ones are refused with 429. ``words`` are what people call arms,
+    items and outcomes.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -100,6 +132,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control_slate: ControlSlate = "baseline"
     guardrail: Guardrail | None = None
     max_per_second: Rate | UnsetType = UNSET
+    words: Words | UnsetType = UNSET
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

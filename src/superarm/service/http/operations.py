@@ -164,7 +164,7 @@ OPERATIONS = (
         None,
         {200: replies.LiftReply},
         (404, 422),
-        query=(DELTA,),
+        query=(DELTA, text("item")),
     ),
     Operation(
         "GET",
