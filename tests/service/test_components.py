@@ -183,7 +183,7 @@ def test_directional_policies_decide_as_those_of_an_agent_and_outlive_a_restart(
     async def trial(http) -> None:
         spec = {**SPEC, "arms": list("abcdef"), "settings": {"policy": {"name": name}, "window_s": None}}
         assert (await http.put("/v1/problems/p", json=spec)).status_code == 201
-        own = sa.Agent(sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), getattr(sa, name)())
+        own = sa.Agent(sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), getattr(sa.policies, name)())
         for n in range(12):
             made = (await http.post("/v1/problems/p/decisions", json={"id": str(n)})).json()
             decision = own.ask()

@@ -20,7 +20,7 @@ from superarm.service.domain.moments import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http.auth import make_key
 from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import clock
+from superarm.service.runtime import coordinator
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
@@ -37,7 +37,7 @@ def day(ago: int) -> str:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """A file with a decision on each of twelve days, under two versions of the settings: 0 before, 1 after."""
-    path, real = tmp_path_factory.mktemp("pages") / "log.db", clock.time
+    path, real = tmp_path_factory.mktemp("pages") / "log.db", coordinator.time
     now = [0]
 
     async def fill() -> None:
@@ -55,11 +55,11 @@ def told(tmp_path_factory):
                 told = {"outcome": [[value, value]]}
                 (await http.post(f"/v1/decisions/d{n}/feedback", json=told)).raise_for_status()
 
-    clock.time = SimpleNamespace(time_ns=lambda: now[0])
+    coordinator.time = SimpleNamespace(time_ns=lambda: now[0])
     try:
         asyncio.run(fill())
     finally:
-        clock.time = real
+        coordinator.time = real
     return path
 
 
@@ -174,7 +174,7 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
         assert hidden not in page, hidden
     assert "front" not in problems
     assert "Give one with the scope" in login
-    closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a", "/evaluation?problem=p"]
+    closed = ["/versions?problem=p", "/decisions?problem=p", "/arm?problem=p&arm=a"]
     for refused in look(path, *closed, status=403, **open_to_all):
         assert "This page is not public" in refused
     look(path, "/export/arms.csv?problem=p", status=403, **open_to_all)
@@ -196,7 +196,7 @@ def test_a_page_that_cannot_be_shown_says_why_and_leads_back(told, tmp_path):
     first, all_problems = look(tmp_path / "empty.db", "/", "/problems")
     assert first == all_problems
     assert '<meta http-equiv="refresh" content="5">' in first
-    for page in look(tmp_path / "empty.db", "/versions", "/decisions", "/evaluation", status=404):
+    for page in look(tmp_path / "empty.db", "/versions", "/decisions", status=404):
         assert "There is no problem yet." in page
 
 

@@ -11,9 +11,6 @@ from superarm.service.domain.control import is_control
 from superarm.service.domain.events import Asked, Guarded
 from superarm.service.domain.ledger import fold
 from superarm.service.domain.lift import LiftSums, check_guard, largest_reward, measure_lift
-from superarm.service.runtime import batcher
-from superarm.service.runtime.batcher import QueuedAsk
-from superarm.service.schemas import AskBody
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 
@@ -225,16 +222,3 @@ def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
     assert [(one["arms"], one["group"]) for one in together] == [(one["arms"], one["group"]) for one in alone]
     assert {one["group"] for one in together} == {"policy", "control"}
     assert all(one.same for one in replay(store, None, None, 1))
-
-
-def test_asks_are_chosen_together_up_to_the_next_one_of_the_control_share():
-    learner = make()
-    learner.versions[-1] = type(learner.settings)(policy=learner.settings.policy, control=0.2, control_slate="uniform")
-    asks = [QueuedAsk("t", "p", f"d{n}", AskBody(unit=f"u{n}"), "", learner, None) for n in range(40)]
-    assert all(ask.plain for ask in asks)
-    parts = batcher._split(asks, True)
-    assert [ask for part in parts for ask in part] == asks
-    in_control = [is_control(learner, ask.id, ask.body.unit) for ask in asks]
-    assert 1 < len(parts) <= 1 + sum(in_control)
-    for part in parts[:-1]:
-        assert [in_control[asks.index(ask)] for ask in part] == [False] * (len(part) - 1) + [True]

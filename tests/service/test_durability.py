@@ -47,9 +47,9 @@ def test_kill_9_under_load_on_sqlite(sqlite_file):
     assert all(len(book.told) > 10 for book in books.values())
 
 
-def test_kill_9_of_workers_and_of_postgresql_under_load(postgres_server):
+def test_kill_9_of_the_service_and_of_postgresql_under_load(postgres_server):
     url = fresh(postgres_server.address, "crash")
-    books = crash(Trial(url, rounds=2, seed=2, workers=2, database=postgres_server))
+    books = crash(Trial(url, rounds=2, seed=2, database=postgres_server))
     assert all(len(book.told) > 5 for book in books.values())
     assert books["p"].seen["outages of the database"] == 1
 

@@ -192,7 +192,7 @@ class Feedback(RuleBasedStateMachine):
             for m in self.models.values()
             if not m.closed
         )
-        assert learner.pending.sum() == pending
+        assert learner.learner.pending.sum() == pending
         assert len(self.ledger.pending) == sum(not m.closed for m in self.models.values())
 
     def teardown(self):

@@ -4,10 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from uvicorn import Config
-from uvicorn.server import ServerState
 
-from superarm.service import protocol
 from superarm.service.application import application
 from superarm.service.errors import RequestError
 from superarm.service.http import bodies
@@ -193,37 +190,3 @@ def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
             assert (await http.get("/v1/problems", headers=operator)).status_code == 403
 
     asyncio.run(live())
-
-
-async def _ok(scope, receive, send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-    await send({"type": "http.response.body", "body": b"ok"})
-
-
-@pytest.mark.parametrize(
-    ("sent", "answers"),
-    [
-        (b"", 0),
-        (b"GET / HTTP/1.1\r\nhost: x", 0),
-        (b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", 1),
-        (b"GET / HTTP/1.1\r\nhost: x\r\n\r\nGET / HT", 1),
-    ],
-)
-def test_a_connection_without_complete_headers_is_closed(monkeypatch, sent, answers):
-    """Audit, D17: half-open connections were kept for ever."""
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.1)
-
-    async def live() -> bytes:
-        config = Config(_ok, timeout_keep_alive=1, log_config=None)
-        config.load()
-        loop, state = asyncio.get_running_loop(), ServerState()
-        make = lambda: protocol.TimedProtocol(config=config, server_state=state, app_state={})  # noqa: E731
-        server = await loop.create_server(make, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        writer.write(sent)
-        received = await asyncio.wait_for(reader.read(), 20.0)  # until the server closes
-        writer.close()
-        server.close()
-        return received
-
-    assert asyncio.run(live()).count(b"200 OK") == answers

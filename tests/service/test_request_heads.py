@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from superarm.service.protocol import MAX_HEADER_BYTES, MAX_HEADERS
+from superarm.service.application import MAX_HEADER_BYTES, MAX_HEADERS
 
 from .running import Server
 

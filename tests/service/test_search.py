@@ -29,6 +29,9 @@ def store(request, tmp_path):
         found = Sqlite(tmp_path / "log.db")
     else:
         found = Postgres(fresh(request.getfixturevalue("postgres"), "search"))
+        for problem in [(tenant, name) for tenant in ("t", "other") for name in NAMES]:
+            found.acquire(problem)
+            found.admit(problem)
     yield found
     found.close()
 

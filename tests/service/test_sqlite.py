@@ -232,7 +232,7 @@ def test_a_decision_that_memory_forgot_is_read_from_the_log(tmp_path):
     for read in store.tail({"": 1}):
         ledger.apply(read.entry)
         ledger.closed.clear()
-    assert ledger.problems["t", "p"].tally.pulls[0] == 1.0
+    assert ledger.problems["t", "p"].tally.pulls[0, 0] == 1.0
     store.close()
 
 

@@ -42,7 +42,7 @@ POLICIES: dict[str, PolicyEntry] = {
     **{name: PolicyEntry(getattr(contextual, name), random=True) for name in _RANDOM_CONTEXTUAL},
     **{name: PolicyEntry(getattr(policies, name), whole_batches=True) for name in _BATCHES},
 }
-_REPLACED = {"joint_kl_moss": "directional_kl_moss"}
+_REPLACED = {"joint_kl_moss": "kl_moss"}
 """Policies that logs may name and that are no longer there, with those that learn from the same counters."""
 
 REWARDS: dict[str, Callable[..., Any]] = {

@@ -198,13 +198,20 @@ def explore(
     for slot in range(len(picks)):
         if not isinstance(actions, Subsets):
             left = _joinable_arms(actions, slate, free)
-        (coin, place), n, leader = uniform(key, slot, np.zeros(1, int), 2)[0, 0], len(left), queue[0]
-        arm = left[min(n - 1, int(place * n))] if coin < share else leader
+        n, leader = len(left), queue[0]
+        place = draw_place(key, slot, share, n)
+        arm = leader if place is None else left[place]
         chances.append(share / n + (1.0 - share) * (arm == leader))
         slate.append(arm)
         left.remove(arm)
         queue = [j for j in queue if j != arm] if arm in queue else _without_one(actions, slate, queue, len(free))
     return slate[len(before) :], chances
+
+
+def draw_place(key: Any, slot: int, share: float, n: int) -> int | None:
+    """One of ``n`` places for a slot, each alike, with probability ``share``; otherwise None."""
+    coin, place = uniform(key, slot, np.zeros(1, int), 2)[0, 0]
+    return min(n - 1, int(place * n)) if coin < share else None
 
 
 def _joinable_arms(actions: Actions, slate: list[int], free: Bools) -> list[int]:

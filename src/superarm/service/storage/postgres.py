@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,9 @@ except ImportError:
 
 MAX_SNAPSHOTS = 2
 MAX_WORKERS = 256
+N_TRIES = 10
+"""A session that was closed a moment ago may not have ended yet: for a second, its lock is tried again."""
+
 SESSION_SECONDS = 10
 """PostgreSQL ends the session of a worker that was silent for so long (it says something twice a second)."""
 
@@ -285,9 +289,14 @@ class Postgres:
 
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
-        taken = [number for number, free in self.rows(query, (CLASS, MAX_WORKERS - 1)) if not free]
-        if taken:
-            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
+        own = int(self.worker[1:]) if self.worker else None
+        for _ in range(N_TRIES):
+            rows = self.rows(query, (CLASS, MAX_WORKERS - 1))
+            taken = [number for number, free in rows if not free and number != own]
+            if not taken:
+                return
+            time.sleep(0.1)
+        raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
     # --- the log ---
 
