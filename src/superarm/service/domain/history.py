@@ -272,7 +272,9 @@ def join_stretches(parts: list[Stretch]) -> Stretch:
 def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[list[float]]]:
     """The rewards of finished decisions that are known whole, and what each item contributed, where that is kept."""
     sizes = np.array([len(record.action) for record in records], np.int64)
-    rows = np.array([_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)], float)
+    rows = np.array(
+        [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)], float
+    )
     if not records:
         return [], []
     values: list[float] = values_each(problem, rows, sizes).tolist()
@@ -329,5 +331,5 @@ def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
         values = np.zeros(problem.n_items)
         values[support.items[support.start[arm] : support.start[arm + 1]]] = row
         return np.where(values == DEFAULTED, fill, values)
-    values = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
-    return [*values, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished
+    told = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+    return [*told, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

@@ -114,7 +114,7 @@ class LiftSums(Struct):
         self.left_out += self.counts(asked)
 
     def strata(self, one: GroupSums, other: GroupSums, item: int | None = None) -> list[Stratum]:
-        """What the mean reward of a group is made of: ``one``, to be compared with ``other``; empty if nothing is known.
+        """What the mean reward of ``one`` group is made of, to compare it with ``other``; empty if nothing is known.
 
         With ``item``, it is what this item contributed. Otherwise only items that both groups have seen count, and
         decisions about all items and those about one count by how many of each both groups have.

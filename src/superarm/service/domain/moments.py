@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-
 Sums = tuple[int, float, float]
 """Number, sum and sum of squares."""
 

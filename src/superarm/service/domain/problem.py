@@ -324,5 +324,3 @@ def enlarge(
     names = Names([*learner.arms.all, *add], "arms")
     more = None if support is None else support_with_arms(learner.problem.support, support)
     return None if actions is None else to_actions(actions, names), more
-
-

@@ -116,8 +116,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     is at least 1 - guardrail of what the control slate would have.
 
     ``max_pending`` limits how many decisions may await feedback, ``max_per_second`` how many each worker makes per
-    second on average, and twice as many at once; further ones are refused with 429. ``words`` are what people call arms,
-    items and outcomes.
+    second on average, and twice as many at once; further ones are refused with 429. ``words`` are what people call
+    arms, items and outcomes.
     """
 
     policy: PolicySpec = PolicySpec()

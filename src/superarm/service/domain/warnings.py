@@ -44,9 +44,9 @@ def _from_decisions(learner: ProblemState) -> list[str]:
         )
     if history.unvalued > LARGE_SHARE * finished and history.filled_in_part == 0:
         found.append(
-            f"of {finished} finished {decisions}, {history.unvalued} ended with {words.many('outcome')} of which nothing "
-            f"is known, so that their rewards are unknown; name the `items` that a {words.one('decision')} is about, if "
-            "these are what is told"
+            f"of {finished} finished {decisions}, {history.unvalued} ended with {words.many('outcome')} of which "
+            "nothing is known, so that their rewards are unknown; name the `items` that a "
+            f"{words.one('decision')} is about, if these are what is told"
         )
     return found + _from_estimates(learner)
 
@@ -68,7 +68,7 @@ def _from_estimates(learner: ProblemState) -> list[str]:
             found.append(
                 f"{words.many('slate')} earn {'more' if value > 0.0 else 'less'} than the estimates say: "
                 f"{earned.realised.value:.3g} instead of {estimated:.3g} per {words.one('decision')}; "
-                f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: compare "
-                "with a control share before you rely on estimates"
+                f"{words.many('outcome')} of one {words.one('slate')} depend on one another, or change with time: "
+                "compare with a control share before you rely on estimates"
             )
     return found

@@ -71,9 +71,10 @@ def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftRe
     learner.flush()
     sums = learner.history.lift
     found = measure_lift(sums, delta, item)
+    groups = ((sums.policy, found.policy), (sums.control, found.control))
     policy, control = (
-        GroupReply(one.decisions if item is None else one.of_item(item).n, None if mean is None else IntervalReply(*mean))
-        for one, mean in ((sums.policy, found.policy), (sums.control, found.control))
+        GroupReply(one.decisions if item is None else one.of_item(item).n, mean and IntervalReply(*mean))
+        for one, mean in groups
     )
     return LiftReply(
         learner.settings.control,
