@@ -10,7 +10,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.console.numbers import judge_learning
+from superarm.service.console.verdicts import judge_learning
 from superarm.service.domain.lift import check_guard
 from superarm.service.domain.moments import RunningMoments, join_moments, mean_interval
 from superarm.service.storage.snapshot import restore_ledger
@@ -147,7 +147,7 @@ def test_estimates_from_visitors_of_one_segment_each_agree_with_the_truth():
         errors = np.abs(tally.total / np.maximum(seen, 1.0) - TRUTH.T[None])
         assert (errors < 4.0 * np.sqrt(0.25 / np.maximum(seen, 1.0))).all()
         assert learner.history.complete == 1200
-        verdict = judge_learning(learner.history, learner.weighty_items)
+        verdict = judge_learning(learner)
         assert verdict.word in ("Yes", "Unclear")
         page = (await http.get("/")).text
         assert "Too early" not in page

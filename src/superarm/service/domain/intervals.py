@@ -120,10 +120,3 @@ def value_alone(problem: Problem, q: Floats) -> Floats:
 def value_each_arm(problem: Problem, band: Band) -> Band:
     """The value of each arm on its own, at the lower ends, the estimates and the upper ends of its parameters."""
     return Band(*(value_alone(problem, part) for part in band))
-
-
-def value_in_order(problem: Problem, band: Band) -> tuple[Floats, Band]:
-    """What each arm adds to those before it, at the estimates, and what all of them are worth together."""
-    sizes = np.array([len(band.mean)], np.int64)
-    gains = [gains_each(problem, part, sizes) for part in band]
-    return gains[1][0], Band(*(np.array([nothing + added.sum()]) for added, nothing in gains))
