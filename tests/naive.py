@@ -47,6 +47,12 @@ def kl(p, q):
     return head + tail
 
 
+def divergence(p, q):
+    """The Bernoulli divergence of floats, where the last digits do not matter."""
+    head = (p * math.log(p / q) if q > 0 else math.inf) if p > 0 else 0.0
+    return head + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else math.inf) if p < 1 else head
+
+
 def kl_upper(p, x):
     """The largest q with kl(p, q) <= x, by bisection of u = log(1 - q), 50 digits."""
     p, x = mpmath.mpf(p), mpmath.mpf(x)

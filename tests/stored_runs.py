@@ -1,7 +1,7 @@
-"""Fixed histories of agents, simulations and the service, used to write tests/fixtures/v0 and to check it.
+"""Fixed histories of agents, simulations and the service, with which tests/fixtures/v0 is checked.
 
-Everything here uses public names only: the functions ran once on the sources of version 0.1.0 to write the expected
-values, and run on the current sources in ``test_stored_data.py``.
+The expected values were written by the same histories on the sources of version 0.1.0, under the names of its time
+(``tests/fixtures/v0/make.py``).
 """
 
 import dataclasses

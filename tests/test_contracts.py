@@ -1,19 +1,28 @@
 """``testing.check`` passes superarm's components and says in a sentence what is wrong with broken ones."""
 
+import itertools
 from dataclasses import MISSING, fields
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from superarm import environments, indices, rewards
-from superarm.actions import Actions, Subsets
+from superarm import actions as sets
+from superarm import context, contextual, diffusion, environments, indices, oracles, policies, rewards, testing
+from superarm.actions import Subsets
+from superarm.core import describe
+from superarm.core.component import Component
+from superarm.core.problem import Problem
 from superarm.core.streams import uniform
 from superarm.environments import Answer, Environment
 from superarm.indices import Index
 from superarm.oracles import Default, Greedy, Oracle
 from superarm.policies import IndexPolicy, Policy, policy
-from superarm.rewards import Reward
+from superarm.policies.directional import Covariance
+from superarm.rewards import Reward, Smoothness
+from superarm.simulation import Instance
 from superarm.testing import ContractViolation, check
+from tests.action_sets import NoNeighbours
 
 P = np.linspace(0.05, 0.95, 12).reshape(4, 3)
 
@@ -25,19 +34,107 @@ def _by_default(module, family):
     return [one() for one in found if all(part.default is not MISSING for part in fields(one))]
 
 
+SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+RARE = csr_array(np.array([[0.0, 0.3], [0.6, 0.0]]))
+CONTEXT = context.Context(context.Features(categorical={"country": ["NO", "other"]}), arms=[[0.5], [1.0]])
 GOOD = [
     *(*_by_default(indices, Index), *_by_default(rewards, Reward)),
-    *(rewards.ClippedLinear(2.0, 0.25), rewards.Logistic(0.7), rewards.Logistic(3.0), Subsets(3), Greedy(), Default()),
-    *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin")),
+    *(rewards.ClippedLinear(2.0, 0.25), rewards.Logistic(0.7), rewards.Logistic(3.0), Greedy(), Default()),
+    *(Subsets(3), sets.Explicit([[0, 1], [2, 3, 4], [5, 0]]), sets.Laminar([([0, 1, 2], 2), (range(6), 3)])),
+    *(
+        sets.GraphicMatroid(4, SQUARE),
+        sets.SpanningTrees(4, SQUARE),
+        sets.Knapsack([1.0, 2.0, 3.0, 2.0, 1.0, 1.5], 4.0),
+    ),
+    *(sets.Matching(3, 3, [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]), sets.Pinned(Subsets(3), [4])),
+    *(sets.PartitionMatroid("aabbcc", {"a": 1, "b": 2, "c": 1}), sets.Slots([[0, 1, 5], [1, 2, 3], [3, 4, 5]])),
+    sets.Paths(4, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3)], 0, 3),
+    *(oracles.Exhaustive(), oracles.LocalSearch(), oracles.ContinuousGreedy(4), oracles.Linearised()),
+    oracles.StochasticGreedy(),
+    *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin"), policies.bcucb_t()),
+    *(
+        policies.directional_kl_moss(Covariance()),
+        policies.escb_delta(),
+        policies.least_played(0.1),
+        policies.uniform(),
+    ),
+    *(policies.epsilon_greedy(0.3, 0.5), policies.sliding_window(policies.kl_ucb(), 12, 3), policies.shared_cts()),
     *(environments.Bernoulli(P), environments.Comonotone(P), environments.CommonShock(P, 0.3), environments.Beta(P)),
-    *(environments.Copula(P, 0.2, 0.2), environments.Swinging(P, P[::-1], 9.0)),
+    *(environments.Copula(P, 0.2, 0.2), environments.Swinging(P, P[::-1], 9.0), environments.Cascade(P)),
+    *(environments.ConjunctiveCascade(P), environments.DependentClick(P, [0.9, 0.4])),
+    environments.PositionBased(P, [0.9, 0.4]),
     environments.Blocks(P, np.tile([1, -1, 0], (4, 1)), shock=[0.5] * 4),
 ]
+LINEAR = Problem(5, 3, rewards.Linear(), Subsets(2))
+ON_A_PROBLEM = [
+    (oracles.Modular(), lambda one: testing.check_oracle(one, lambda rng: LINEAR)),
+    *(
+        (oracle, lambda one: testing.check_oracle(one, lambda rng: Problem(6, 1, rewards.Coverage(), Subsets(3))))
+        for oracle in (oracles.TopArms(), oracles.Reversed())
+    ),
+    *(
+        (oracle, lambda one: testing.check_oracle(one, lambda rng: bag(rng, rewards.Linear())))
+        for oracle in (oracles.KnapsackTable(), oracles.KnapsackScheme())
+    ),
+    *(
+        (oracle, lambda one: testing.check_oracle(one, lambda rng: bag(rng, rewards.Coverage())))
+        for oracle in (oracles.GreedyMax(), oracles.PartialEnumeration())
+    ),
+    (policies.escb(), lambda one: testing.check_policy(one, LINEAR)),
+    (policies.ols_ucb_c(0.5), lambda one: testing.check_policy(one, LINEAR)),
+    (policies.ts_cascade(), lambda one: testing.check_policy(one, Problem(6, 1, rewards.Coverage(), Subsets(3)))),
+    (environments.Switching([P, P[:, ::-1]], [1, 5000]), lambda one: testing.check_environment(one, FOUR)),
+    (environments.Cohorts(P[:, [0, 1, 2, 0]], [0, 1, 3, 4]), lambda one: testing.check_environment(one, FOUR)),
+    (environments.FreeSamples(environments.Bernoulli(P)), lambda one: testing.check_environment(one, FOUR)),
+    (
+        environments.ContextTable(np.ones((2, 1)), [0, 0], [P.reshape(-1), P[::-1].reshape(-1)], [1.0, 1.0]),
+        lambda one: testing.check_environment(one, FOUR),
+    ),
+]
+FOUR = Problem(4, 3, rewards.Coverage(), Subsets(1))
+VALUES = [
+    *(CONTEXT, CONTEXT.features, context.models.Linear(shared=True), context.models.Logistic(prior_mean=0.1)),
+    *(context.models.Segments(by=["country"]), contextual.SegmentPolicy(policies.kl_ucb()), contextual.vac2_ucb()),
+    *(contextual.ContextForgetting(contextual.vac2_ucb(), 4, [1.0]), contextual.logistic_ts(0.5)),
+    *(contextual.GroupedPolicy(indices.KL()), contextual.Ellipsoid(), contextual.GaussianPosterior()),
+    *(contextual.VarianceWeighted(), policies.escb_delta().bonus, policies.least_played().bonus, Covariance()),
+    *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),
+    *(FOUR, FOUR.support, Problem(2, 2, rewards.Coverage(), Subsets(1), support=RARE).support, policy(print)),
+    *(diffusion.IMM(), diffusion.IndependentCascade(RARE), diffusion.Spread(), environments.Replay(P[None])),
+    Instance(FOUR, environments.Bernoulli(P)),
+]
+"""Components that other tests compare with definitions, on problems that suit them."""
+
+
+def bag(rng, reward):
+    """A problem with a budget."""
+    costs = rng.integers(1, 6, 6) / 2.0
+    return Problem(6, 3, reward, sets.Knapsack(costs, 5.0))
 
 
 @pytest.mark.parametrize("component", GOOD, ids=repr)
 def test_components_of_superarm_pass(component):
     check(component)
+
+
+@pytest.mark.parametrize(("component", "check_it"), ON_A_PROBLEM, ids=lambda value: type(value).__name__)
+def test_components_for_certain_problems_pass(component, check_it):
+    testing.check_value(component)
+    check_it(component)
+
+
+@pytest.mark.parametrize("component", VALUES, ids=lambda value: type(value).__name__)
+def test_other_components_are_values(component):
+    testing.check_value(component)
+
+
+def test_every_component_is_checked():
+    describe._import_components()
+    own = [cls for name, cls in Component.classes.items() if name.startswith("superarm.")]
+    bases = {base for cls in own for base in cls.__mro__[1:]} - {sets.GraphicMatroid, environments.Cascade}
+    concrete = {cls for cls in own if not cls.__name__.startswith("_")} - bases
+    checked = {type(one) for one in (*GOOD, *VALUES, *(one for one, _ in ON_A_PROBLEM))}
+    assert concrete - checked == set(), "list an example of it in GOOD"
 
 
 class LogLog(Index):
@@ -63,22 +160,6 @@ class Capped(Reward):
 
     def worth(self, weight, state):
         return weight * np.minimum(state, self.cap)
-
-
-class NoNeighbours(Actions):
-    k: int
-
-    def capacity(self, n_arms):
-        return self.k
-
-    def start(self, eligible):
-        return eligible.copy()
-
-    def joinable(self, free, eligible):
-        return free
-
-    def join(self, free, arm):
-        return free & (np.abs(np.arange(free.shape[1]) - arm[:, None]) > 1)
 
 
 class Pairs(Environment):
@@ -127,6 +208,109 @@ class Scalar(LogLog):
 class Shrinking(LogLog):
     def level(self, pulls, t, share):
         return 1.0 / (t * pulls)
+
+
+class BelowMean(LogLog):
+    def score(self, mean, deviation, level, chance):
+        return mean * level / (1.0 + level)
+
+
+class FallingScore(LogLog):
+    def score(self, mean, deviation, level, chance):
+        return mean + (1.0 - mean) / (1.0 + level)
+
+
+class NegativeLevel(LogLog):
+    def level(self, pulls, t, share):
+        return np.log(t) / pulls - 0.1
+
+
+class NoNumber(LogLog):
+    def score(self, mean, deviation, level, chance):
+        return mean * np.nan
+
+
+class Harmful(rewards.Linear):
+    def worth(self, weight, state):
+        return -weight * state
+
+    def gain(self, weight, state, q):
+        return -weight * q
+
+
+class NotSubmodular(rewards.Logistic):
+    submodular = True
+
+
+class NotModular(rewards.Coverage):
+    modular = True
+
+
+class NotLinear(rewards.Logistic):
+    linear_gain = True
+
+
+class WrongDerivative(rewards.Coverage):
+    def derivative(self, weight, state, q):
+        return 0.9 * state
+
+
+class TooSmooth(rewards.Linear):
+    def smoothness(self, k):
+        return Smoothness(0.9, 10.0)
+
+
+class TooGini(rewards.Linear):
+    def smoothness(self, k):
+        return Smoothness(1.0, 0.1)
+
+
+class TooFewBatches(Subsets):
+    def n_batches(self, n_arms):
+        return 3.0
+
+
+class RefusesItsOwn(Subsets):
+    def includes(self, action, n_arms):
+        return 0 not in action
+
+
+class AdmitsTooLittle(Subsets):
+    def joinable(self, state, eligible):
+        return super().joinable(state, eligible) & (np.arange(eligible.shape[1]) > 0)
+
+
+class PlaysTooMany(Subsets):
+    def heaviest(self, worth, view):
+        return np.tile(np.arange(worth.shape[1]), (len(worth), 1))
+
+
+class Ineligible(Oracle):
+    def maximize(self, problem, q, view):
+        return np.argsort(-q.sum(1), axis=1)[:, : problem.k]
+
+
+COUNTER = itertools.count()
+
+
+class Moody(Oracle):
+    def maximize(self, problem, q, view):
+        return np.flatnonzero(view.eligible[0])[next(COUNTER) % 2 :][None, : problem.k]
+
+
+class Fickle(Policy):
+    def choose(self, problem, view, memory):
+        return np.full((len(view), problem.k), -1) + (np.arange(problem.k) == 0) * (1 + next(COUNTER) // 3 % 5)
+
+
+class OutOfRange(environments.Bernoulli):
+    def draw(self, problem, action, t, keys):
+        return Answer(np.full((*action.shape, problem.n_items), 1.5))
+
+
+class InCallOrder(environments.Bernoulli):
+    def draw(self, problem, action, t, keys):
+        return Answer(np.full((*action.shape, problem.n_items), float(next(COUNTER) % 2)))
 
 
 class Ordered(Capped):
@@ -188,6 +372,26 @@ BROKEN = [
     (Forgets(), "Forgets.score returned None; end it with: return"),
     (Scalar(), "Scalar.level returns an array of shape"),
     (Shrinking(), "grow with t"),
+    (BelowMean(), "scores are at least the mean"),
+    (FallingScore(), "scores grow with the level"),
+    (NegativeLevel(), "levels are not negative"),
+    (NoNumber(), "NoNumber.score returns numbers; it returned NaN"),
+    (Harmful(), "an arm never lowers the worth"),
+    (NotSubmodular(20.0), "gains shrink as the batch grows"),
+    (NotModular(), "an arm adds the same to every batch"),
+    (NotLinear(), "gains are linear in the parameters"),
+    (WrongDerivative(), "derivative is that of worth"),
+    (TooSmooth(), "gamma_inf bounds the derivatives"),
+    (TooGini(), "gamma_g bounds the Gini-weighted gradient"),
+    (TooFewBatches(2), "n_batches is a bound"),
+    (RefusesItsOwn(2), "a listed batch may be played"),
+    (AdmitsTooLittle(2), "some batch contains"),
+    (PlaysTooMany(2), "the heaviest batch may be played"),
+    (Ineligible(), "only eligible arms are picked"),
+    (Moody(), "the same key gives the same batch"),
+    (Fickle(), "the same seed gives the same batches"),
+    (OutOfRange(P), r"outcomes lie in \[0, 1\]"),
+    (InCallOrder(P), "does not depend on the others"),
     (Ordered(), "order in which arms join"),
     (WrongGain(), "gain is a difference of worth"),
     (WrongCapacity(2), "capacity"),

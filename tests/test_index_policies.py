@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.core import streams
+from superarm.core import ops, streams
 from superarm.environments import Bernoulli, Cascade, FreeSamples, Replay
 from superarm.simulation.engine import Run
 from tests.action_sets import ALL, playable, random_set
@@ -239,3 +239,19 @@ def test_a_window_as_long_as_the_run_decides_as_the_policy_itself():
     policies = {"plain": sa.kl_moss(), "windowed": sa.policies.sliding_window(sa.kl_moss(), 160)}
     results = sa.simulate(sa.instances.random_coverage(5, 2, 2, seed=1), policies, 80, 1, progress=False)
     assert results.regret["plain"].tolist() == results.regret["windowed"].tolist()
+
+
+@pytest.mark.parametrize("mode", ["numpy", "numba"])
+@pytest.mark.parametrize("index", [sa.indices.KL(), sa.indices.Bernstein(0.1), sa.indices.Hoeffding()], ids=repr)
+def test_one_tally_serves_many_views(index, mode):
+    problem, policy = sa.Problem(6, 2, sa.Coverage(), sa.Subsets(2)), sa.IndexPolicy(index)
+    view = problem.view(problem.prior(np.random.default_rng(0).random((6, 2)), 9), t=40)
+    counts = 9.0 + np.random.default_rng(1).integers(0, 30, (3, 6))
+    with ops.engine(mode):
+        alone = []
+        for row in counts:
+            view.counts = row[None]
+            alone.append(policy.choose(problem, view, None)[0])
+        view.counts, view.eligible = counts, np.ones((3, 6), bool)
+        view.pinned, view.keys = np.empty((3, 0), int), np.zeros(3, np.uint64)
+        np.testing.assert_array_equal(policy.choose(problem, view, None), alone)

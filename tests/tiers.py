@@ -9,6 +9,7 @@ if a file takes more processor time, or if collecting the tests takes more than 
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -63,6 +64,24 @@ class Tiers:
 
     def pytest_collection(self) -> None:
         self.began = processor_seconds()
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Do not even import a file of the second tier for the first one."""
+        if self.config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+            return None
+        text = collection_path.read_text(encoding="utf-8")
+        mark = re.search(r'^pytestmark = pytest\.mark\.slow\("(.+)"\)$', text, re.MULTILINE)
+        if mark:
+            self.left_out[mark[1]] += len(re.findall(r"^(?:async )?def test_", text, re.MULTILINE))
+        return True if mark else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Any:
+        """Import a file for the examples in its docstrings only if it is of the package and has some."""
+        found = yield
+        own = file_path.suffix == ".py" and "tests" not in file_path.parts
+        examples = own and ">>> " in file_path.read_text(encoding="utf-8")
+        return [one for one in found if examples or type(one).__name__ != "DoctestModule"]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
@@ -134,13 +153,15 @@ class Tiers:
         """The lines at the end."""
         total, skipped = sum(self.seconds.values()), Counter(self.skipped())
         lines = [f"Run: {n_run} tests of {len(self.seconds)} files in {total:.0f} s of processor time."]
+        most = ", ".join(f"{file} {seconds:.0f} s" for file, seconds in self.seconds.most_common(6))
+        lines.append(f"Most of it: {most}; collecting {self.collecting:.1f} s.")
         lines += [f"Above its budget of processor time: {line}" for line in self.over_budget()]
         if skipped:
             reasons = ", ".join(f"{reason} ({n})" for reason, n in sorted(skipped.items()))
             names = [reason.removeprefix(MISSING) for reason in skipped if reason.startswith(MISSING)]
             remedy = f" To run them as well: {how_to_install(names)}." if names else ""
             lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
-        if self.left_out:
+        if self.left_out and self.config.getoption("markexpr") == "not slow":
             parts = ", ".join(f"{reason} ({n})" for reason, n in sorted(self.left_out.items()))
             lines.append(f"make test-all has {self.left_out.total()} more: {parts}.")
         return lines

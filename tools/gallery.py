@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from superarm.experiments import Experiment, Study
-from superarm.experiments.report.plots import plot_curves, plot_sweeps
-from superarm.experiments.spec.shipped import list_shipped, load_shipped
+from superarm.experiments.report.figures import plot_curves, plot_sweeps
+from superarm.experiments.spec.experiment import list_shipped, load_shipped
 
 PLACE = Path(__file__).resolve().parent.parent / "docs" / "gallery"
 RECORD = PLACE / "pictures.json"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from superarm.experiments.spec.shipped import list_shipped, load_shipped
+from superarm.experiments.spec.experiment import list_shipped, load_shipped
 from tools import gallery
 
 RECORD = gallery.read_record()

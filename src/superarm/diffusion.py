@@ -291,6 +291,8 @@ class IMM(Oracle):
         out, edges = np.full((len(view), problem.k), -1), graph_of(problem.support)
         for r in range(len(view)):
             pinned = view.pinned[r]
+            if not view.eligible[r, pinned].all():
+                continue
             chosen = np.empty(min(problem.k, int(view.eligible[r].sum())), np.int64)
             chosen[: len(pinned)] = pinned
             graph = condense(edges, flat(problem.support, q[r if len(q) > 1 else 0]), problem.weights)

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 
 class Smoothness(NamedTuple):
-    r"""The smoothness of a reward: :math:`\gamma_\infty`, :math:`\gamma_g`, and the paper's bound of the latter."""
+    r"""The smoothness of a reward: :math:`\gamma_\infty` and :math:`\gamma_g`."""
 
     gamma_inf: float
     gamma_g: float
-    gamma_g_paper: float = math.nan
 
 
 class Reward(Component):
@@ -216,7 +215,7 @@ class Coverage(Reward):
         return state + 0.0 * q
 
     def smoothness(self, k: int) -> Smoothness:
-        return Smoothness(1.0, 0.5, 1.0 / math.sqrt(math.e))
+        return Smoothness(1.0, 0.5)
 
     def values(self, problem: "Problem", q: Floats, action: Ints) -> Floats:
         if not isinstance(problem.support, Dense) or type(self) is not Coverage:
@@ -260,7 +259,7 @@ class Linear(Reward):
         return weight + 0.0 * q
 
     def smoothness(self, k: int) -> Smoothness:
-        return Smoothness(1.0, math.sqrt(k) / 2.0, math.sqrt(k) / 2.0)
+        return Smoothness(1.0, math.sqrt(k) / 2.0)
 
 
 class ClippedLinear(Reward):
@@ -313,7 +312,7 @@ class ClippedLinear(Reward):
     def smoothness(self, k: int) -> Smoothness:
         steepest = min(max(0.5, self.shift), self.shift + 1.0 / self.slope, 1.0)
         gamma_g = self.slope * math.sqrt(k * steepest * (1.0 - steepest))
-        return Smoothness(self.slope, gamma_g, math.sqrt(k) * self.slope / 2.0)
+        return Smoothness(self.slope, gamma_g)
 
 
 class Logistic(Reward):
@@ -367,8 +366,7 @@ class Logistic(Reward):
 
     def smoothness(self, k: int) -> Smoothness:
         steepest = min(max(math.log(self.c), 0.0), float(k))
-        paper = math.sqrt(1.0 + math.log(self.c)) / 4.0 if self.c >= 0.48497 else math.nan
-        return Smoothness(self._density(steepest), self._gini(float(k)), paper)
+        return Smoothness(self._density(steepest), self._gini(float(k)))
 
     def _density(self, s: float) -> float:
         f = 1.0 / (1.0 + self.c * math.exp(-s))

@@ -203,6 +203,8 @@ def check_actions(actions: Actions, n_arms: int = 6) -> None:
         require(actions.includes(np.array(sorted(batch)), n_arms), "a listed batch may be played", batch=sorted(batch))
         for size in range(len(batch)):
             for part in itertools.combinations(sorted(batch), size):
+                if not set(actions.pins) <= set(part):  # pinned arms come first
+                    continue
                 state = actions.start(eligible)
                 for arm in part:
                     state = actions.join(state, np.array([arm, arm]))

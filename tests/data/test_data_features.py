@@ -8,7 +8,7 @@ import pytest
 import superarm as sa
 from superarm import data
 from superarm.core.errors import InvalidArgument
-from superarm.experiments.spec.shipped import find_experiment
+from superarm.experiments.spec.experiment import find_experiment
 
 YEAST = """@relation MultiLabelData
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import superarm as sa
 from superarm.experiments.execution.cells import Cell, NamedInstance, list_cells
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.spec.build import Case
 
 
 def _cell(**changes):

@@ -5,7 +5,7 @@ import pytest
 
 from superarm.experiments.analysis.claims import judge_claims
 from superarm.experiments.analysis.study import Study
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.spec.build import Case
 from superarm.experiments.store import CellResults
 
 ROUNDS = np.array([1, 10, 100, 1000])

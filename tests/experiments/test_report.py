@@ -6,9 +6,9 @@ import pytest
 
 import superarm as sa
 from superarm.core.describe import describe
-from superarm.experiments import Experiment, Study, Threads, manifest, run, store
+from superarm.experiments import Experiment, Study, Threads, run, store
 from superarm.experiments.execution.cells import list_cells
-from superarm.experiments.report.plots import plot_sweeps
+from superarm.experiments.report.figures import plot_sweeps
 from superarm.simulation import Target
 
 _VOID = {"meta", "br", "img", "path", "use", "rect", "line", "image", "link", "hr", "input"}
@@ -161,7 +161,7 @@ def _grid(directory):
         store.write_cell(directory, cell, made)
         store.write_instance(directory, cell.source)
     store.write_text(directory / "spec.toml", experiment.to_toml())
-    manifest.write(directory, manifest.begin(experiment, grid, "Threads(2)"))
+    store.write_manifest(directory, store.begin_manifest(experiment, grid, "Threads(2)"))
 
 
 def test_the_report_of_a_large_grid_stays_small(tmp_path):

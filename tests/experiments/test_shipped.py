@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from superarm.core.errors import InvalidSpec
-from superarm.experiments.spec.shipped import find_experiment, list_shipped, load_shipped
+from superarm.experiments.spec.experiment import find_experiment, list_shipped, load_shipped
 from superarm.simulation import seeds
 from superarm.simulation.regret import KINDS
 from superarm.simulation.runs import play

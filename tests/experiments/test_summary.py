@@ -6,8 +6,8 @@ import pytest
 import superarm as sa
 from superarm.experiments.analysis import summary
 from superarm.experiments.analysis.study import Study
-from superarm.experiments.report import text
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.report import tables
+from superarm.experiments.spec.build import Case
 from superarm.experiments.store import CellResults
 
 from .conftest import HORIZON
@@ -139,8 +139,8 @@ def test_a_study_prints_its_ranking_and_claims(study):
 
 def test_a_caveat_of_several_policies_is_printed_once(study, monkeypatch):
     told = [("A", "", "it assumes much"), ("B", "", ""), ("C", "", "it assumes much"), ("D", "", "it is slow")]
-    monkeypatch.setattr(text, "describe_policies", lambda study: told)
-    caveats = [line.strip() for line in text.format_study(study) if "caveat" in line]
+    monkeypatch.setattr(tables, "describe_policies", lambda study: told)
+    caveats = [line.strip() for line in tables.format_study(study) if "caveat" in line]
     assert caveats == ["caveat of A, C: it assumes much", "caveat of D: it is slow"]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from superarm.core.errors import InvalidSpec
-from superarm.experiments.spec.sweeps import Case, expand
+from superarm.experiments.spec.build import Case, expand
 
 
 def test_two_sweeps_give_every_combination():

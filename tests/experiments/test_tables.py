@@ -3,11 +3,10 @@ import io
 import math
 
 from superarm.experiments.report.tables import ExportedTable
-from superarm.pages.numbers import format_number
+from superarm.pages import format_number
 
-TABLE = ExportedTable(
-    "t", "A_caption", ("policy", "regret", "p"), [("BC-UCB & co", 1234.5678, 0.25), ("x_1", -0.5, None)]
-)
+ROWS = [{"policy": "BC-UCB & co", "regret": 1234.5678, "p": 0.25}, {"policy": "x_1", "regret": -0.5, "p": None}]
+TABLE = ExportedTable("t", "A_caption", ROWS)
 
 
 def test_csv_keeps_numbers_whole():

@@ -10,11 +10,16 @@ from scipy import stats
 
 import superarm as sa
 from superarm.experiments.analysis.claims import judge_claims
-from superarm.experiments.analysis.ratios import compare_over_instances, summarise_ratios
 from superarm.experiments.analysis.statistics import share_with_interval
 from superarm.experiments.analysis.study import Study
-from superarm.experiments.analysis.tails import count_locked, single_values, summarise_tails
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.analysis.summary import (
+    compare_over_instances,
+    count_locked,
+    single_values,
+    summarise_ratios,
+    summarise_tails,
+)
+from superarm.experiments.spec.build import Case
 from superarm.experiments.store import CellResults
 
 ONE = sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1), weights=[1.0, 2.0])

@@ -13,10 +13,7 @@ Snapshots are taken after every few events, so that every round restarts from on
 
 import argparse
 import asyncio
-import contextlib
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
@@ -26,7 +23,7 @@ from typing import NamedTuple
 import httpx
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash_audit import audit, compare
 from .crash_load import ARMS, ITEMS, SUBJECTS, Acknowledged, K, Subject, load

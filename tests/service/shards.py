@@ -22,7 +22,7 @@ import httpx
 import psycopg
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash import create
 from .crash_audit import audit, compare

@@ -12,14 +12,13 @@ import httpx
 import msgspec
 import pytest
 
+from superarm.service import personalizer as personalizer_routes
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked, Created
+from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.auth import make_key
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import ServiceLimits
-from superarm.service.personalizer import routes as personalizer_routes
 from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite

@@ -13,8 +13,7 @@ from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
 from superarm.service.server import import_components
-from superarm.service.storage.snapshot import restore_ledger
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -50,7 +49,9 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
                 name: float(one.default)
-                for name, one in inspect.signature(vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]).parameters.items()
+                for name, one in inspect.signature(
+                    vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]
+                ).parameters.items()
                 if isinstance(one.default, (int, float))
             }
             assert policy["summary"]

@@ -7,10 +7,10 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.control import is_control
 from superarm.service.domain.events import Asked, Guarded
-from superarm.service.domain.ledger import fold
 from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
+from superarm.service.domain.ledger import fold
+from superarm.service.domain.slate import is_control
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 
@@ -174,7 +174,8 @@ def test_the_guardrail_lets_a_proven_policy_play():
 
 
 @pytest.mark.parametrize(
-    ("reward", "most"), [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)]
+    ("reward", "most"),
+    [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)],
 )
 def test_no_slate_is_worth_more_than_the_largest_reward(reward, most):
     problem = sa.Problem(4, 2, reward, sa.Subsets(2), [2.0, 1.0])

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash import Trial, crash
 from .database import fresh

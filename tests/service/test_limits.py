@@ -7,11 +7,11 @@ import pytest
 
 from superarm.service.application import application
 from superarm.service.errors import RequestError
-from superarm.service.http import bodies
+from superarm.service.http import query as bodies
 from superarm.service.http.auth import RateLimits, make_key
-from superarm.service.http.bodies import Bodies
+from superarm.service.http.query import Bodies
 from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import rates
+from superarm.service.runtime import condition as rates
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -180,10 +180,12 @@ def test_a_tenants_key_sees_its_own_metrics_and_an_operators_key_all():
                 for _ in range(n):
                     assert (await http.post("/v1/problems/p/decisions", json={}, headers=tenant)).status_code == 201
             await http.get("/v1/problems", headers={"authorization": "Bearer nobody"})
-            asked = 'superarm_requests_total{method="POST",path="/v1/problems/{name}/decisions",status="201"} '
+            path = "/v1/problems/{{name}}/decisions"
+            asked = f'superarm_requests_total{{{{method="POST",path="{path}",status="201",tenant="{{}}"}}}} '
             texts = [(await http.get("/metrics", headers=tenant)).text for tenant in (one, two, operator)]
-            for text, n in zip(texts, (2.0, 5.0, 7.0), strict=True):
-                assert asked + str(n) in text
+            for text, n, tenants in zip(texts, (2.0, 5.0, 7.0), ({"one"}, {"two"}, {"one", "two"}), strict=True):
+                for tenant, counted in (("one", 2.0), ("two", 5.0)):
+                    assert (asked.format(tenant) + str(counted) in text) == (tenant in tenants)
                 assert f"superarm_open_decisions {n}" in text
             assert ["superarm_queue_events" in text for text in texts] == [False, False, True]
             assert ['status="401"' in text for text in texts] == [False, False, True]

@@ -7,12 +7,10 @@ import os
 import queue
 import re
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 import yaml
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -22,11 +20,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from superarm.service.application import application
-from superarm.service.http.service import ServiceLimits
+from superarm.service.server import trace_requests
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.tracing import trace_requests
 
-from .database import fresh
 from .inprocess import serving
 from .running import Server, invoke
 

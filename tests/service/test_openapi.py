@@ -26,6 +26,9 @@ from superarm.service.http.operations import OPERATIONS
 
 from .running import Server
 
+pytest_plugins = ["schemathesis.pytest.plugin"]  # switched off elsewhere: it takes a second to import
+pytestmark = pytest.mark.slow("fuzzing")
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -34,7 +37,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 SECONDS = float(os.environ.get("SUPERARM_FUZZ", "0"))
-"""How long to go on; 0 for the few examples of ``make test``."""
+"""How long to go on; 0 for the few examples of ``make test-all``."""
 THOROUGH = SECONDS > 0.0
 PHASES = {"coverage": {"enabled": THOROUGH}}  # boundary values: thousands of calls
 EXAMPLES = 50 if THOROUGH else 6

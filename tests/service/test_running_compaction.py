@@ -8,12 +8,11 @@ import pytest
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import compacting
-from superarm.service.runtime.writer import Writer
 from superarm.service.runtime.compacting import compact_served
+from superarm.service.runtime.writer import Writer
 from superarm.service.storage.archive import read_archive
-from superarm.service.storage.snapshot import restore_ledger
+from superarm.service.storage.snapshot import restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .running import invoke

@@ -9,8 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, encode
 from superarm.service.storage.base import DecisionSpan, LogLine
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page

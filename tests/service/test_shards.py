@@ -12,12 +12,14 @@ from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .database import fresh
 from .inprocess import serving
 from .running import invoke
 from .shards import trial
+
+pytestmark = pytest.mark.slow("PostgreSQL fleets")
 
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 P = ("default", "p")

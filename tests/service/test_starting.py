@@ -1,7 +1,5 @@
 """How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
 
-import asyncio
-import logging
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,12 +8,7 @@ import httpx
 import pytest
 
 import superarm as sa
-from superarm.service.application import application
-from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import admin
 
-from .inprocess import serving
-from .memory_store import MemoryStore
 from .running import Server, command, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}

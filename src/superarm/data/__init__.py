@@ -3,23 +3,38 @@
 Readers accept the files exactly as they are published and return plain arrays; generators turn them into instances
 for experiments.
 
-- ``movielens.py``, ``msweb.py``, ``openbandit.py``, ``multilabel.py``, ``deezer.py``, ``edges.py``: one reader each.
-- ``graphs.py``: graphs as matrices of activation probabilities.
-- ``instances.py``, ``contextual.py``, ``influence.py``: the generators.
-- ``fetch.py``: downloads with checksums; ``files.py``: text in plain, gzipped and zipped files.
+files: downloads with checksums, and text in plain, gzipped and zipped files · readers: one for each data set · graphs:
+edge lists, and matrices of activation probabilities · instances: the generators
 """
 
-from superarm.data.contextual import carousel, labels, open_bandit_users
-from superarm.data.deezer import Carousel, read_carousel
-from superarm.data.edges import read_edges
-from superarm.data.fetch import SOURCES, fetch
-from superarm.data.graphs import constant_chance, weighted_by_degree
-from superarm.data.influence import influence, random_influence, weighted_cascade
-from superarm.data.instances import arrays, movielens, movielens_users, open_bandit, social_graph, visits
-from superarm.data.movielens import Films, read_movielens
-from superarm.data.msweb import Visits, read_visits
-from superarm.data.multilabel import Labelled, read_multilabel
-from superarm.data.openbandit import Clicks, read_open_bandit
+from superarm.data.files import SOURCES, fetch
+from superarm.data.graphs import constant_chance, read_edges, weighted_by_degree
+from superarm.data.instances import (
+    arrays,
+    carousel,
+    influence,
+    labels,
+    movielens,
+    movielens_users,
+    open_bandit,
+    open_bandit_users,
+    random_influence,
+    social_graph,
+    visits,
+    weighted_cascade,
+)
+from superarm.data.readers import (
+    Carousel,
+    Clicks,
+    Films,
+    Labelled,
+    Visits,
+    read_carousel,
+    read_movielens,
+    read_multilabel,
+    read_open_bandit,
+    read_visits,
+)
 
 __all__ = [
     "SOURCES",

@@ -1,21 +1,46 @@
-"""Graphs as matrices: the probability that one node activates another."""
+"""Graphs: edge lists, and matrices of the probability that one node activates another."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from superarm.core.errors import InvalidArgument, MissingExtra
-from superarm.data.edges import read_edges
+from superarm.data.files import open_text
 
-_NETWORKX_GRAPHS = (
-    "davis_southern_women_graph",
-    "florentine_families_graph",
-    "karate_club_graph",
-    "les_miserables_graph",
-)
+_NETWORKX_GRAPHS = ("davis_southern_women", "florentine_families", "karate_club", "les_miserables")
+
+
+def read_edges(path: str | Path) -> Counter[tuple[int, int]]:
+    """How often an edge list (of SNAP, of NetHEPT) lists each pair of nodes, in the direction that it is listed.
+
+    A first line with the number of nodes and the number of the following lines is a header, not an edge.
+    """
+    pairs = []
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            words = line.split("#", 1)[0].split()
+            if not words:
+                continue
+            try:
+                pairs.append((int(words[0]), int(words[1])))
+            except (ValueError, IndexError):
+                raise InvalidArgument(
+                    "path", f"line {number} is not a pair of nodes: {line.strip()!r}", "give two integers per line"
+                ) from None
+    if pairs and _is_header(pairs):
+        del pairs[0]
+    if not pairs:
+        raise InvalidArgument("path", f"{path} has no edges", "give two integers per line")
+    return Counter(pairs)
+
+
+def _is_header(pairs: list[tuple[int, int]]) -> bool:
+    nodes, edges = pairs[0]
+    return edges == len(pairs) - 1 and nodes >= len({node for pair in pairs[1:] for node in pair})
 
 
 def load_edges(path: str, name: str) -> Any:
@@ -30,9 +55,8 @@ def load_edges(path: str, name: str) -> Any:
         import networkx
     except ImportError:
         raise MissingExtra("networkx", "data") from None
-    known = [n.removesuffix("_graph") for n in dir(networkx) if n in _NETWORKX_GRAPHS]
-    if f"{name}_graph" not in _NETWORKX_GRAPHS:
-        raise InvalidArgument("name", f"unknown graph {name!r}", f"give one of {', '.join(known)}")
+    if name not in _NETWORKX_GRAPHS:
+        raise InvalidArgument("name", f"unknown graph {name!r}", f"give one of {', '.join(_NETWORKX_GRAPHS)}")
     graph = networkx.convert_node_labels_to_integers(getattr(networkx, f"{name}_graph")(), ordering="sorted")
     return dict.fromkeys(graph.edges(), 1)
 

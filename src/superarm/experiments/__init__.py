@@ -5,9 +5,9 @@ that determines its numbers. The public names are loaded when they are first use
 
 - ``spec/``: experiments, from and to TOML.
 - ``execution/``: the cells of an experiment, divided into tasks and run by threads, processes or a cluster.
-- ``store.py``, ``parts.py``, ``manifest.py``: the directory that a run writes.
-- ``analysis/``: results read back: summaries, statistics, claims, bounds, comparisons of two runs.
-- ``report/``: the HTML report, its figures and tables; text for terminals.
+- ``store.py``: the directory that a run writes.
+- ``analysis/``: results read back: summaries, statistics, claims and bounds.
+- ``report/``: the HTML report, its figures and tables; comparisons of two runs; text for terminals.
 - ``applications.py``: synthetic instances of recommendation, advertising, monitoring and influence.
 - ``commands.py``: ``superarm run``, ``report``, ``compare`` and ``bounds``.
 """
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from superarm.experiments.execution.cluster import Cluster
     from superarm.experiments.execution.executors import Executor, Processes, Threads
     from superarm.experiments.execution.runner import run
-    from superarm.experiments.spec.experiment import Experiment, from_toml, load
-    from superarm.experiments.spec.shipped import load_shipped
+    from superarm.experiments.spec.experiment import Experiment, from_toml, load, load_shipped
 
 _HOMES = {
     "Cluster": "execution.cluster",
@@ -32,7 +31,7 @@ _HOMES = {
     "Threads": "execution.executors",
     "from_toml": "spec.experiment",
     "load": "spec.experiment",
-    "load_shipped": "spec.shipped",
+    "load_shipped": "spec.experiment",
     "run": "execution.runner",
 }
 

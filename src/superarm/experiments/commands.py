@@ -47,7 +47,7 @@ def run(
     Results do not depend on where they are run.
     """
     from superarm.experiments.execution.runner import run as run_experiment
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.spec.experiment import find_experiment
 
     _require_lab()
     try:
@@ -128,7 +128,7 @@ def report(directory: Path, imports: tuple[str, ...]) -> None:
 def compare(first: Path, second: Path, out: Path | None) -> None:
     """Compare two runs: regret, the difference with its significance, and run time."""
     from superarm.experiments.analysis.study import Study
-    from superarm.experiments.report.side_by_side import format_comparison, write_comparison
+    from superarm.experiments.report.comparison import format_comparison, write_comparison
 
     a, b = Study.load(first), Study.load(second)
     click.echo("\n".join(format_comparison(a, b)))
@@ -140,30 +140,35 @@ def compare(first: Path, second: Path, out: Path | None) -> None:
 @click.command()
 @click.argument("spec")
 @click.option("--out", type=click.Path(path_type=Path), help="Where figures go; bounds/<name> by default.")
+@click.option("--results", type=click.Path(path_type=Path), help="Results of superarm run; results/<name> by default.")
 @IMPORT
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-def bounds(spec: str, out: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
+def bounds(spec: str, out: Path | None, results: Path | None, imports: tuple[str, ...], quiet: bool) -> None:
     """Compare simulated regret with the lower and upper bounds, for every instance of the experiment SPEC.
 
     Prints one table per instance, writes its figure, and says from which round on each bound beats the trivial one.
+    Instances whose results superarm run has stored are not simulated again.
     """
-    from superarm.experiments.spec.shipped import find_experiment
+    from superarm.experiments.analysis.bounds import read_results
+    from superarm.experiments.spec.experiment import find_experiment
     from superarm.theory.report import bounds_report
 
     _require_lab()
     experiment = find_experiment(spec, imports)
     directory = out or Path("bounds") / experiment.name
-    for number, (source, policies) in enumerate(_group_by_instance(experiment).values(), 1):
-        folder = directory / f"{number:02d}"
-        click.echo(f"\n{source.case.label}")
+    where = results or Path("results") / experiment.name
+    for number, cells in enumerate(_group_by_instance(experiment), 1):
+        folder, stored = directory / f"{number:02d}", read_results(where, cells)
+        click.echo(f"\n{cells[0].source.case.label}{f', with the regret in {where}' if stored else ''}")
+        policies = {cell.policy_case.label: cell.policy for cell in cells}
         size = (experiment.horizon, experiment.replications, experiment.seed)
-        click.echo(bounds_report(source.instance, policies, *size, out_dir=folder, progress=not quiet))
+        click.echo(bounds_report(cells[0].instance, policies, *size, folder, progress=not quiet, results=stored))
         click.echo(f"figure: {folder / 'bounds.png'}")
 
 
-def _group_by_instance(experiment: Any) -> dict[str, Any]:
-    """Each instance of the experiment with its policies by label."""
-    groups: dict[str, Any] = {}
+def _group_by_instance(experiment: Any) -> list[list[Any]]:
+    """The cells of each instance of the experiment."""
+    groups: dict[str, list[Any]] = {}
     for cell in experiment.cells():
-        groups.setdefault(cell.source.digest, (cell.source, {}))[1][cell.policy_case.label] = cell.policy
-    return groups
+        groups.setdefault(cell.source.digest, []).append(cell)
+    return list(groups.values())

@@ -2,30 +2,43 @@
 
 Each row is one replication. ``round`` and ``regret`` are lists of equal length; ``pulls`` has one entry per arm;
 ``look`` lists the rounds whose batch was stored, ``batch`` those batches, padded with -1. The file's metadata describe
-the cell as JSON under the key ``superarm``.
+the cell as JSON under the key ``superarm``. Finished replications of a cell that is not finished are in
+``parts/<digest>/<first>.npz``, until the cell is written. ``manifest.json`` says what was run, with which versions and
+seeds, and on which machine.
 """
 
+import contextlib
+import datetime
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import platform
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import superarm
 from superarm.core.arrays import Floats, Ints
 from superarm.core.describe import build, describe
-from superarm.core.errors import MissingExtra
+from superarm.core.errors import InvalidArgument, MissingExtra
 from superarm.simulation import Instance, Target
 from superarm.simulation.regret import regret
-from superarm.simulation.runs import Runs
+from superarm.simulation.runs import ARRAYS, Runs
 
 if TYPE_CHECKING:
     from superarm.experiments.execution.cells import Cell, NamedInstance
+    from superarm.experiments.spec.experiment import Experiment
 
+
+MANIFEST = "manifest.json"
 _METADATA_KEY = b"superarm"
+_RECORDED_PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "matplotlib", "distributed")
 
 
 def digest_of(content: Any) -> str:
@@ -89,6 +102,7 @@ def collect_results(cell: "Cell", runs: Runs, target: Target) -> CellResults:
         metadata={
             "target": {"kind": target.kind, "value": target.value, "r_max": list(bracket) if bracket else None},
             "policy": describe(cell.policy),
+            "written": repr(cell.policy),
             "instance": cell.source.digest,
         },
     )
@@ -190,3 +204,139 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_part(directory: Path, digest: str, first: int, runs: Runs) -> None:
+    """Store the runs of the replications from ``first`` on."""
+    folder = _folder(directory, digest)
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {name: getattr(runs, name) for name in ARRAYS}
+
+    def write(partial: Path) -> None:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_atomically(folder / f"{first}.npz", write)
+
+
+def read_parts(directory: Path, digest: str) -> dict[int, Runs]:
+    """The stored runs of a cell, by the first replication of each file; unreadable files count as missing."""
+    found: dict[int, Runs] = {}
+    for path in _folder(directory, digest).glob("*.npz"):
+        try:
+            with np.load(path) as arrays:
+                found[int(path.stem)] = Runs(**{name: arrays[name] for name in ARRAYS}, done=True)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            continue
+    return found
+
+
+def remove_parts(directory: Path, digest: str) -> None:
+    """Remove the stored runs of a cell that is finished."""
+    shutil.rmtree(_folder(directory, digest), ignore_errors=True)
+    with contextlib.suppress(OSError):  # there is none, or it has runs of other cells
+        (directory / "parts").rmdir()
+
+
+def _folder(directory: Path, digest: str) -> Path:
+    return directory / "parts" / digest
+
+
+def begin_manifest(experiment: "Experiment", cells: "Sequence[Cell]", executor: Any) -> dict[str, Any]:
+    """The manifest of a run that starts now."""
+    return {
+        "name": experiment.name,
+        "spec": experiment.digest,
+        "finished": None,
+        "wall_seconds": None,
+        **provenance(executor),
+        "seeds": {"root": experiment.seed, "spawn_keys": [[r] for r in range(experiment.replications)]},
+        "cells": [_entry(cell) for cell in cells],
+    }
+
+
+def provenance(executor: Any) -> dict[str, Any]:
+    """When a computation started, on what, and with which versions."""
+    return {"started": now(), "executor": repr(executor), "versions": versions(), "machine": machine()}
+
+
+def summarise_provenance(manifest: Mapping[str, Any], records: "Iterable[CellResults]") -> dict[str, Any]:
+    """When and where the cells were computed, with which versions, and how many seconds of processor time they took.
+
+    Cells of earlier versions do not say where they were computed; for them, the manifest of the last run does.
+    """
+    cells = {record.metadata["digest"]: record for record in records}.values()
+    told = [record.metadata.get("computed", manifest) for record in cells]
+    packages = dict.fromkeys(package for one in told for package in one["versions"])
+    return {
+        "started": min(one["started"] for one in told),
+        "finished": max(one["finished"] or one["started"] for one in told),
+        "executor": _join(one["executor"] for one in told),
+        "machine": _join(f"{one['machine']['system']}, {one['machine']['cores']} cores" for one in told),
+        "versions": {name: _join(one["versions"].get(name, "none") for one in told) for name in packages},
+        "processor_seconds": float(sum(record.seconds.sum() for record in cells)),
+    }
+
+
+def _join(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values))
+
+
+def _entry(cell: "Cell") -> dict[str, Any]:
+    return {
+        "digest": cell.digest,
+        "file": f"cells/{cell.digest}.parquet",
+        "instance": cell.source.case.name,
+        "instance_axes": dict(cell.source.case.axes),
+        "instance_digest": cell.source.digest,
+        "policy": cell.policy_case.name,
+        "policy_axes": dict(cell.policy_case.axes),
+    }
+
+
+def finish_manifest(manifest: dict[str, Any], wall: float, stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The manifest of a finished run; ``stored`` has the metadata of every cell by its digest.
+
+    An entry says when and where its cell was computed, by this run or an earlier one.
+    """
+    cells = [
+        entry | {key: stored[entry["digest"]][key] for key in ("results", "computed") if key in stored[entry["digest"]]}
+        for entry in manifest["cells"]
+    ]
+    return manifest | {"finished": now(), "wall_seconds": round(wall, 3), "cells": cells}
+
+
+def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest into a directory of results."""
+    write_text(directory / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a directory of results."""
+    try:
+        manifest: dict[str, Any] = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        wrong = f"{directory} holds no {MANIFEST}"
+        raise InvalidArgument("directory", wrong, "give a directory that superarm run has written") from None
+    return manifest
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that can influence the numbers."""
+    found = {"superarm": superarm.__version__, "python": platform.python_version()}
+    for package in _RECORDED_PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """The system and its number of cores; no names of hosts or users."""
+    return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count() or 1}
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,6 +1,59 @@
-"""Self-contained HTML pages: one style sheet and one way to fill templates, for reports of every kind.
+"""Self-contained HTML pages: one way to fill templates, and numbers as people read them, for reports of every kind.
 
-- ``rendering.py``: templates of a package, filled in.
-- ``numbers.py``: numbers as people read them.
-- ``templates/style.css``: the style sheet that all pages include.
+``templates/style.css`` is the style sheet that all pages include.
 """
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from superarm.core.errors import MissingExtra
+
+
+def format_number(value: float | None, digits: int = 4) -> str:
+    """A number as people read it: four digits, a typographic minus, and a dash for an unknown value.
+
+    >>> format_number(-12345.678), format_number(0.00012345), format_number(float("nan"))
+    ('−12,346', '0.0001234', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if value == 0 or 1e-4 <= abs(value) < 1e7:
+        size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+        text = f"{value:,.{max(0, digits - size)}f}" if size else f"{value:.{digits}g}"
+    else:
+        text = f"{value:.{digits - 1}e}"
+    return text.replace("-", "−")
+
+
+def format_p(p: float) -> str:
+    """A p-value as people read it.
+
+    >>> format_p(0.0004), format_p(0.25)
+    ('< 0.001', '0.250')
+    """
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def render_page(package: str, name: str, context: dict[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
+    """The template ``name`` of ``package`` with ``context`` filled in; it may include ``style.css``.
+
+    What is filled in is text: markup in it is escaped.
+    """
+    environment = _environment(package)
+    environment.filters.update(filters)
+    text: str = environment.get_template(name).render(context)
+    return text
+
+
+@cache
+def _environment(package: str) -> Any:
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtra("jinja2", "lab") from None
+    loader = ChoiceLoader([PackageLoader(package, "templates"), PackageLoader("superarm.pages", "templates")])
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"number": format_number, "p": format_p}
+    return environment

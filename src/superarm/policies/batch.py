@@ -101,6 +101,8 @@ def _playable(actions: Actions, eligible: Any, pinned: Ints, table: Ints) -> Int
     order = np.argsort(np.where(there, np.where(first, 0, 1), 2), 1, kind="stable")
     rows = np.take_along_axis(np.where(there, table, -1), order, 1)
     rows = rows[(first & there).sum(1) == len(pinned)]
+    if not len(rows):
+        return rows  # type: ignore[no-any-return]
     rows[:, : len(pinned)] = pinned
     eligible = np.repeat(eligible[None], len(rows), 0)
     state, free, whole = actions.start(eligible), eligible.copy(), rows[:, 0] >= 0

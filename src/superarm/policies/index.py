@@ -87,7 +87,10 @@ class IndexPolicy(Policy):
         known = counts if unknown is None else np.where(unknown, 1.0, counts)
         chance = Chance(view.keys, view.t, problem.support, self.shared)
         level = self.index.level(known, view.t, share)
-        q: Any = self.index.score(tally.mean, tally.deviation, level, chance)
+        mean, deviation = tally.mean, tally.deviation
+        if len(view) > len(mean):  # one tally for many views, whose counts differ
+            mean, deviation = (np.repeat(part, len(view), 0) for part in (mean, deviation))
+        q: Any = self.index.score(mean, deviation, level, chance)
         return q if unknown is None else np.where(unknown, self.index.unknown, q)
 
     def prepare(self, problem: "Problem", tally: Tally) -> Any:

@@ -31,9 +31,9 @@ from superarm.service.http.endpoint import (
 )
 from superarm.service.http.openapi import document
 from superarm.service.http.operations import OPERATIONS
-from superarm.service.http.request_id import Exchange
+from superarm.service.http.query import Exchange
 from superarm.service.http.service import Service, ServiceLimits
-from superarm.service.personalizer.routes import personalizer_routes
+from superarm.service.personalizer import personalizer_routes
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.runtime.compacting import compact_regularly
 from superarm.service.runtime.feedback import expire

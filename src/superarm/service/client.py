@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from superarm.agent import Decision
 from superarm.agent.explanations import Explanation
-from superarm.service.remote import RemoteAgent
-from superarm.service.remote_values import RemoteDecision, to_plain
+from superarm.service.remote import RemoteAgent, RemoteDecision, to_plain
 from superarm.service.transport import MAX_CONNECTIONS, Transport
 
 Result = TypeVar("Result")

@@ -5,8 +5,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from superarm.service.domain.components import ComponentInfo
-from superarm.service.domain.context_spec import GivenFeatures
-from superarm.service.domain.spec import ProblemSpec, Settings
+from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
 
 
 class DecisionReply(Struct, frozen=True, omit_defaults=True):

@@ -4,23 +4,23 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from superarm.service.domain.action_sets import AnyActionSpec
-from superarm.service.domain.context_spec import GivenFeatures, Vector
+from superarm.service.domain.components import AnyActionSpec, Name
 from superarm.service.domain.spec import (
     MAX_ARMS,
     MAX_ITEMS,
     MAX_K,
     ControlSlate,
     Draws,
+    GivenFeatures,
     Guardrail,
     Late,
     MaxPending,
     Mode,
-    Name,
     PolicyName,
     Rate,
     Rounds,
     Share,
+    Vector,
     Weight,
     Window,
     Words,

@@ -1,37 +1,54 @@
-"""The parts of a bound: the numbers of an instance that enter it, its terms over the horizon, and its label."""
+"""A bound of the regret: the numbers of an instance that enter it, its terms over the horizon, and what it says."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from superarm.core.arrays import Floats
+from superarm.core.arrays import Bools, Floats
 from superarm.core.errors import InvalidArgument
-from superarm.rewards import Smoothness, smoothness_of
+from superarm.rewards import Reward, Smoothness, smoothness_of
 from superarm.simulation.instances import Instance
 from superarm.theory.gaps import Gaps, gaps
+
+Kind: TypeAlias = Literal["upper", "lower", "size"]
+Term: TypeAlias = Callable[[Floats], Any] | float
 
 
 @dataclass(frozen=True)
 class Setting:
     r"""The numbers of an instance that enter the bounds of [MerlisMannor2019]_.
 
-    ``weight`` is :math:`\bar M = \sum_i w_i`, ``heaviest`` is :math:`\max_i w_i`; ``minimum`` and ``maximum`` are the
-    gaps of the arms that have any, ``largest`` is :math:`\Delta_{\max}`. ``alpha`` is that of the gaps.
+    ``weights`` are those of the items; ``minimum`` and ``maximum`` are the gaps of the arms that have any, ``largest``
+    is :math:`\Delta_{\max}`, ``alpha`` the share of the optimum from which gaps are measured.
     """
 
     n_arms: int
-    n_items: int
     k: int
-    weight: float
-    heaviest: float
-    smoothness: Smoothness
+    weights: Floats
+    reward: Reward
     minimum: Floats
     maximum: Floats
     largest: float
     alpha: float = 1.0
+
+    @property
+    def n_items(self) -> int:
+        """M."""
+        return len(self.weights)
+
+    @property
+    def weight(self) -> float:
+        r""":math:`\bar M = \sum_i w_i`."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def smoothness(self) -> Smoothness:
+        """The smoothness of the reward for batches of at most k arms."""
+        return smoothness_of(self.reward, self.k)
 
     @property
     def inverse_gaps(self) -> float:
@@ -39,62 +56,142 @@ class Setting:
         with np.errstate(divide="ignore"):
             return float(np.sum(1.0 / self.minimum))
 
-    def log_ratios(self, offset: float, factor: float = 1.0) -> float:
-        r""":math:`\sum_j (offset + factor\log(\Delta_{j,\max}/\Delta_{j,\min}))` over the same arms."""
-        with np.errstate(divide="ignore"):
-            return float(np.sum(offset + factor * np.log(self.maximum / self.minimum)))
-
     @property
-    def gamma_g_paper(self) -> float:
-        """The paper's bound of gamma_g; the exact value where the paper's is undefined or too small."""
-        paper, exact = self.smoothness.gamma_g_paper, self.smoothness.gamma_g
-        return paper if paper >= exact else exact
+    def log_ratios(self) -> float:
+        r""":math:`\sum_j (1 + \log(\Delta_{j,\max}/\Delta_{j,\min}))` over the same arms."""
+        with np.errstate(divide="ignore"):
+            return float(np.sum(1.0 + np.log(self.maximum / self.minimum)))
 
 
-def setting(instance: Instance, known: Gaps | None = None) -> Setting:
+def setting(instance: Instance | Setting, known: Gaps | None = None) -> Setting:
     """The numbers of ``instance`` that enter the bounds; its gaps are computed unless ``known``."""
+    if isinstance(instance, Setting):
+        return instance
     problem = instance.problem
     g = gaps(instance) if known is None else known
-    mask = g.suboptimal
-    return Setting(
-        n_arms=problem.n_arms,
-        n_items=problem.n_items,
-        k=problem.k,
-        weight=float(problem.weights.sum()),
-        heaviest=float(problem.weights.max()),
-        smoothness=smoothness_of(problem.reward, problem.k),
-        minimum=g.minimum[mask],
-        maximum=g.maximum[mask],
-        largest=g.largest,
-        alpha=g.alpha,
-    )
+    least, most = g.minimum[g.suboptimal], g.maximum[g.suboptimal]
+    return Setting(problem.n_arms, problem.k, problem.weights, problem.reward, least, most, g.largest, g.alpha)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Bound:
-    r"""An upper bound of the regret up to each of ``horizon``, in its terms.
+    r"""What one theorem says about regret up to each of ``horizon``.
 
-    ``gamma_g`` and ``gamma_inf`` are the terms with these smoothness parameters, ``constant`` the cost of initial and
-    failed rounds, which does not grow with T, or like log log T; ``value`` is their sum. All have the shape of
-    ``horizon``. ``float(bound)`` and ``np.asarray(bound)`` are the value.
+    ``float(bound)`` and ``np.asarray(bound)`` are the ``value``; ``print(bound)`` says it in a sentence.
+
+    Attributes
+    ----------
+    name
+        The name of the theorem, by which :class:`Bounds` are indexed.
+    horizon
+        One or more horizons T, of any shape.
+    terms
+        The bound as three functions of T, or numbers: the terms with :math:`\gamma_g` and :math:`\gamma_\infty`, and
+        the cost of initial and failed rounds, which does not grow with T or hardly does.
+    largest
+        The largest gap: no policy has more regret per round, against this target.
+    alpha, beta, target
+        The guarantee of the policy's oracle, and :math:`\alpha\beta\,r_{\max}`: what regret is measured against, per
+        round. NaN if the bound was computed without a policy.
+    kind
+        ``upper``; ``lower``, for this instance; or ``size``, a lower bound for some other instance of this size.
+    assumptions
+        What the theorem assumes, as far as the instance and the policy do not decide it.
+    reason
+        Why it does not apply, in a sentence; empty if it does. Then there are no terms, and the value is NaN.
     """
 
     name: str
     horizon: Floats
-    gamma_g: Floats
-    gamma_inf: Floats
-    constant: Floats
+    terms: tuple[Term, Term, Term] | None
+    largest: float = math.nan
+    alpha: float = 1.0
+    beta: float = 1.0
+    target: float = math.nan
+    kind: Kind = "upper"
+    assumptions: str = ""
+    reason: str = ""
+
+    def at(self, horizon: Any) -> "Bound":
+        """The same theorem at other horizons."""
+        return replace(self, horizon=rounds(horizon))
+
+    @property
+    def label(self) -> str:
+        """The name of the theorem in words."""
+        return LABELS[self.name]
+
+    @property
+    def applies(self) -> bool:
+        """Whether the theorem is about this policy on this instance."""
+        return not self.reason
+
+    def _term(self, n: int) -> Floats:
+        term = math.nan if self.terms is None else self.terms[n]
+        value = term(self.horizon) if callable(term) else term
+        return np.broadcast_to(np.asarray(value, float), self.horizon.shape)
+
+    @property
+    def gamma_g(self) -> Floats:
+        r"""The terms with :math:`\gamma_g`, or with variances."""
+        return self._term(0)
+
+    @property
+    def gamma_inf(self) -> Floats:
+        r"""The terms with :math:`\gamma_\infty`, or with the range of rewards."""
+        return self._term(1)
+
+    @property
+    def constant(self) -> Floats:
+        """The cost of initial and failed rounds."""
+        return self._term(2)
 
     @property
     def value(self) -> Floats:
-        """The bound itself."""
+        """The bound itself; NaN if it does not apply."""
         return self.gamma_g + self.gamma_inf + self.constant
+
+    @property
+    def trivial(self) -> Floats:
+        """The largest gap times T."""
+        return self.largest * self.horizon
+
+    @property
+    def vacuous(self) -> Bools:
+        """Whether the bound says nothing: an upper bound above the trivial one, a lower bound of 0."""
+        return self.value >= self.trivial if self.kind == "upper" else self.value <= 0.0
+
+    @cached_property
+    def crossover(self) -> float:
+        """The horizon from which on an upper bound is below the trivial one; infinite if it never is."""
+        if not self.applies or self.kind != "upper":
+            return math.nan
+        return crossover(lambda t: float(self.at(t)), self.largest)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.value, dtype)
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def __repr__(self) -> str:
+        if not self.applies:
+            return f"{self.label} does not apply: {self.reason}."
+        values, times = (np.ravel(x) for x in (self.value, self.horizon))
+        steps = ", ".join(f"{v:.4g} after {t:g} rounds" for v, t in zip(values, times, strict=True))
+        against = "" if math.isnan(self.target) else f" against {self.target:.4g} per round"
+        if self.kind != "upper":
+            whose = "some instance of this size" if self.kind == "size" else "this instance"
+            return f"{self.label}: regret{against} on {whose} is at least {steps}."
+        return f"{self.label}: regret{against} is at most {steps}; {self.usefulness}."
+
+    @property
+    def usefulness(self) -> str:
+        """From which horizon on an upper bound says more than the largest gap times T, in words."""
+        if not math.isfinite(self.crossover):
+            return "vacuous at every horizon"
+        now = "vacuous, " if np.all(self.vacuous) else ""
+        return f"{now}below the trivial bound from T = {self.crossover:.3g} on"
 
 
 BERNSTEIN_FAILURES = 2.0 * math.pi**2 / 3.0
@@ -104,24 +201,21 @@ CHERNOFF_FAILURES = math.pi**2 / 3.0
 """The same for the KL index at the level 3 log t, and for the Hoeffding index: the sum of 2 t^-2."""
 
 
-def initial_and_failed(s: Setting, rounds_per_arm: float, failures: Any) -> Any:
-    r""":math:`L\Delta_{\max}(rounds + M failures)`: initial rounds, and rounds in which some interval fails."""
-    return s.n_arms * s.largest * (rounds_per_arm + s.n_items * failures)
+def initial_and_failed(s: Setting, failures: Any) -> Callable[[Floats], Any]:
+    r""":math:`L\Delta_{\max}(1 + M failures)`: initial rounds, and rounds in which some interval fails."""
+    one, all_items = s.n_arms * s.largest, s.n_items
+    return lambda t: one * (1.0 + all_items * (failures(t) if callable(failures) else failures))
 
 
-def assemble(name: str, horizon: Any, gamma_g: Any, gamma_inf: Any, constant: Any) -> Bound:
-    """A bound whose growing terms are given as functions of T, or as factors of log T, and its constant."""
-    t = rounds(horizon)
-
-    def over(term: Any) -> Floats:
-        return np.asarray(term(t) if callable(term) else _times_log(term, t), float)
-
-    cost = constant(t) if callable(constant) else np.full(t.shape, float(constant))
-    return Bound(name, t, over(gamma_g), over(gamma_inf), cost)
+def grow(name: str, s: Setting, horizon: Any, main: float, slow: float, constant: Term, level: Any = np.log) -> Bound:
+    """A bound whose growing terms are factors of ``level``, f(T)."""
+    terms = (_multiply(main, level), _multiply(slow, level), constant)
+    return Bound(name, rounds(horizon), terms, s.largest, s.alpha)
 
 
-def _times_log(factor: float, t: Floats) -> Floats:
-    return factor * np.log(t) if np.isfinite(factor) else np.full(t.shape, factor)  # not inf * 0 at T = 1
+def _multiply(factor: float, level: Any) -> Term:
+    """``factor`` times f(T); infinite for an infinite factor, also where f(T) is 0."""
+    return (lambda t: factor * level(t)) if math.isfinite(factor) else factor
 
 
 def rounds(horizon: Any) -> Floats:
@@ -137,27 +231,31 @@ def rounds(horizon: Any) -> Floats:
 
 LABELS = {
     "upper_bound": "Theorem 1 (BC-UCB)",
-    "upper_bound_sharp": "sharpened (BC-UCB)",
-    "upper_bound_sharp_gap_free": "sharpened, without gaps (BC-UCB)",
+    "upper_bound_gap_free": "Corollary 1 (BC-UCB)",
     "upper_bound_sequences": "Theorem 1, other sequences (BC-UCB)",
     "upper_bound_unsplit": "Theorem 1, not split into items (BC-UCB)",
-    "upper_bound_gap_free": "Corollary 1 (BC-UCB)",
+    "upper_bound_sharp": "sharpened (BC-UCB)",
+    "upper_bound_sharp_gap_free": "sharpened, without gaps (BC-UCB)",
     "upper_bound_kl": "KL theorem (KL-UCB, 3 log t)",
     "upper_bound_kl_gap_free": "KL theorem without gaps (KL-UCB, 3 log t)",
+    "upper_bound_local": "local KL theorem (KL-UCB, 3 log t)",
     "upper_bound_kl_late": "KL theorem, late feedback (KL-UCB, 3 log t)",
     "upper_bound_kl_default": "KL theorem (KL-UCB, log t + 3 log log t)",
     "upper_bound_kl_default_gap_free": "KL theorem without gaps (KL-UCB, log t + 3 log log t)",
-    "upper_bound_local": "local KL theorem (KL-UCB, 3 log t)",
     "upper_bound_local_default": "local KL theorem (KL-UCB, log t + 3 log log t)",
+    "upper_bound_wang_chen": "Wang-Chen (CUCB)",
     "upper_bound_cascade": "cascade theorem (BCUCB-T)",
     "upper_bound_cascade_kl": "cascade theorem (KL-UCB, log t + 3 log log t)",
-    "upper_bound_wang_chen": "Wang-Chen (CUCB)",
+    "upper_bound_directional": "directional theorem, known direction",
+    "upper_bound_directional_greedy": "directional theorem, coverage",
+    "upper_bound_c2_ucb": "linear models (C²-UCB)",
+    "upper_bound_vac2_ucb": "linear models (VAC²-UCB)",
     "lower_bound": "Lai-Robbins rate × log T, this size and gap",
     "lower_bound_independent": "Lai-Robbins rate × log T, this size and gap, independent items",
     "lower_bound_gap_free": "gap-free, some instance of this size",
     "graves_lai": "Graves-Lai rate × log T, this instance",
 }
-"""By the name of the function in ``superarm.theory``."""
+"""Every theorem by its name."""
 
 
 MAX_HORIZON = 1e300
@@ -178,7 +276,7 @@ def crossover(bound: Callable[[float], float], largest_gap: float) -> float:
         high *= 2.0
         if high > MAX_HORIZON:
             return math.inf
-    low = high / 2.0
+    low = max(1.0, high / 2.0)
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
         if bound(middle) < largest_gap * middle:

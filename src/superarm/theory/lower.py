@@ -5,8 +5,7 @@ the instance is equivalent to a Bernoulli bandit with L-K+1 arms [MerlisMannor20
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,6 +16,7 @@ from superarm.core.problem import Problem
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import rounds
 from superarm.theory.gaps import Gaps, gaps
+from superarm.theory.graves_lai import cheapest_sum, divergences
 
 
 def divergence(p: float, q: float) -> float:
@@ -33,31 +33,17 @@ def divergence(p: float, q: float) -> float:
     return max(0.0, d)
 
 
-@dataclass(frozen=True)
-class LowerBound:
-    r"""An asymptotic lower bound, :math:`\liminf R(t)/\log t \ge rate`, drawn as :math:`rate \log T`.
+class Rate(NamedTuple):
+    r"""An asymptotic lower bound, :math:`\liminf R(t)/\log t \ge rate`: growth, not a bound at any finite t.
 
     ``stated`` is the rate as the paper states it, ``exact`` the one of Lai and Robbins that it is derived from.
-    ``value`` is ``exact * log T`` over ``horizon``: the asymptotic growth of regret, not a bound at any finite T.
     """
 
     stated: float
     exact: float
-    horizon: Floats
-
-    @property
-    def value(self) -> Floats:
-        """The exact rate times log T."""
-        return self.exact * np.log(self.horizon)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.value, dtype)
-
-    def __float__(self) -> float:
-        return float(self.value)
 
 
-def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> LowerBound:
+def lower_bound(instance: Instance, known: Gaps | None = None) -> Rate:
     r"""Proposition 1, for the dimensions, the weights and the smallest gap of ``instance``.
 
     .. math:: \liminf_{t\to\infty}\frac{R(t)}{\log t} \ge
@@ -70,14 +56,13 @@ def lower_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     leaves out) and L > K.
 
     >>> from superarm.simulation import instances
-    >>> bound = lower_bound(instances.lower_bound(12, 3, epsilon=0.1), 1000)
-    >>> round(bound.stated, 3), round(bound.exact, 3)
+    >>> rate = lower_bound(instances.lower_bound(12, 3, epsilon=0.1))
+    >>> round(rate.stated, 3), round(rate.exact, 3)
     (22.5, 44.697)
     """
     problem = instance.problem
     g = gaps(instance, alpha=1.0) if known is None else known
-    stated, exact = rates(problem.n_arms, problem.k, g.smallest, float(problem.weights.sum()))
-    return LowerBound(stated, exact, rounds(horizon))
+    return rates(problem.n_arms, problem.k, g.smallest, float(problem.weights.sum()))
 
 
 def check_gap(gap: float, weight: float) -> None:
@@ -86,7 +71,7 @@ def check_gap(gap: float, weight: float) -> None:
         raise InvalidArgument("gap", f"{gap:g} with weights that add up to {weight:g}", "needs 0 < gap <= weight / 2")
 
 
-def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, float]:
+def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> Rate:
     r"""The stated and the exact rate of Proposition 1 for L, K, :math:`\Delta` and :math:`\bar M`.
 
     [MerlisMannor2019]_ (Proposition 1).
@@ -96,10 +81,10 @@ def rates(n_arms: int, k: int, gap: float, weight: float = 1.0) -> tuple[float, 
     """
     check_gap(gap, weight)
     exact = (n_arms - k) * gap / divergence(0.5 - gap / weight, 0.5)
-    return weight**2 * (n_arms - k) / (4.0 * gap), exact
+    return Rate(weight**2 * (n_arms - k) / (4.0 * gap), exact)
 
 
-def lower_bound_independent(instance: Instance, horizon: Any, known: Gaps | None = None) -> LowerBound:
+def lower_bound_independent(instance: Instance, known: Gaps | None = None) -> Rate:
     r"""The same construction with independent items, for the dimensions, weights and smallest gap of ``instance``.
 
     .. math:: \liminf_{t\to\infty}\frac{R(t)}{\log t} \ge \frac{(L - K)\Delta}{I(\Delta)} \ge
@@ -113,8 +98,8 @@ def lower_bound_independent(instance: Instance, horizon: Any, known: Gaps | None
     from below; the proof is in ``docs/theory/lower-bounds.md``. Needs :math:`\Delta \le \bar M/2` and L > K.
 
     >>> from superarm.simulation import instances
-    >>> bound = lower_bound_independent(instances.lower_bound(12, 3, n_items=4, epsilon=0.1), 1000)
-    >>> round(bound.stated, 3), round(bound.exact, 3)
+    >>> rate = lower_bound_independent(instances.lower_bound(12, 3, n_items=4, epsilon=0.1))
+    >>> round(rate.stated, 3), round(rate.exact, 3)
     (22.5, 44.697)
     """
     weights = instance.problem.weights
@@ -122,7 +107,7 @@ def lower_bound_independent(instance: Instance, horizon: Any, known: Gaps | None
     n_arms, k, total = instance.problem.n_arms, instance.problem.k, float(weights.sum())
     check_gap(g.smallest, total)
     exact = (n_arms - k) * g.smallest / least_information(weights, 0.5 - g.smallest / total, total / 2.0)
-    return LowerBound(total**2 * (n_arms - k) / (4.0 * len(weights) * g.smallest), exact, rounds(horizon))
+    return Rate(total**2 * (n_arms - k) / (4.0 * len(weights) * g.smallest), exact)
 
 
 def least_information(weights: Floats, p: float, value: float) -> float:
@@ -131,24 +116,14 @@ def least_information(weights: Floats, p: float, value: float) -> float:
     .. math:: \min\Bigl\{\sum_i kl(p, \lambda_i) : \sum_i w_i\lambda_i \ge value\Bigr\}, \qquad
               \frac{\lambda_i - p}{\lambda_i(1 - \lambda_i)} = \mu w_i \text{ at the minimum}
 
-    The multiplier :math:`\mu` is found by bisection. The information of one pull in [GravesLai1997]_ for one arm with
+    with one multiplier :math:`\mu`. The information of one pull in [GravesLai1997]_ for one arm with
     independent items.
 
     >>> round(least_information(np.ones(3), 0.25, 1.5) / 3.0 - divergence(0.25, 0.5), 12)
     0.0
     """
-    positive = weights[weights > 0.0]
-
-    def shift(multiplier: float) -> Floats:
-        slope = multiplier * positive
-        root = np.sqrt((1.0 - slope) ** 2 + 4.0 * slope * p)
-        steep = slope > 1.0  # each form of the root of the quadratic where it does not cancel
-        return np.where(steep, slope - 1.0 + root, 2.0 * p) / np.where(steep, 2.0 * slope, 1.0 - slope + root)
-
-    found = brentq(
-        lambda x: float(positive @ shift(math.exp(x))) - value, -40.0, 40.0, xtol=1e-13, rtol=8.9e-16, maxiter=500
-    )
-    return float(sum(divergence(p, min(1.0, float(q))) for q in shift(math.exp(found))))
+    mean = np.full((1, 1, int((weights > 0.0).sum())), p)
+    return float(divergences(mean, cheapest_sum(mean, np.ones((1, 1)), weights[weights > 0.0], value)).sum())
 
 
 def kl_inf(values: Any, probabilities: Any, mean: float) -> float:

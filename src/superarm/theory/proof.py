@@ -5,7 +5,7 @@ Names and numbers are those of [MerlisMannor2019]_ (section Proving the Regret U
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,27 +22,19 @@ from superarm.simulation.replicate import seeds
 from superarm.theory.bound import Setting, setting
 from superarm.theory.gaps import Gaps, gaps
 from superarm.theory.sequences import Sequences, geometric
+from superarm.theory.upper.paper import paper_gamma_g
 
 U, V = 4.0 * math.sqrt(3.0), 28.0
 """BC-UCB's width on the good event: q - p <= U sqrt(p (1 - p) log t / N) + V log t / N. The paper has V = 34."""
 
 
-class Constants(NamedTuple):
-    r""":math:`c_1, c_2` of :math:`c_t`, and the two numbers of g.
+def paper(s: Setting) -> tuple[float, float]:
+    r""":math:`c_1 = 12\sqrt6\gamma_g` and :math:`c_2 = 34\gamma_\infty` of :math:`c_t`, [MerlisMannor2019]_.
 
-    .. math:: g(K, \Delta) = (main + extra\,\Delta/\bar M)\,\bar M^2 K \ell
+    (Lemma regretDecomp.) The numbers of :math:`g(K, \Delta) = (c_1^2 + 2c_2\Delta/\bar M)\,\bar M^2 K \ell` are 864
+    and 68 times the smoothness.
     """
-
-    c1: float
-    c2: float
-    main: float
-    extra: float
-
-
-def paper(s: Setting) -> Constants:
-    r""":math:`c_1 = 12\sqrt6\gamma_g, c_2 = 34\gamma_\infty`, and 864, 68: [MerlisMannor2019]_ (lemma regretDecomp)."""
-    g, inf = s.gamma_g_paper, s.smoothness.gamma_inf
-    return Constants(12.0 * math.sqrt(6.0) * g, 34.0 * inf, 864.0 * g**2, 68.0 * inf)
+    return 12.0 * math.sqrt(6.0) * paper_gamma_g(s), 34.0 * s.smoothness.gamma_inf
 
 
 @dataclass(frozen=True)
@@ -154,20 +146,20 @@ class _ProofSteps:
     def __init__(self, instance: Instance, s: Setting, g: Gaps, sequences: Sequences) -> None:
         self.problem, self.s, self.target, self.sequences = instance.problem, s, g.target, sequences
         self.p = instance.p
-        self.constants = paper(s)
+        self.c1, self.c2 = paper(s)
         a, b = sequences
         before = np.concatenate([[1.0], b[:-1]])
         self.ell = float(np.sum((before - b) / a) + b[-1] / a[-1])
 
     def measure(self, t: int, tally: Tally, q: Floats, batch: Ints) -> tuple[Any, ...]:
-        s, c, action, pulls = self.s, self.constants, batch[batch >= 0], tally.pulls[0]
+        s, action, pulls = self.s, batch[batch >= 0], tally.pulls[0]
         mean, variance, optimistic = (self.problem.support.to_user(v[0]) for v in (tally.mean, tally.deviation**2, q))
         x = math.log(t) / pulls[:, None]
         bad_mean = bool((np.abs(mean - self.p) > np.sqrt(6.0 * variance * x) + 9.0 * x).any())
         bad_variance = bool((variance > 2.0 * self.p * (1.0 - self.p) + 3.5 * x).any())
         gap = self.target - self.problem.value(self.p, action)
         share = float(x[action].sum())
-        radius = s.weight * (c.c1 * math.sqrt(share) + c.c2 * share)
+        radius = s.weight * (self.c1 * math.sqrt(share) + self.c2 * share)
         few, level, threshold = self._levels(gap, math.log(t), pulls[action])
         return (
             t, gap, bad_mean, bad_variance, radius, level, few, pulls[action].min(), threshold,
@@ -178,8 +170,8 @@ class _ProofSteps:
         a, b = self.sequences
         if gap <= 0.0:
             return np.zeros(len(a), np.int64), 0, math.inf
-        s, c = self.s, self.constants
-        g = (c.main + c.extra * gap / s.weight) * s.weight**2 * s.k * self.ell
+        s = self.s
+        g = (self.c1**2 + 2.0 * self.c2 * gap / s.weight) * s.weight**2 * s.k * self.ell
         thresholds = a * g * log_t / gap**2
         few = (pulls[:, None] <= thresholds).sum(axis=0)
         enough = np.flatnonzero(few >= s.k * b * (1.0 - 1e-12))

@@ -30,8 +30,6 @@ class SmoothnessCertificate:
     ----------
     gamma_inf, gamma_g
         Exact values or proven upper bounds, which a bound may use; infinite if neither is known.
-    gamma_g_paper
-        The paper's bound where it states one, NaN otherwise.
     status
         ``exact`` (closed form), ``bounded`` (proven from above), ``claimed`` (tested and not refuted, not proven) or
         ``not certified``.
@@ -43,7 +41,6 @@ class SmoothnessCertificate:
 
     gamma_inf: float
     gamma_g: float
-    gamma_g_paper: float
     status: Status
     found_inf: float
     found_g: float
@@ -84,8 +81,8 @@ def smoothness(
 
     >>> from superarm.rewards import Coverage
     >>> found = smoothness(Coverage(), k=10)
-    >>> found.gamma_inf, found.gamma_g, round(found.gamma_g_paper, 6), found.status
-    (1.0, 0.5, 0.606531, 'exact')
+    >>> found.gamma_inf, found.gamma_g, found.status
+    (1.0, 0.5, 'exact')
     >>> smoothness(lambda x: x[0] * x[1], k=2, claim=(1.0, 0.4))
     Traceback (most recent call last):
     superarm.theory.smoothness.Refuted: gamma_g: claimed 0.4, but is 0.5 at x = [...]; claim at least that
@@ -95,17 +92,17 @@ def smoothness(
     if own is not None and type(reward).__module__ == Reward.__module__:
         top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k) if claim is not None else _not_searched(k)
         _check_claim(claim, top, at, gini, at_gini)
-        return SmoothnessCertificate(own[0], own[1], own[2], "exact", top, gini, at, at_gini)
+        return SmoothnessCertificate(*own, "exact", top, gini, at, at_gini)
     top, at, gini, at_gini = maximise_slopes(slopes(reward, k), k)
-    claims = claim if claim is not None or own is None else (own[0], own[1])
+    claims = own if claim is None else claim
     _check_claim(claims, top, at, gini, at_gini)
     differentiable = isinstance(reward, Reward) and type(reward).derivative is not Reward.derivative
     above = bound_slopes(reward, int(k), boxes) if differentiable else None
     if above is not None and _differentiates(reward, int(k)):
-        return SmoothnessCertificate(above[0], above[1], math.nan, "bounded", top, gini, at, at_gini)
+        return SmoothnessCertificate(above[0], above[1], "bounded", top, gini, at, at_gini)
     if claims is not None:
-        return SmoothnessCertificate(claims[0], claims[1], math.nan, "claimed", top, gini, at, at_gini)
-    return SmoothnessCertificate(math.inf, math.inf, math.nan, "not certified", top, gini, at, at_gini)
+        return SmoothnessCertificate(claims[0], claims[1], "claimed", top, gini, at, at_gini)
+    return SmoothnessCertificate(math.inf, math.inf, "not certified", top, gini, at, at_gini)
 
 
 def _not_searched(k: int) -> tuple[float, Floats, float, Floats]:
@@ -159,7 +156,7 @@ def multilinear(f: Callable[[tuple[int, ...]], float], k: int) -> SmoothnessCert
     boolean = set(np.unique(value)) == {0.0, 1.0}
     at, at_gini = _steepest_edge(changes, int(np.argmax(steps)), k)
     return SmoothnessCertificate(
-        float(steps.max()), spread / 2.0, math.nan, "exact" if boolean else "bounded", float(steps.max()),
+        float(steps.max()), spread / 2.0, "exact" if boolean else "bounded", float(steps.max()),
         float(steps.max()) / 2.0, at, at_gini,
     )  # fmt: skip
 

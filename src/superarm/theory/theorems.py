@@ -1,121 +1,331 @@
-"""Which upper bounds hold for which policy on which instance, and what they assume."""
+"""Every theorem with the policies and instances that it is about, and the table of all of them for one policy."""
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from superarm.actions import Subsets
+import numpy as np
+
+from superarm.actions import Explicit, Subsets
+from superarm.contextual.linear import LinearPolicy
+from superarm.contextual.rules import Ellipsoid
+from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
-from superarm.core.problem import Problem
-from superarm.environments import Environment, FreeSamples
+from superarm.environments import Bernoulli, Comonotone, Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
-from superarm.policies import IndexPolicy, Policy
+from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
+from superarm.simulation import frames
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import LABELS, Bound
+from superarm.simulation.regret import target
+from superarm.theory import lower
+from superarm.theory.bound import Bound, Kind, rounds
 from superarm.theory.gaps import Gaps, gaps
-from superarm.theory.upper import bc_ucb, cascade, kl_ucb, local, paper
+from superarm.theory.graves_lai import graves_lai
+from superarm.theory.upper import bc_ucb, cascade, contextual, directional, kl_ucb, local, paper
 
-ASSUMPTIONS = (
-    "Upper bounds assume the same means in every round, outcomes that are independent over rounds, every arm in some "
-    "batch, and complete feedback before the next round; those of cascades assume arms that are independent within a "
-    "round, and need only what was read. Late feedback is covered by theory.upper_bound_kl_late alone."
-)
-"""What the theorems assume, in a sentence for reports."""
-
-_BC_UCB, _KL_THEOREM, _KL_DEFAULT, _CUCB = Bernstein(3.0), KL(3.0, 0.0), KL(1.0, 3.0), Hoeffding(3.0)
-
-_REPORTED: tuple[tuple[Callable[..., Bound], Index], ...] = (
-    (paper.upper_bound, _BC_UCB),
-    (paper.upper_bound_gap_free, _BC_UCB),
-    (bc_ucb.upper_bound_sharp, _BC_UCB),
-    (bc_ucb.upper_bound_sharp_gap_free, _BC_UCB),
-    (kl_ucb.upper_bound_kl, _KL_THEOREM),
-    (kl_ucb.upper_bound_kl_gap_free, _KL_THEOREM),
-    (local.upper_bound_local, _KL_THEOREM),
-    (kl_ucb.upper_bound_kl_default, _KL_DEFAULT),
-    (kl_ucb.upper_bound_kl_default_gap_free, _KL_DEFAULT),
-    (local.upper_bound_local_default, _KL_DEFAULT),
-    (cascade.upper_bound_cascade, _BC_UCB),
-    (cascade.upper_bound_cascade_kl, _KL_DEFAULT),
-    (paper.upper_bound_wang_chen, _CUCB),
-)
-"""The upper bounds that reports show where they apply, each with the index that it is about, with its constants."""
-
-_BOUNDS = {bound.__name__: bound for bound, _ in _REPORTED}
-
-COVERED: Mapping[str, Index] = {bound.__name__: index for bound, index in _REPORTED}
-"""The index that each of the reported theorems is about, by the name of the theorem."""
-
-CASCADES = ("upper_bound_cascade", "upper_bound_cascade_kl")
-"""The theorems for lists of which only a part is read."""
+MEANS = "the same means in every round, outcomes in [0, 1] that are independent over rounds, every arm in some batch"
+COMPLETE = f"{MEANS}, complete feedback before the next round; any dependence within a round"
+LATE = f"{MEANS}, complete feedback of whole rounds, at most `delay` rounds late, whatever the outcomes are"
+LISTS = f"{MEANS}, arms that are independent within a round, feedback before the next round of what was read"
+CONSISTENT = f"a consistent policy, {COMPLETE}"
+_ABOUT, EXACT = "it is about ", "exact oracles (alpha = beta = 1)"
 
 
-def theorems_for(policy: Policy, instance: Instance) -> tuple[str, ...]:
-    """The names of the bounds of ``superarm.theory`` that hold for ``policy`` on ``instance``.
+@dataclass(frozen=True)
+class Case:
+    """A policy on an instance, with feedback at most ``delay`` rounds late."""
 
-    A theorem is for one index with its constants, for the paper's start (every arm once), and for an oracle with a
-    guarantee. The theorems are those of [MerlisMannor2019]_, [WangChen2017]_ and ``docs/theory``.
+    instance: Instance
+    policy: Policy
+    horizon: Floats
+    delay: int = 0
 
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What the policy's own oracle guarantees, from which its regret and gaps are measured."""
+        return self.policy.guarantee(self.instance.problem)
+
+    @property
+    def gaps(self) -> Gaps:
+        """The gaps from that share of the optimum; the instance keeps them, for other policies on it."""
+        kept, alpha = self.instance.__dict__.setdefault("_gaps", {}), self.guarantee.alpha
+        if alpha not in kept:
+            kept[alpha] = gaps(self.instance, alpha=alpha)
+        found: Gaps = kept[alpha]
+        return found
+
+    @cached_property
+    def index(self) -> Index | None:
+        """The index of a policy that plays every arm once and then the oracle's batch; None for any other policy.
+
+        On lists that are read from the top, a start that tries arms which were never observed must put them first; a
+        policy without a start is covered there as well.
+        """
+        policy, problem = self.policy, self.instance.problem
+        if isinstance(policy, DirectionalPolicy) and not policy.applies(problem):
+            policy = policy.by_entry
+        if not isinstance(policy, IndexPolicy):
+            return None
+        lists = self.instance.environment.partial
+        ready = not policy.start or isinstance(problem.actions, Subsets) if lists else policy.start
+        return policy.index if ready else None
+
+    @cached_property
+    def level(self) -> KL | None:
+        """The index of a directional policy with one bound per arm, if its level is a logarithm; else None."""
+        policy = self.policy
+        if not isinstance(policy, DirectionalPolicy) or not policy.applies(self.instance.problem):
+            return None
+        return policy.index if isinstance(policy.index, KL) else None
+
+    @cached_property
+    def unusual(self) -> str:
+        """What no theorem but those of linear models allows, in words; empty if there is nothing."""
+        environment = self.instance.environment
+        drawn_by = environment.environment if isinstance(environment, FreeSamples) else environment
+        if environment.n_contexts:
+            return "outcomes depend on contexts here"
+        if type(drawn_by).changes is not Environment.changes:
+            return "the means change over time here"
+        if environment.own_reward or not self.instance.problem.reward.additive:
+            return "the reward is not a sum over items here"
+        return "" if self.guarantee.alpha > 0.0 else "the policy's oracle guarantees nothing here"
+
+    @property
+    def partial(self) -> str:
+        """That feedback is partial, in words; empty if it is not."""
+        return "only a part of each batch is observed here" if self.instance.environment.partial else ""
+
+    def violates(self, assumptions: str) -> str:
+        """What contradicts the assumptions of a theorem, in words."""
+        if assumptions is contextual.ASSUMPTIONS:
+            return self.partial
+        late = "feedback must arrive before the next round" if self.delay and assumptions is not LATE else ""
+        return self.unusual or late or ("" if assumptions is LISTS else self.partial)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """One theorem: its bound, the policies that it is about in words and as a test, and what else it assumes."""
+
+    compute: Callable[[Case], Bound]
+    about: str
+    covers: Callable[[Case], bool]
+    assumptions: str = COMPLETE
+
+
+def _theorems(
+    about: str, covers: Callable[[Case], bool], *computes: Any, assumptions: str = COMPLETE, more: Any = lambda c: ()
+) -> dict[str, Theorem]:
+    """Theorems about the same policies, by name; ``more`` are further arguments of their functions."""
+
+    def bound(compute: Callable[..., Bound]) -> Callable[[Case], Bound]:
+        return lambda c: compute(c.instance, c.horizon, c.gaps, *more(c))
+
+    return {compute.__name__: Theorem(bound(compute), about, covers, assumptions) for compute in computes}
+
+
+def _has(index: Index, lists: bool = False) -> Callable[[Case], bool]:
+    """Whether the policy has this index, with its constants; with ``lists``, on an instance with partial feedback."""
+    return lambda c: c.index == index and (c.instance.environment.partial or not lists)
+
+
+def _plays_c2_ucb(case: Case) -> bool:
+    policy = case.policy
+    return (
+        isinstance(policy, LinearPolicy) and policy.rule == Ellipsoid(1.0, policy.rule.ridge) and policy.discount == 1
+    )
+
+
+def _below(rate: Callable[[Case], float], environment: type | None) -> Theorem:
+    """An asymptotic lower bound, of this instance, or of ``instances.lower_bound`` in this kind of environment."""
+
+    def compute(case: Case) -> Bound:
+        kind: Kind = "lower" if environment is None or _is_constructed(case.instance, environment) else "size"
+        found = rate(case)
+        return Bound("", case.horizon, (0.0, 0.0, lambda t: found * np.log(t)), kind=kind)
+
+    return Theorem(compute, EXACT, _is_exact, CONSISTENT)
+
+
+def _is_exact(case: Case) -> bool:
+    return case.guarantee == Guarantee(1.0, 1.0)
+
+
+def _is_constructed(instance: Instance, environment: type) -> bool:
+    """Whether arms, means and batches are those of ``instances.lower_bound``."""
+    problem, p, n = instance.problem, instance.p, instance.problem.n_arms - instance.problem.k + 1
+    listed = isinstance(problem.actions, Explicit) and problem.actions.n_batches(problem.n_arms) == n
+    if not listed or not isinstance(instance.environment, environment) or p.ndim != 2:
+        return False
+    own = p[p.any(axis=1)]
+    values, counts = np.unique(own[:, 0], return_counts=True)
+    return bool((own == own[:, :1]).all() and values[-1] == 0.5 and counts.tolist() == [n - 1, 1])
+
+
+def _gap_free(case: Case) -> Bound:
+    term = functools.partial(lower.lower_bound_gap_free, case.instance)
+    return Bound("", case.horizon, (0.0, 0.0, term), kind="size")
+
+
+def _c2_ucb(case: Case) -> Bound:
+    rule = case.policy.rule  # type: ignore[attr-defined]
+    return contextual.upper_bound_c2_ucb(case.instance.problem, case.horizon, rule.ridge)
+
+
+_THREE_LOGS, _DEFAULT, _SAME_LAW = KL(3.0, 0.0), KL(1.0, 3.0), COMPLETE.replace("the same means", "the same law")
+_DIRECTIONS = "directional_kl_ucb() on rewards with linear gains that greedy serves"
+_RADIUS = "VAC²-UCB with the radius of the horizon in every round, which vac2_ucb() lacks"
+_OF_PAPER = (paper.upper_bound, paper.upper_bound_gap_free, paper.upper_bound_sequences, paper.upper_bound_unsplit)
+_OF_THREE_LOGS = (kl_ucb.upper_bound_kl, kl_ucb.upper_bound_kl_gap_free, local.upper_bound_local)
+_OF_DEFAULT = (kl_ucb.upper_bound_kl_default, kl_ucb.upper_bound_kl_default_gap_free, local.upper_bound_local_default)
+_SHARPENED = (bc_ucb.upper_bound_sharp, bc_ucb.upper_bound_sharp_gap_free)
+_OF_DIRECTIONS = (directional.upper_bound_directional, directional.upper_bound_directional_greedy)
+
+THEOREMS: Mapping[str, Theorem] = {
+    **_theorems("bc_ucb()", _has(Bernstein(3.0)), *_OF_PAPER, *_SHARPENED),
+    **_theorems("kl_ucb(rho=3, c=0)", _has(_THREE_LOGS), *_OF_THREE_LOGS),
+    **_theorems(
+        "kl_ucb(rho=3, c=0)", _has(_THREE_LOGS), kl_ucb.upper_bound_kl_late, assumptions=LATE, more=lambda c: (c.delay,)
+    ),
+    **_theorems("kl_ucb()", _has(_DEFAULT), *_OF_DEFAULT),
+    **_theorems("cucb()", _has(Hoeffding(3.0)), paper.upper_bound_wang_chen),
+    **_theorems("bcucb_t() on cascades", _has(Bernstein(3.0), True), cascade.upper_bound_cascade, assumptions=LISTS),
+    **_theorems(
+        "cascade_kl_ucb() on cascades", _has(_DEFAULT, True), cascade.upper_bound_cascade_kl, assumptions=LISTS
+    ),
+    **_theorems(
+        _DIRECTIONS, lambda c: c.level is not None, *_OF_DIRECTIONS, assumptions=_SAME_LAW, more=lambda c: (c.level,)
+    ),
+    "upper_bound_c2_ucb": Theorem(_c2_ucb, "c2_ucb(rho=1)", _plays_c2_ucb, contextual.ASSUMPTIONS),
+    "upper_bound_vac2_ucb": Theorem(_c2_ucb, _RADIUS, lambda c: False, contextual.ASSUMPTIONS),
+    "lower_bound": _below(lambda c: lower.lower_bound(c.instance, c.gaps).exact, Comonotone),
+    "lower_bound_independent": _below(lambda c: lower.lower_bound_independent(c.instance, c.gaps).exact, Bernoulli),
+    "lower_bound_gap_free": Theorem(_gap_free, EXACT, _is_exact, CONSISTENT),
+    "graves_lai": _below(lambda c: graves_lai(c.instance).low, None),
+}
+"""All theorems by name: upper bounds, then lower bounds."""
+
+
+def evaluate(name: str, case: Case) -> Bound:
+    """What one theorem says about a case, or why it does not apply."""
+    theorem = THEOREMS[name]
+    reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
+    bound = Bound(name, case.horizon, None, kind="upper" if name.startswith("upper") else "lower", reason=reason)
+    if not reason:
+        try:
+            bound = replace(theorem.compute(case), name=name)
+        except InvalidArgument as error:
+            bound = replace(bound, reason=error.wrong)
+    alpha, beta = case.guarantee
+    return replace(bound, alpha=alpha, beta=beta, assumptions=theorem.assumptions)
+
+
+def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> "Bounds":
+    r"""What every theorem of superarm says about the regret of ``policy`` on ``instance``.
+
+    Upper bounds are of regret against :math:`\alpha\beta\,r_{\max}` with the guarantee of the policy's own oracle,
+    lower bounds of that of any consistent policy with an exact oracle. The theorems are those of [MerlisMannor2019]_,
+    [WangChen2017]_ and ``docs/theory``.
+
+    Parameters
+    ----------
+    instance
+        A problem with its environment.
+    policy
+        The policy; a theorem is about one index with its constants.
+    horizon
+        One or more horizons T.
+    delay
+        By how many rounds the feedback of a round is late, at most.
+
+    Examples
+    --------
+    >>> from superarm.policies import kl_ucb
     >>> from superarm.simulation import instances
-    >>> instance = instances.lower_bound(6, 3)
-    >>> theorems_for(IndexPolicy(Hoeffding()), instance), theorems_for(IndexPolicy(Hoeffding(2.0)), instance)
-    (('upper_bound_wang_chen',), ())
-    >>> theorems_for(IndexPolicy(Bernstein(), start=False), instances.cascade())
-    ('upper_bound_cascade',)
+    >>> table = bounds(instances.lower_bound(6, 3), kl_ucb(), [10**4, 10**6])
+    >>> [bound.name for bound in table.applying if bound.kind == "upper"]
+    ['upper_bound_kl_default', 'upper_bound_kl_default_gap_free', 'upper_bound_local_default']
+    >>> table["upper_bound_kl_default"].at(10**6)
+    KL theorem (KL-UCB, log t + 3 log log t): regret against 0.5 per round is at most 5973 after 1e+06 rounds; below ...
+    >>> table["upper_bound"]
+    Theorem 1 (BC-UCB) does not apply: it is about bc_ucb().
     """
-    index = _index_of(policy, instance)
-    if index is None or guarantee_of(policy, instance.problem).alpha == 0.0:
-        return ()
-    found = theorems_on(instance)
-    return tuple(name for name in found if COVERED[name] == index)
+    return tabulate(Case(instance, policy, rounds(horizon), delay))
 
 
-def theorems_on(instance: Instance) -> tuple[str, ...]:
-    """The names of the reported bounds whose theorem is about such an instance, whatever the policy."""
-    environment = instance.environment
-    drawn_by = environment.environment if isinstance(environment, FreeSamples) else environment
-    if environment.own_reward or environment.n_contexts or type(drawn_by).changes is not Environment.changes:
-        return ()
-    return tuple(name for name in COVERED if (name in CASCADES) == environment.partial)
+def tabulate(case: Case) -> "Bounds":
+    """What every theorem says about a case."""
+    found = {name: evaluate(name, case) for name in THEOREMS}
+    if any(bound.applies for bound in found.values()):
+        against = target(case.instance, case.policy, "approximation").value
+        found = {name: replace(bound, target=against) for name, bound in found.items()}
+    return Bounds(repr(case.policy), case.horizon, found)
 
 
-def _index_of(policy: Policy, instance: Instance) -> Index | None:
-    """The index of a policy that plays as the theorems assume; None for any other policy.
+@dataclass(frozen=True, repr=False)
+class Bounds:
+    """What every theorem says about one policy on one instance: iterate over it, or index it by a theorem's name."""
 
-    In cascades, a start that tries arms which were never observed must put them at the top of a list; a policy without
-    a start is covered as well.
-    """
-    if not isinstance(policy, IndexPolicy):
-        return None
-    if instance.environment.partial:
-        return policy.index if not policy.start or isinstance(instance.problem.actions, Subsets) else None
-    return policy.index if policy.start else None
+    policy: str
+    horizon: Floats
+    rows: Mapping[str, Bound]
+
+    def __iter__(self) -> Iterator[Bound]:
+        return iter(self.rows.values())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Bound:
+        if name not in self.rows:
+            raise KeyError(f"no theorem is called {name!r}; there are {', '.join(self.rows)}")
+        return self.rows[name]
+
+    @property
+    def applying(self) -> list[Bound]:
+        """The theorems that are about this policy on this instance."""
+        return [bound for bound in self if bound.applies]
+
+    def to_frame(self) -> dict[str, list[Any]]:
+        """A tidy table as a dict of columns: one row per theorem and horizon."""
+        fixed = ("name", "label", "kind", "crossover", "target", "alpha", "beta", "applies", "reason", "assumptions")
+        times = np.ravel(self.horizon).tolist()
+        columns: dict[str, list[Any]] = {key: [getattr(b, key) for b in self for _ in times] for key in fixed}
+        moving = {key: [getattr(b, key) for b in self] for key in ("horizon", "value", "trivial", "vacuous")}
+        return columns | {key: np.concatenate([np.ravel(x) for x in parts]).tolist() for key, parts in moving.items()}
+
+    def to_pandas(self) -> Any:
+        """The table of ``to_frame`` as a pandas DataFrame."""
+        return frames.to_pandas(self.to_frame())
+
+    def __repr__(self) -> str:
+        applying = self.applying
+        if not applying:
+            return "\n".join([f"No theorem is about {self.policy} here.", *explain_left_out(self)])
+        one = applying[0]
+        share = f"alpha {one.alpha:.4g}, beta {one.beta:.4g}"
+        head = f"Regret of {self.policy} against {one.target:.4g} per round ({share})"
+        times = [f"T = {t:g}" for t in np.ravel(self.horizon)]
+        width = max(len(bound.label) for bound in applying)
+        table = [f"{'':<5} {'':<{width}}  " + "  ".join(f"{time:>10}" for time in times)]
+        for bound in applying:
+            cells = "  ".join(f"{v:>10.4g}" for v in np.ravel(bound.value))
+            use = f"  {bound.usefulness}" if bound.kind == "upper" else ""
+            table.append(f"{bound.kind:<5} {bound.label:<{width}}  {cells}{use}")
+        assumed = dict.fromkeys(bound.assumptions for bound in applying if bound.kind == "upper")
+        return "\n".join([head, *table, *explain_left_out(self), *(f"Assumed: {text}." for text in assumed)])
 
 
-def guarantee_of(policy: Policy, problem: Problem) -> Guarantee:
-    """What the policy's own oracle guarantees on ``problem``, from which its regret and gaps are measured."""
-    return policy.guarantee(problem)
-
-
-def gaps_of(policy: Policy, instance: Instance) -> Gaps:
-    """The gaps of ``instance`` from the share of the optimum that the policy's own oracle guarantees."""
-    return gaps(instance, alpha=guarantee_of(policy, instance.problem).alpha)
-
-
-def evaluate(name: str, instance: Instance, horizon: Any, known: Gaps) -> Bound | None:
-    """The bound ``theory.<name>``; None if it does not apply to this instance."""
-    try:
-        return _BOUNDS[name](instance, horizon, known=known)
-    except InvalidArgument:
-        return None
-
-
-def describe_theorems(label: str, policy: Policy, instance: Instance) -> str:
-    """One line that says which theorems cover the policy, and with which guarantee of its oracle."""
-    alpha, beta = guarantee_of(policy, instance.problem)
-    names = theorems_for(policy, instance)
-    if not names:
-        uncovered = "no theorem of this report covers this policy here"
-        return f"{label}: {'its oracle guarantees nothing here' if alpha == 0.0 else uncovered}"
-    listed = ", ".join(LABELS[name].partition(" (")[0] for name in names)
-    return f"{label}: {listed}; regret and gaps are measured from alpha beta r_max, alpha {alpha:.4g}, beta {beta:.4g}"
+def explain_left_out(rows: Iterable[Bound]) -> list[str]:
+    """Why theorems do not apply: one sentence for those about something else, one for each other reason."""
+    reasons = dict[str, list[str]]()
+    for bound in rows:
+        if not bound.applies:
+            reasons.setdefault(bound.reason, []).append(bound.label)
+    others = [reason.removeprefix(_ABOUT) for reason in reasons if reason.startswith(_ABOUT)]
+    own = [f"Not {'; '.join(labels)}: {reason}." for reason, labels in reasons.items() if not reason.startswith(_ABOUT)]
+    return [*own, f"Other theorems are about {'; '.join(others)}."] if others else own

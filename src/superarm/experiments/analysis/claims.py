@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from superarm.core.arrays import Floats
 from superarm.core.statistics import mean_and_standard_error
 from superarm.experiments.analysis.bounds import bound_curve, rebuild_policy
-from superarm.experiments.analysis.ratios import compare_over_instances
 from superarm.experiments.analysis.statistics import (
     Estimate,
     estimate_growth,
@@ -19,8 +18,8 @@ from superarm.experiments.analysis.statistics import (
     paired_difference,
     share_with_interval,
 )
-from superarm.experiments.analysis.tails import count_locked
-from superarm.experiments.spec.claim_kinds import BOUNDS, as_list
+from superarm.experiments.analysis.summary import compare_over_instances, count_locked
+from superarm.experiments.spec.experiment import BOUNDS, as_list
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -51,7 +50,7 @@ class Judgement:
 
 def judge_claims(study: "Study") -> list[Judgement]:
     """Every claim of the experiment on every instance that it is about."""
-    judges: dict[str, Callable[..., list[Judgement]]] = {
+    judges: dict[str, Callable[..., Iterator[Judgement]]] = {
         "less": _judge_less,
         "towards": _judge_towards,
         "best": _judge_best,
@@ -80,48 +79,39 @@ def _labels(study: "Study", name: str) -> list[str]:
     return [label for label, case in study.policies.items() if case.name == name]
 
 
-def _judge_less(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_less(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether a policy's regret is below ``factor`` times that of another."""
     factor = float(claim.get("factor", 1.0))
     times = f"{factor:g}·" if factor != 1.0 else ""
-    judgements = []
     for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
         text = claim.get("text") or f"{policy} has less regret than {times}{than}"
         for instance in _instances(study, claim, policy, than):
-            judgements.append(
-                _compare_regret(
-                    study, text, instance, policy, factor * study.final_regret(instance, than), f"{times}R({than})"
-                )
-            )
-    return judgements
+            target = factor * study.final_regret(instance, than)
+            yield _compare_regret(study, text, instance, policy, target, f"{times}R({than})")
 
 
-def _judge_towards(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_towards(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether a policy closes a ``share`` of the distance from another to the best rival, if that one is better."""
     share = float(claim.get("share", 0.5))
-    judgements = []
     for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
         for instance, rival in _best_rivals(study, claim, policy, than):
             start, end = study.final_regret(instance, than), study.final_regret(instance, rival)
             text = claim.get("text") or f"{policy} is {share:g} of the way from {than} to the best rival, or further"
             if np.mean(end) >= np.mean(start):
-                judgements.append(Judgement(text, instance, None, f"no rival is better than {than} here", None))
+                yield Judgement(text, instance, None, f"no rival is better than {than} here", None)
                 continue
             target, name = (1.0 - share) * start + share * end, f"{1.0 - share:g}·R({than}) − {share:g}·R({rival})"
-            judgements.append(_compare_regret(study, text, instance, policy, target, name))
-    return judgements
+            yield _compare_regret(study, text, instance, policy, target, name)
 
 
-def _judge_best(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_best(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether a policy's regret is below ``factor`` times that of the best rival."""
     factor = float(claim.get("factor", 1.0))
-    judgements = []
     for policy in _labels(study, claim["policy"]):
         for instance, rival in _best_rivals(study, claim, policy):
             text = claim.get("text") or f"{policy} has less regret than {factor:g} times the best rival's"
             target = factor * study.final_regret(instance, rival)
-            judgements.append(_compare_regret(study, text, instance, policy, target, f"{factor:g}·R({rival})"))
-    return judgements
+            yield _compare_regret(study, text, instance, policy, target, f"{factor:g}·R({rival})")
 
 
 def _compare_regret(
@@ -142,56 +132,50 @@ def _best_rivals(study: "Study", claim: Claim, *policies: str) -> list[tuple[str
     ]
 
 
-def _judge_slope(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_slope(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether the slope of log regret along a sweep is on one side of a limit."""
-    judgements = []
     for line in study.sweep_lines:
         meant = line.axis == claim["against"] and line.name in _labels(study, claim["policy"])
         if meant and _is_about(claim, line.group.partition(" (")[0]):
             text = claim.get("text") or f"slope of {line.name} against {line.axis} is {_describe_limit(claim)}"
             measure = f"slope of log R({line.name}) in log {line.axis}"
-            judgements.append(Judgement(text, line.group, _is_within_limit(line.slope, claim), measure, line.slope))
-    return judgements
+            yield Judgement(text, line.group, _is_within_limit(line.slope, claim), measure, line.slope)
 
 
-def _judge_growth(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_growth(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether regret per unit of log t over the last decade of rounds is on one side of a limit."""
-    judgements = []
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
             estimate = estimate_growth(record.rounds, record.regret)
             text = claim.get("text") or f"regret of {policy} per log t is {_describe_limit(claim)}"
             measure = f"(R(T) − R(T/10)) / log 10 of {policy}"
-            judgements.append(Judgement(text, instance, _is_within_limit(estimate, claim), measure, estimate))
-    return judgements
+            yield Judgement(text, instance, _is_within_limit(estimate, claim), measure, estimate)
 
 
-def _judge_bound(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_bound(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether regret is below a bound at the round at which it comes closest to it."""
-    judgements, label = [], BOUNDS[claim["bound"]]
+    label = BOUNDS[claim["bound"]]
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
             limit = bound_curve(claim["bound"], study.instance(instance), record.rounds, rebuild_policy(record))
             text = claim.get("text") or f"{policy} stays below {label}"
             if limit is None:
-                judgements.append(Judgement(text, instance, None, f"{label} does not apply here", None))
+                yield Judgement(text, instance, None, f"{label} does not apply here", None)
                 continue
             positive = limit > 0.0  # a rate times log t is 0 in the first round
             if not positive.any():  # every batch is as good as the oracle guarantees
-                judgements.append(Judgement(text, instance, None, f"{label} is 0 here", None))
+                yield Judgement(text, instance, None, f"{label} is 0 here", None)
                 continue
             shares = record.regret[:, positive] / limit[positive]
             estimate = estimate_mean(shares[:, int(np.argmax(shares.mean(axis=0)))])
             measure = f"largest R({policy}) / {label} over rounds"
-            judgements.append(Judgement(text, instance, _is_on_side(estimate, below=1.0), measure, estimate))
-    return judgements
+            yield Judgement(text, instance, _is_on_side(estimate, below=1.0), measure, estimate)
 
 
-def _judge_reported(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_reported(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether mean regret agrees with a published mean ``regret`` that has the standard error ``error``."""
-    judgements = []
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             mean, error = mean_and_standard_error(study.final_regret(instance, policy))
@@ -200,13 +184,11 @@ def _judge_reported(study: "Study", claim: Claim) -> list[Judgement]:
             text = claim.get("text") or f"{policy} has the reported regret {claim['regret']:g} ± {claim['error']:g}"
             measure = f"R({policy}) − {claim['regret']:g}, ± {REPORTED_ERRORS:g} combined standard errors"
             holds = None if math.isnan(room) else abs(difference) <= room
-            judgements.append(Judgement(text, instance, holds, measure, estimate))
-    return judgements
+            yield Judgement(text, instance, holds, measure, estimate)
 
 
-def _judge_geometric(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_geometric(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether the geometric mean of regret ratios over all instances of the claim is below a limit."""
-    judgements = []
     for policy, than in itertools.product(_labels(study, claim["policy"]), _labels(study, claim["than"])):
         instances = _instances(study, claim, policy, than)
         found = compare_over_instances(study, policy, than, instances)
@@ -214,28 +196,26 @@ def _judge_geometric(study: "Study", claim: Claim) -> list[Judgement]:
         measure = f"geometric mean of R({policy}) / R({than}) over instances"
         estimate = None if found is None else found.mean
         holds = None if estimate is None else _is_on_side(estimate, below=float(claim["below"]))
-        judgements.append(Judgement(text, f"{len(instances)} instances", holds, measure, estimate))
-    return judgements
+        yield Judgement(text, f"{len(instances)} instances", holds, measure, estimate)
 
 
-def _judge_locked(study: "Study", claim: Claim) -> list[Judgement]:
+def _judge_locked(study: "Study", claim: Claim) -> Iterator[Judgement]:
     """Whether at most a share of the runs is locked, where batches have one arm: the interval is Clopper and Pearson's.
 
     It holds if the observed share is at most the limit, and fails if the whole interval is above it.
     """
-    judgements, limit = [], float(claim["share"])
+    limit = float(claim["share"])
     for policy in _labels(study, claim["policy"]):
         for instance in _instances(study, claim, policy):
             record = study.records[instance, policy]
             locked = count_locked(record, study.instance(instance))
             text = claim.get("text") or f"at most {100.0 * limit:g} % of the runs of {policy} are locked"
             if locked is None:
-                judgements.append(Judgement(text, instance, None, "batches have several arms here", None))
+                yield Judgement(text, instance, None, "batches have several arms here", None)
                 continue
             estimate = share_with_interval(locked, len(record.regret))
             holds = True if estimate.value <= limit else False if estimate.low > limit else None
-            judgements.append(Judgement(text, instance, holds, f"share of locked runs of {policy}", estimate))
-    return judgements
+            yield Judgement(text, instance, holds, f"share of locked runs of {policy}", estimate)
 
 
 def _describe_limit(claim: Claim) -> str:

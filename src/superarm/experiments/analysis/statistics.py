@@ -109,7 +109,7 @@ def adjust_holm(p: list[float]) -> list[float]:
 
 
 def _fit_slope(x: Floats, y: Floats) -> float:
-    return round(float(np.polyfit(np.log(x), np.log(y), 1)[0]), 12)  # equal values have the slope 0, not 1e-16
+    return round(float(np.polyfit(np.log(x), np.log(y), 1)[0]), 12) + 0.0  # equal values: 0, neither 1e-16 nor -0
 
 
 def _student(centre: float, error: float, freedom: float) -> Estimate:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superarm.core.errors import InvalidArgument
-from superarm.experiments import manifest as manifests
 from superarm.experiments import store
+from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import Experiment, load
-from superarm.experiments.spec.sweeps import Case
 from superarm.experiments.store import CellResults
 from superarm.simulation import Instance, frames
 from superarm.simulation.regret import find_negative, warn_of_negative
@@ -49,7 +48,7 @@ class Study:
     def load(cls, directory: str | Path) -> "Study":
         """Read a directory that ``superarm run`` has written."""
         path = Path(directory)
-        manifest = manifests.read(path)
+        manifest = store.read_manifest(path)
         instances, policies = dict[str, Case](), dict[str, Case]()
         records = dict[tuple[str, str], CellResults]()
         for entry in manifest["cells"]:
@@ -75,7 +74,7 @@ class Study:
     @functools.cached_property
     def provenance(self) -> dict[str, Any]:
         """When and where the cells were computed, with which versions, and their processor time in seconds."""
-        return manifests.summarise_provenance(self.manifest, self.records.values())
+        return store.summarise_provenance(self.manifest, self.records.values())
 
     def final_regret(self, instance: str, policy: str) -> Any:
         """The regret at the horizon, (replications,)."""
@@ -126,7 +125,7 @@ class Study:
     @functools.cached_property
     def tails(self) -> list[dict[str, Any]]:
         """Quantiles, maximum, locked runs, and regret against the optimum: one row per instance and policy."""
-        from superarm.experiments.analysis.tails import summarise_tails
+        from superarm.experiments.analysis.summary import summarise_tails
 
         return summarise_tails(self)
 
@@ -189,7 +188,7 @@ class Study:
 
     def plot(self, instance: str | None = None) -> Any:
         """Regret curves as a matplotlib figure: of one instance, or of all."""
-        from superarm.experiments.report.plots import plot_curves
+        from superarm.experiments.report.figures import plot_curves
 
         return plot_curves(self, [instance] if instance else list(self.instances))
 
@@ -225,7 +224,7 @@ class Study:
         return render_notebook(self)
 
     def __str__(self) -> str:
-        from superarm.experiments.report.text import format_study
+        from superarm.experiments.report.tables import format_study
 
         return "\n".join(format_study(self))
 

@@ -1,12 +1,14 @@
-"""Tables computed from a study: final regret, ranking, slopes along sweeps, pull shares, coverage, run time."""
+"""Tables computed from a study: final regret and its tails, ranking, ratios, slopes along sweeps, pulls, coverage."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from superarm.core.arrays import Floats
+from superarm.environments import Environment
 from superarm.experiments.analysis.statistics import (
     Estimate,
     adjust_holm,
@@ -14,11 +16,21 @@ from superarm.experiments.analysis.statistics import (
     estimate_slope,
     paired_difference,
 )
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.spec.build import Case
+from superarm.experiments.spec.experiment import as_list
 from superarm.experiments.store import CellResults
+from superarm.oracles import Default, solve
+from superarm.oracles.certificate import upper_bound
+from superarm.simulation.instances import Instance
+from superarm.simulation.regret import Bracket, optimum
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
+
+MAX_ENUMERATED_BATCHES = 2_000
+"""Up to so many batches r_max is found by enumeration, and otherwise bracketed by a certificate."""
+LOCKED = 0.9
+"""A run is locked if its regret per round in the second half exceeds this share of the gap to the second best arm."""
 
 
 def summarise_final_regret(study: "Study") -> list[dict[str, Any]]:
@@ -164,3 +176,129 @@ def item_coverage(study: "Study", instance: str) -> Floats:
         ]
         maps.append((np.array(values) / weights).T)
     return np.array(maps)
+
+
+def summarise_tails(study: "Study") -> list[dict[str, Any]]:
+    """One row per instance and policy: quantiles and maximum of the regret at the horizon, and the locked runs.
+
+    ``earlier`` is the mean regret at a tenth of the horizon. ``optimal_low`` and ``optimal_high`` are the mean regret
+    against r_max, which is known exactly or to lie in a bracket: targets differ by a constant per round. They are
+    computed for experiments with a claim of the kind ``geometric``, which compare policies over instances.
+    ``locked`` is None where batches have more than one arm: there a slow policy cannot be told from a locked one.
+    """
+    rows = []
+    contest = any(claim["kind"] == "geometric" for claim in study.experiment.claims)
+    best = {label: bracket_optimum(study.instance(label)) if contest else None for label in study.started_instances}
+    for (instance, policy), record in study.records.items():
+        final = record.regret[:, -1]
+        median, high, highest = (float(q) for q in np.quantile(final, [0.5, 0.9, 0.99]))
+        tenth = int(np.searchsorted(record.rounds, record.rounds[-1] / 10.0))
+        given, bracket = float(record.metadata["target"]["value"]), best[instance]
+        against = [float(final.mean() + record.rounds[-1] * (end - given)) for end in bracket or ()]
+        rows.append(
+            {
+                "instance": instance,
+                "policy": policy,
+                "regret": float(final.mean()),
+                "median": median,
+                "q90": high,
+                "q99": highest,
+                "largest": float(final.max()),
+                "locked": count_locked(record, study.instance(instance)),
+                "earlier": float(record.regret[:, tenth].mean()),
+                "optimal_low": against[0] if against else None,
+                "optimal_high": against[1] if against else None,
+                "replications": len(final),
+            }
+        )
+    return rows
+
+
+def bracket_optimum(instance: Instance) -> Bracket | None:
+    """The value of the best batch: exact for up to ``MAX_ENUMERATED_BATCHES`` batches, otherwise with a certificate.
+
+    None where rounds have means or rewards of their own.
+    """
+    environment, problem = instance.environment, instance.problem
+    moving = type(environment).changes is not Environment.changes
+    if moving or environment.n_contexts or environment.own_reward:
+        return None
+    if problem.actions.n_batches(problem.n_arms) <= MAX_ENUMERATED_BATCHES:
+        return optimum(problem, instance.p)
+    action = solve(problem, instance.p, Default())
+    low = float(problem.value(instance.p, action))
+    return Bracket(low, max(low, upper_bound(problem, instance.p, action)))
+
+
+def count_locked(record: CellResults, instance: Instance) -> int | None:
+    """How many runs were locked; None if batches have more than one arm, or if two arms are equally good."""
+    problem = instance.problem
+    if problem.k > 1 or problem.n_arms == 1:
+        return None
+    values = np.sort(single_values(instance))
+    gap = values[-1] - values[-2]
+    if gap <= 0.0:
+        return None
+    last = record.rounds[-1]
+    half = np.array([np.interp(last / 2, record.rounds, regret) for regret in record.regret])
+    return int(((record.regret[:, -1] - half) > LOCKED * gap * (last - last / 2)).sum())
+
+
+def single_values(instance: Instance) -> Floats:
+    """The value of each arm alone at the true parameters, (n_arms,)."""
+    problem = instance.problem
+    nothing = problem.reward.empty_states(problem, 1)
+    return problem.reward.gains(problem, nothing, instance.environment.means(problem, 1))[0]
+
+
+class Ratios(NamedTuple):
+    """Ratios of mean regrets over instances: their geometric mean with an interval, the largest, and where it is."""
+
+    mean: Estimate
+    largest: float
+    where: str
+    instances: int
+
+
+def compare_over_instances(study: "Study", policy: str, than: str, instances: list[str]) -> Ratios | None:
+    """Mean regret of ``policy`` over that of ``than`` on every instance; None if a mean is not positive.
+
+    The interval of the geometric mean is Student's over instances: the draws of an instance are what varies, and the
+    errors of the means over replications are contained in it.
+    """
+    means = [[float(np.mean(study.final_regret(instance, p))) for p in (policy, than)] for instance in instances]
+    if not means or min(min(pair) for pair in means) <= 0.0:
+        return None
+    logs = np.log([a / b for a, b in means])
+    over = estimate_mean(logs)
+    worst = int(np.argmax(logs))
+    geometric = Estimate(*(math.exp(x) for x in (over.value, over.low, over.high)))
+    return Ratios(geometric, math.exp(logs[worst]), instances[worst], len(instances))
+
+
+def summarise_ratios(study: "Study") -> list[dict[str, Any]]:
+    """One row per policy and group of instances, for the groups that claims of the kind ``geometric`` are about."""
+    rows: list[dict[str, Any]] = []
+    for claim in study.experiment.claims:
+        if claim["kind"] != "geometric" or any(row["claim"] == claim.get("text", "") for row in rows):
+            continue
+        about = as_list(claim["instance"]) if "instance" in claim else [c.name for c in study.instances.values()]
+        labels = [label for label, case in study.instances.items() if case.name in about]
+        for policy in study.policies:
+            whole = all((label, name) in study.records for label in labels for name in (policy, claim["than"]))
+            found = compare_over_instances(study, policy, claim["than"], labels) if whole else None
+            if found is not None:
+                rows.append(
+                    {
+                        "claim": claim.get("text", ""),
+                        "policy": policy,
+                        "than": claim["than"],
+                        "ratio": found.mean.value,
+                        "ratio_low": None if math.isnan(found.mean.low) else found.mean.low,
+                        "ratio_high": None if math.isnan(found.mean.high) else found.mean.high,
+                        "largest": found.largest,
+                        "where": found.where,
+                        "instances": found.instances,
+                    }
+                )
+    return rows

@@ -19,8 +19,7 @@ import superarm
 from superarm.core.arrays import Ints
 from superarm.core.component import Component
 from superarm.core.describe import describe
-from superarm.experiments.spec.build import build_cases
-from superarm.experiments.spec.sweeps import Case
+from superarm.experiments.spec.build import Case, build_cases
 from superarm.experiments.store import digest_of
 from superarm.policies import Policy
 from superarm.simulation import Instance, checkpoints

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from superarm.experiments import manifest, parts, store
+from superarm.experiments import store
 from superarm.experiments.analysis.study import Study
 from superarm.experiments.execution.cells import Cell, divide, leave_out
 from superarm.experiments.execution.executors import Executor, TaskProgress, threads_for
@@ -66,14 +66,14 @@ def run(
     cells = experiment.cells()
     chosen = executor or threads_for(cells)
     missing = [cell for cell in drop_duplicates(cells) if not store.has_cell(path, cell.digest)]
-    started, begun = time.perf_counter(), manifest.begin(experiment, cells, chosen)
+    started, begun = time.perf_counter(), store.begin_manifest(experiment, cells, chosen)
     _prepare_directory(path, experiment, cells, begun)
     with progress_bar(sum(cell.rounds for cell in missing), progress) as shown:
         if missing:
             log = _log_to_stderr(len(missing)) if progress and not can_show_bar() else lambda _: None
             _run_cells(path, missing, chosen, shown, log)
     stored = {cell.digest: store.read_metadata(path, cell.digest) for cell in cells}
-    manifest.write(path, manifest.finish(begun, time.perf_counter() - started, stored))
+    store.write_manifest(path, store.finish_manifest(begun, time.perf_counter() - started, stored))
     return Study.load(path)
 
 
@@ -100,15 +100,15 @@ def _prepare_directory(path: Path, experiment: "Experiment", cells: Sequence[Cel
     for source in {cell.source.digest: cell.source for cell in cells}.values():
         store.write_instance(path, source)
     store.write_text(path / "spec.toml", experiment.to_toml())
-    manifest.write(path, begun)
+    store.write_manifest(path, begun)
 
 
 def _run_cells(
     path: Path, cells: Sequence[Cell], executor: Executor, shown: Progress, log: Callable[[Cell], None]
 ) -> None:
     """Run the cells; each is written and logged when its last replication is finished, finished tasks until then."""
-    targets, computed = _find_targets(cells), manifest.provenance(executor)
-    played = {cell.digest: parts.read_parts(path, cell.digest) for cell in cells}
+    targets, computed = _find_targets(cells), store.provenance(executor)
+    played = {cell.digest: store.read_parts(path, cell.digest) for cell in cells}
     finished = {
         digest: {first + n for first in blocks for n in range(len(blocks[first]))} for digest, blocks in played.items()
     }
@@ -120,9 +120,9 @@ def _run_cells(
             return False
         runs = join_runs([blocks[first] for first in sorted(blocks)])
         results = store.collect_results(cell, runs, targets[cell.digest])
-        results.metadata["computed"] = computed | {"finished": manifest.now()}
+        results.metadata["computed"] = computed | {"finished": store.now()}
         store.write_cell(path, cell, results)
-        parts.remove_parts(path, cell.digest)
+        store.remove_parts(path, cell.digest)
         log(cell)
         return True
 
@@ -131,7 +131,7 @@ def _run_cells(
     for task, runs in executor.perform(tasks, TaskProgress(shown)):
         played[task.cell.digest][task.first] = runs
         if not store_if_complete(task.cell):
-            parts.write_part(path, task.cell.digest, task.first, runs)
+            store.write_part(path, task.cell.digest, task.first, runs)
 
 
 def _find_targets(cells: Sequence[Cell]) -> dict[str, Target]:

@@ -1,19 +1,20 @@
 """The report: one self-contained HTML file, with figures and tables for papers beside it."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import superarm
-from superarm.experiments.analysis.ratios import summarise_ratios
-from superarm.experiments.analysis.summary import mean_ranks
-from superarm.experiments.report import sections
-from superarm.experiments.report.figures import data_uri, inline_svg, write_figure
-from superarm.experiments.report.plots import plot_curves, plot_run_times, plot_sweeps
+from superarm.experiments.analysis.bounds import bound_curves, explain_no_bounds, rebuild_policy
+from superarm.experiments.analysis.summary import SweepLine, mean_ranks, summarise_ratios
+from superarm.experiments.report import figures
+from superarm.experiments.report.figures import inline_svg
+from superarm.experiments.report.tables import describe_policies, make_tables
 from superarm.experiments.store import write_text
-from superarm.pages.rendering import render_page
-from superarm.simulation.plots import to_png
-from superarm.theory.theorems import ASSUMPTIONS
+from superarm.pages import render_page
+from superarm.simulation.plots import COLOURS, line_style, to_png
+from superarm.theory.theorems import COMPLETE
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -22,12 +23,16 @@ MAX_PANELS = 8
 """The panels of a figure for papers; ``study.plot(instance)`` draws any other instance."""
 NOTEBOOK_INSTANCES = 4
 """The instances that a notebook shows."""
+MAX_MAPPED_INSTANCES = 4
+"""Heat maps and bounds are drawn for this many instances; the numbers of all are in the cells."""
+MAX_MAPPED_ITEMS = 4_000
+"""With more items a heat map would be finer than a screen."""
 
 
 def write_report(study: "Study") -> Path:
     """Write ``report.html``, ``figures/`` and ``tables/`` into the study's directory; return the path of the report."""
     directory = study.directory
-    tables = sections.make_tables(study)
+    tables = make_tables(study)
     files = [f"figures/{name}" for name in _write_figures(study, directory / "figures")]
     files += [f"tables/{name}" for table in tables for name in table.write(directory / "tables")]
     path = directory / "report.html"
@@ -47,11 +52,12 @@ def _write_figures(study: "Study", directory: Path) -> list[str]:
     for name in dict.fromkeys(case.name for case in study.instances.values()):
         instances = [label for label in study.started_instances if study.instances[label].name == name]
         if instances:
-            names += write_figure(plot_curves(study, instances[:MAX_PANELS]), directory, f"curves-{slug(name)}")
-    lines = study.sweep_lines
-    for axis in dict.fromkeys(line.axis for line in lines):
-        figure = plot_sweeps([line for line in lines if line.axis == axis])
-        names += write_figure(figure, directory, f"sweep-{slug(axis)}")
+            names += figures.write_figure(
+                figures.plot_curves(study, instances[:MAX_PANELS]), directory, f"curves-{slug(name)}"
+            )
+    for axis, own in _lines_by_axis(study).items():
+        figure = figures.plot_sweeps(own)
+        names += figures.write_figure(figure, directory, f"sweep-{slug(axis)}")
     return names
 
 
@@ -64,22 +70,22 @@ def _context(study: "Study") -> dict[str, Any]:
         "computed": study.provenance,
         "version": superarm.__version__,
         "title": study.experiment.title or study.experiment.name,
-        "legend": sections.legend_entries(study),
+        "legend": legend_entries(study),
         "judgements": study.judgements,
         "held": sum(judgement.holds is True for judgement in study.judgements),
-        "instances": sections.describe_instances(study),
-        "policies": sections.describe_policies(study),
-        "curves": sections.draw_curve_panels(study, log=False),
-        "log_curves": sections.draw_curve_panels(study, log=True),
+        "instances": describe_instances(study),
+        "policies": describe_policies(study),
+        "curves": draw_curve_panels(study, log=False),
+        "log_curves": draw_curve_panels(study, log=True),
         "rankings": study.rankings,
         "overall": mean_ranks(study),
         "tails": study.tails,
         "ratios": summarise_ratios(study),
-        "sweeps": sections.draw_sweep_panels(study),
-        "heat_maps": sections.draw_heat_maps(study),
-        "bounds": sections.draw_bounds(study),
-        "assumptions": ASSUMPTIONS,
-        "run_times": inline_svg(plot_run_times(study), "run-times", "Microseconds per round of each policy"),
+        "sweeps": draw_sweep_panels(study),
+        "heat_maps": draw_heat_maps(study),
+        "bounds": draw_bounds(study),
+        "assumptions": f"They assume {COMPLETE}; other theorems, such as those of lists, say what they assume.",
+        "run_times": inline_svg(figures.plot_run_times(study), "run-times", "Microseconds per round of each policy"),
         "spec": study.experiment.to_toml(),
     }
 
@@ -87,9 +93,11 @@ def _context(study: "Study") -> dict[str, Any]:
 def render_notebook(study: "Study") -> str:
     """A short form for notebooks: the figure and the rankings of the first instances."""
     instances = study.started_instances
-    figure = study.plot(instances[0]) if len(instances) == 1 else plot_curves(study, instances[:NOTEBOOK_INSTANCES])
+    figure = (
+        study.plot(instances[0]) if len(instances) == 1 else figures.plot_curves(study, instances[:NOTEBOOK_INSTANCES])
+    )
     rankings = {instance: study.rankings[instance] for instance in instances[:NOTEBOOK_INSTANCES]}
-    picture = data_uri(to_png(figure))
+    picture = figures.data_uri(to_png(figure))
     context = {"study": study, "picture": picture, "rankings": rankings, "more": len(instances) - len(rankings)}
     return render("notebook.html", context)
 
@@ -111,3 +119,103 @@ def stars(p: float) -> str:
 def split_paragraphs(text: str) -> list[str]:
     """Text divided at empty lines."""
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+def legend_entries(study: "Study") -> list[dict[str, Any]]:
+    """The legend of all panels: name, colour and dashes of each policy's line."""
+    entries = []
+    for n, name in enumerate(study.policies):
+        dashes = line_style(n)["linestyle"]
+        shown = "" if dashes == "-" else " ".join(f"{2.0 * length:g}" for length in dashes[1])
+        entries.append({"name": name, "colour": f"var(--c{n % len(COLOURS)})", "dash": shown})
+    return entries
+
+
+def draw_curve_panels(study: "Study", log: bool) -> list[str]:
+    """Regret curves, one panel per instance; with ``log`` on logarithmic axes."""
+    suffix = ", logarithmic axes" if log else ""
+    return [
+        inline_svg(
+            figures.plot_curves(study, [instance], legend=False, log=log),
+            f"{'log-' if log else ''}curves-{n}",
+            f"Regret of each policy over rounds on {instance}{suffix}",
+        )
+        for n, instance in enumerate(study.started_instances)
+    ]
+
+
+def draw_sweep_panels(study: "Study") -> list[dict[str, Any]]:
+    """For each axis: one panel per group, and the slopes."""
+    shown = []
+    for n, (axis, own) in enumerate(_lines_by_axis(study).items()):
+        panels = [
+            inline_svg(
+                figures.plot_sweeps([line for line in own if line.group == group], legend=False),
+                f"sweep-{n}-{m}",
+                f"Regret against {axis} on {group}",
+            )
+            for m, group in enumerate(dict.fromkeys(line.group for line in own))
+        ]
+        shown.append({"axis": axis, "panels": panels, "lines": own})
+    return shown
+
+
+def _lines_by_axis(study: "Study") -> dict[str, Sequence[SweepLine]]:
+    axes = dict.fromkeys(line.axis for line in study.sweep_lines)
+    return {axis: [line for line in study.sweep_lines if line.axis == axis] for axis in axes}
+
+
+def draw_heat_maps(study: "Study") -> list[dict[str, Any]]:
+    """Arm pulls and item coverage of the first instances."""
+    shown = []
+    for n, instance in enumerate(study.started_instances[:MAX_MAPPED_INSTANCES]):
+        words = f"How often each policy plays each arm on {instance}"
+        pulls, coverage = inline_svg(figures.plot_pulls(study, instance), f"pulls-{n}", words), ""
+        if 1 < study.instance(instance).problem.n_items <= MAX_MAPPED_ITEMS:
+            words = f"Value of each item in the batches over time on {instance}"
+            coverage = inline_svg(figures.plot_coverage(study, instance), f"coverage-{n}", words)
+        shown.append({"pulls": pulls, "coverage": coverage})
+    return shown
+
+
+def draw_bounds(study: "Study") -> list[dict[str, Any]]:
+    """Regret with the bounds that apply, for the first instances; where none applies, why not."""
+    shown = []
+    first = list(study.instances)[:MAX_MAPPED_INSTANCES]
+    for n, instance in enumerate(label for label in first if label in study.started_instances):
+        rounds = next(iter(study.records_for(instance).values())).rounds
+        rebuilt = {label: rebuild_policy(one) for label, one in study.records_for(instance).items()}
+        policies = {label: policy for label, policy in rebuilt.items() if policy is not None}
+        made, target = study.instance(instance), study.target(instance)
+        found, figure, reason = bound_curves(made, rounds, target, policies), "", ""
+        if found:
+            words = f"Regret and its bounds on {instance}"
+            figure = inline_svg(figures.plot_bounds(study, instance, found), f"bounds-{n}", words)
+        else:
+            reason = explain_no_bounds(made, target, policies)
+        finals = {label: float(values[-1]) for label, values in found.items()}
+        shown.append({"instance": instance, "figure": figure, "finals": finals, "reason": reason})
+    return shown
+
+
+def describe_instances(study: "Study") -> list[dict[str, Any]]:
+    """The sizes and components of each instance, and the target of regret."""
+    rows = []
+    for label in study.started_instances:
+        instance, record = study.instance(label), next(iter(study.records_for(label).values()))
+        problem, target = instance.problem, record.metadata["target"]
+        rows.append(
+            {
+                "label": label,
+                "n_arms": problem.n_arms,
+                "n_items": problem.n_items,
+                "k": problem.k,
+                "reward": repr(problem.reward),
+                "actions": type(problem.actions).__name__,
+                "outcomes": type(instance.environment).__name__,
+                "target": target["value"],
+                "kind": target["kind"],
+                "r_max": target["r_max"],
+            }
+        )
+    return rows

@@ -1,18 +1,200 @@
-"""Instances and policies of a spec: objects from tables, and tables from objects."""
+"""Instances and policies of a spec: names, parameters and sweeps, turned into the objects that they describe."""
 
-from collections.abc import Callable, Mapping
+import difflib
+import importlib
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from superarm.core.component import Component
 from superarm.core.describe import build, describe
 from superarm.core.errors import InvalidArgument, InvalidSpec
-from superarm.experiments.spec import resolve
-from superarm.experiments.spec.sweeps import Case, KeyPath, expand
+from superarm.experiments.spec.imports import find_named, is_component, list_imported
 from superarm.policies import Policy
 from superarm.simulation.instances import Instance
 
+SWEEP = "sweep"
+KeyPath = tuple[str, ...]
 WRAPPED = "of"
 """The key of the policy that another one works on, such as a sliding window."""
+_FAMILIES = {
+    "oracle": ("superarm.oracles:Oracle", "superarm.diffusion"),
+    "reward": ("superarm.rewards:Reward", "superarm.diffusion"),
+    "actions": ("superarm.actions:Actions",),
+    "outcomes": ("superarm.environments:Environment", "superarm.diffusion"),
+    "spread": ("superarm.policies:SampleVariance",),
+    "model": ("superarm.context:Model",),
+}
+"""The base of the components that a parameter of this name takes, after its module; and further modules of theirs."""
+_POLICY_MODULES = ("superarm.policies.catalog", "superarm.contextual.catalog")
+_GENERATOR_MODULES = (
+    "superarm.simulation.instances",
+    "superarm.simulation.contextual_instances",
+    "superarm.experiments.applications",
+    "superarm.data.instances",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a sweep: the name it was declared under, and the value on each axis.
+
+    >>> Case("random", {"k": 4, "seed": 0}).label
+    'random (k=4, seed=0)'
+    """
+
+    name: str
+    axes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name, followed by the values on the axes."""
+        values = ", ".join(
+            f"{axis}={value:g}" if isinstance(value, float) else f"{axis}={value}" for axis, value in self.axes.items()
+        )
+        return f"{self.name} ({values})" if values else self.name
+
+
+def expand(table: Mapping[str, Any], path: KeyPath) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination of the swept values: the values by axis, and the table with these values filled in.
+
+    >>> expand({"k": {"sweep": [2, 4]}, "n_arms": 10}, ())
+    [({'k': 2}, {'k': 2, 'n_arms': 10}), ({'k': 4}, {'k': 4, 'n_arms': 10})]
+    """
+    found = list(_find_sweeps(table, path, ()))
+    cases = []
+    for values in itertools.product(*(values for _, values in found)):
+        by_axis = {axis: value for (axis, _), value in zip(found, values, strict=True)}
+        cases.append(({".".join(axis): value for axis, value in by_axis.items()}, _fill(table, (), by_axis)))
+    return cases
+
+
+def _find_sweeps(table: Mapping[str, Any], path: KeyPath, inner: KeyPath) -> Iterator[tuple[KeyPath, list[Any]]]:
+    for key, value in table.items():
+        here = (*path, *inner, key)
+        if isinstance(value, Mapping) and SWEEP in value:
+            values = value[SWEEP]
+            if set(value) != {SWEEP} or not isinstance(values, list | tuple) or not values:
+                raise InvalidSpec(here, "not a sweep", "write { sweep = [value, value, …] }, with at least one value")
+            if len({repr(one) for one in values}) < len(values):
+                raise InvalidSpec(here, "sweeps over a value twice", "give each value once")
+            yield (*inner, key), list(values)
+        elif isinstance(value, Mapping):
+            yield from _find_sweeps(value, path, (*inner, key))
+
+
+def _fill(table: Mapping[str, Any], inner: KeyPath, by_axis: Mapping[KeyPath, Any]) -> dict[str, Any]:
+    """The table with the value of each swept key in place of its sweep."""
+    filled = {}
+    for key, value in table.items():
+        here = (*inner, key)
+        if here in by_axis:
+            filled[key] = by_axis[here]
+        else:
+            filled[key] = _fill(value, here, by_axis) if isinstance(value, Mapping) else value
+    return filled
+
+
+def find_generators() -> dict[str, Callable[..., Any]]:
+    """Every function that generates an instance, by name; those of imported modules included."""
+    homes = [importlib.import_module(home) for home in _GENERATOR_MODULES]
+    shipped = {name: function for home in homes for name, function in _public_functions(home).items()}
+    return list_imported() | shipped
+
+
+def find_policies() -> dict[str, Callable[..., Any]]:
+    """Every function of the policy catalogue, by name; functions and policies of imported modules included."""
+    homes = [importlib.import_module(home) for home in _POLICY_MODULES]
+    shipped = {name: thing for home in homes for name, thing in vars(home).items() if hasattr(thing, "__wrapped__")}
+    return list_imported() | list_imported(Policy) | shipped
+
+
+def find_maker(name: Any, makers: Mapping[str, Callable[..., Any]], path: KeyPath, what: str) -> Callable[..., Any]:
+    """The function or component of this name: one of ``makers``, or what ``module:Name`` or ``file.py:Name`` names."""
+    if isinstance(name, str) and ":" in name:
+        return find_named(name, path)
+    return makers[check_choice(name, makers, path, what)]
+
+
+def _public_functions(module: Any) -> dict[str, Callable[..., Any]]:
+    public = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    return {n: f for n, f in public.items() if inspect.isfunction(f) and f.__module__ == module.__name__}
+
+
+def _find_components(family: str) -> dict[str, Callable[..., Any]]:
+    first, *others = _FAMILIES[family]
+    home, _, name = first.partition(":")
+    modules = [importlib.import_module(module) for module in (home, *others)]
+    base: type[Component] = getattr(modules[0], name)
+    things = {name: thing for module in modules for name, thing in vars(module).items()}
+    return list_imported(base) | {name: thing for name, thing in things.items() if is_component(thing, base)}
+
+
+def resolve_component(family: str, value: Any, path: KeyPath, *given: Any) -> Any:
+    """A component from its name, or from a table with its ``name`` and parameters; ``given`` arguments come first.
+
+    >>> resolve_component("reward", {"name": "Logistic", "c": 2.0}, ("reward",))
+    Logistic(c=2)
+    """
+    if isinstance(value, Mapping) and "type" in value:
+        return build(value)
+    table = {"name": value} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or "name" not in table:
+        raise InvalidSpec(path, f"{value!r} is not a component", 'give a name, or { name = "…", parameter = … }')
+    makers = _find_components(family)
+    maker = find_maker(table["name"], makers, path, "name")
+    return call(maker, {k: v for k, v in table.items() if k != "name"}, path, *given)
+
+
+def check_arguments(
+    function: Callable[..., Any], table: Mapping[str, Any], path: KeyPath, *given: Any
+) -> dict[str, Any]:
+    """The arguments of ``function`` from ``table``, with every key and type checked; ``given`` arguments come first."""
+    parameters = dict(list(inspect.signature(function).parameters.items())[len(given) :])
+    arguments = {}
+    for key, value in table.items():
+        annotation = parameters[check_choice(key, parameters, (*path, key), "key")].annotation
+        arguments[key] = _check_argument(key, value, annotation, (*path, key))
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in table:
+            raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = …")
+    return arguments
+
+
+def call(function: Callable[..., Any], table: Mapping[str, Any], path: KeyPath, *given: Any) -> Any:
+    """``function(*given, **table)``; if it refuses an argument, the error names the key in the spec."""
+    arguments = check_arguments(function, table, path, *given)
+    try:
+        return function(*given, **arguments)
+    except InvalidSpec:
+        raise
+    except InvalidArgument as error:
+        if error.argument in table:
+            raise InvalidSpec((*path, error.argument), error.wrong, error.remedy) from error
+        raise InvalidSpec(path, f"{error.argument}: {error.wrong}", error.remedy) from error
+
+
+def _check_argument(key: str, value: Any, annotation: Any, path: KeyPath) -> Any:
+    if key in _FAMILIES and isinstance(value, str | Mapping):
+        return resolve_component(key, value, path)
+    wanted = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}.get(annotation)
+    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and annotation is not bool)):
+        raise InvalidSpec(
+            path, f"{value!r} is not of type {annotation.__name__}", f"give a value of type {annotation.__name__}"
+        )
+    return value
+
+
+def check_choice(name: Any, valid: Iterable[str], path: KeyPath, what: str = "name") -> str:
+    """Return ``name`` if it is one of ``valid``; otherwise raise an error that names the nearest of them."""
+    names = list(valid)
+    if isinstance(name, str) and name in names:
+        return name
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    options = f"give one of {', '.join(names)}" if names else "it takes no parameters"
+    raise InvalidSpec(path, f"unknown {what} {name!r}", f"did you mean {near[0]!r}?" if near else options)
 
 
 def check_section(kind: str, section: Mapping[str, Any]) -> None:
@@ -34,13 +216,13 @@ def _check_table(kind: str, table: Mapping[str, Any], path: KeyPath) -> None:
             continue
         instances = kind == "instances"
         key = "generator" if instances else "policy"
-        makers = resolve.find_generators() if instances else resolve.find_policies()
+        makers = find_generators() if instances else find_policies()
         if key not in filled:
-            resolve.check_choice(None if not filled else next(iter(filled)), [key], path, "key")
+            check_choice(None if not filled else next(iter(filled)), [key], path, "key")
             raise InvalidSpec(path, f"lacks {key!r}", f"add {key} = one of {', '.join(sorted(makers))}")
-        maker = resolve.find_maker(filled[key], makers, (*path, key), key)
+        maker = find_maker(filled[key], makers, (*path, key), key)
         rest = {k: v for k, v in filled.items() if k not in (key, "outcomes", WRAPPED)}
-        resolve.check_arguments(maker, rest, path, *((filled[WRAPPED],) if WRAPPED in filled else ()))
+        check_arguments(maker, rest, path, *((filled[WRAPPED],) if WRAPPED in filled else ()))
 
 
 def build_cases(kind: str, section: Mapping[str, Any]) -> list[tuple[Case, Any]]:
@@ -59,15 +241,15 @@ def _make_instance(table: Mapping[str, Any], path: KeyPath) -> Instance:
     if "problem" in table:
         return Instance(_build_description(table["problem"], path), _build_description(table["environment"], path))
     rest = {key: value for key, value in table.items() if key not in ("generator", "outcomes")}
-    maker = resolve.find_maker(table["generator"], resolve.find_generators(), (*path, "generator"), "generator")
-    instance: Instance = resolve.call(maker, rest, path)
+    maker = find_maker(table["generator"], find_generators(), (*path, "generator"), "generator")
+    instance: Instance = call(maker, rest, path)
     if not isinstance(instance, Instance):
         raise InvalidSpec(
             (*path, "generator"), f"{table['generator']} returned no Instance", "return superarm.Instance"
         )
     if "outcomes" not in table:
         return instance
-    environment = resolve.resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), instance.p)
+    environment = resolve_component("outcomes", table["outcomes"], (*path, "outcomes"), instance.p)
     return Instance(instance.problem, environment)
 
 
@@ -75,8 +257,8 @@ def _make_policy(table: Mapping[str, Any], path: KeyPath) -> Any:
     if "type" in table:
         return _build_description(table, path)
     rest = {key: value for key, value in table.items() if key not in ("policy", WRAPPED)}
-    maker = resolve.find_maker(table["policy"], resolve.find_policies(), (*path, "policy"), "policy")
-    policy = resolve.call(maker, rest, path, *_make_wrapped(table, path))
+    maker = find_maker(table["policy"], find_policies(), (*path, "policy"), "policy")
+    policy = call(maker, rest, path, *_make_wrapped(table, path))
     if not isinstance(policy, Policy):
         raise InvalidSpec(
             (*path, "policy"), f"{table['policy']} makes no policy", "name a policy, or a function of one"

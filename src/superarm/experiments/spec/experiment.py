@@ -1,10 +1,12 @@
-"""Experiment: what to run, as a frozen value, from and to TOML."""
+"""Experiment: what to run, as a frozen value, from and to TOML; and the experiments that come with superarm."""
 
 import functools
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +16,11 @@ from superarm.core.arrays import without_fraction
 from superarm.core.errors import InvalidSpec
 from superarm.core.streams import seed_sequence
 from superarm.experiments.spec import toml
-from superarm.experiments.spec.build import check_section, to_table
-from superarm.experiments.spec.claim_kinds import check_claims
-from superarm.experiments.spec.imports import import_entry, locate
-from superarm.experiments.spec.resolve import check_choice
+from superarm.experiments.spec.build import check_choice, check_section, to_table
+from superarm.experiments.spec.imports import import_all, import_entry, locate
 from superarm.simulation.regret import CHOICES
+from superarm.theory.bound import LABELS
+from superarm.theory.theorems import THEOREMS
 
 if TYPE_CHECKING:
     from superarm.experiments.analysis.study import Study
@@ -28,6 +30,47 @@ FILE_KEYS = ("file", "path")
 """Parameters that name a file, relative to the directory of the spec."""
 MAKER_KEYS = ("policy", "generator", "name", "oracle", "reward", "actions", "outcomes", "spread")
 """Parameters that may be ``file.py:Name``, with a file relative to the directory of the spec."""
+_CLAIM_KEYS = {
+    "less": ("policy than", "factor"),
+    "towards": ("policy than rivals", "share"),
+    "best": ("policy rivals", "factor"),
+    "slope": ("policy against", "above below"),
+    "growth": ("policy", "above below"),
+    "bound": ("policy bound", ""),
+    "reported": ("policy regret error", ""),
+    "geometric": ("policy than below", ""),
+    "locked": ("policy share", ""),
+}
+"""For each kind of claim, the keys that it needs, and those that it may have beside kind, text and instance."""
+BOUNDS = {name: LABELS[name] for name in THEOREMS}
+"""The bounds that a claim can name and that the report shows, with their labels."""
+
+
+def check_claims(
+    claims: Sequence[Mapping[str, Any]], instances: Mapping[str, Any], policies: Mapping[str, Any]
+) -> None:
+    """Refuse a claim of an unknown kind, with unknown or missing keys, or about something not in the experiment."""
+    for n, claim in enumerate(claims):
+        path = ("claims", str(n))
+        kind = check_choice(claim.get("kind"), _CLAIM_KEYS, (*path, "kind"), "kind of claim")
+        needed, optional = (keys.split() for keys in _CLAIM_KEYS[kind])
+        valid = {"policy": policies, "than": policies, "rivals": policies, "instance": instances, "bound": BOUNDS}
+        for key, value in claim.items():
+            check_choice(key, ("kind", "text", "instance", *needed, *optional), (*path, key), "key")
+            if key in valid:
+                what = "policy" if valid[key] is policies else key
+                for name in as_list(value):
+                    check_choice(name, valid[key], (*path, key), what)
+        for key in needed:
+            if key not in claim:
+                raise InvalidSpec(path, f"a claim of kind {kind!r} lacks {key!r}", f"add {key} = …")
+        if kind in ("slope", "growth") and ("above" in claim) == ("below" in claim):
+            raise InvalidSpec(path, "not exactly one of above and below", "give one limit: above = … or below = …")
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list of names as it is, and a single name as a list."""
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 @dataclass(frozen=True)
@@ -202,3 +245,36 @@ def _whole_seed(seed: Any) -> Any:
     if isinstance(seed, np.random.SeedSequence | np.random.Generator | None):
         return int(seed_sequence(seed).generate_state(1, np.uint64)[0] >> 1)  # TOML's integers have 63 bits
     return seed
+
+
+def list_shipped() -> list[str]:
+    """The names of the shipped experiments.
+
+    >>> "quickstart" in list_shipped()
+    True
+    """
+    files = _directory().iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def load_shipped(name: str) -> Experiment:
+    """The shipped experiment ``name``."""
+    text = (_directory() / f"{name}.toml").read_text(encoding="utf-8")
+    return from_toml(text, f"{name}.toml")
+
+
+def find_experiment(spec: str, imports: Sequence[str] = ()) -> Experiment:
+    """The experiment in the file ``spec``, or the shipped one of that name; an existing file takes precedence.
+
+    ``imports`` are modules or files to import first, relative to the working directory.
+    """
+    found = import_all(imports)
+    if Path(spec).is_file():
+        experiment = load(spec)
+    else:
+        experiment = load_shipped(check_choice(spec, list_shipped(), ("SPEC",), "file or shipped experiment"))
+    return replace(experiment, imports=(*dict.fromkeys([*found, *experiment.imports]),)) if found else experiment
+
+
+def _directory() -> Traversable:
+    return resources.files("superarm.experiments.spec") / "shipped_specs"

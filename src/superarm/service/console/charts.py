@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from superarm.service.console.address import TimeRange, date_label
 from superarm.service.domain.history import History, Stretch, join_stretches
-from superarm.service.domain.moments import RunningMoments, mean_interval
+from superarm.service.domain.lift import RunningMoments, mean_interval
 
 MAX_POINTS, FEWEST_POINTS = 48, 8
 KNOWN_SHARE = 0.9

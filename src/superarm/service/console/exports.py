@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from superarm.service.console.address import moment
 from superarm.service.domain.ledger import Key
-from superarm.service.domain.moments import mean_interval
+from superarm.service.domain.lift import mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.http import views
 from superarm.service.runtime.coordinator import Coordinator

@@ -17,15 +17,15 @@ from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord,
 from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.history import Stretch
 from superarm.service.domain.ledger import Key
-from superarm.service.domain.moments import difference, mean_interval
+from superarm.service.domain.lift import difference, mean_interval
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.warnings import list_warnings
 from superarm.service.errors import RequestError, unknown
-from superarm.service.http import audit, views
+from superarm.service.http import views
 from superarm.service.http.auth import Principal, permit
 from superarm.service.http.explanations import explain
 from superarm.service.http.handlers import Call
-from superarm.service.http.searching import DecisionPageReply, find_decisions, get_history
+from superarm.service.http.searching import AuditEntry, DecisionPageReply, find_decisions, get_history, read_audit
 from superarm.service.http.service import Service
 from superarm.service.runtime.coordinator import THREAD_SIZE
 from superarm.service.storage.base import StoreUnavailable
@@ -97,8 +97,8 @@ class Pages:
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
         key, names, _, _ = await self.open_problem(who, query)
-        made = await asyncio.to_thread(audit.read_audit, self._service.store, *key)
-        starts = dict[int, audit.AuditEntry]()
+        made = await asyncio.to_thread(read_audit, self._service.store, *key)
+        starts = dict[int, AuditEntry]()
         for entry in reversed(made):  # another problem may have had this name before
             starts = {1: entry} if entry.what == "created" else starts
             starts |= {entry.details["version"]: entry} if entry.what == "settings" else {}
@@ -291,7 +291,7 @@ def _arm_data(state: ProblemState, arm: int) -> Data:
     return {"row": row, "rows": rows, "left_out": len(names) - len(order), "words": state.words}
 
 
-def _version_row(state: ProblemState, version: int, start: audit.AuditEntry | None) -> Data:
+def _version_row(state: ProblemState, version: int, start: AuditEntry | None) -> Data:
     rewards, needed = state.history.versions, state.weighty_items
     now, mine = (rewards.get(n, Stretch()).policy for n in (len(state.versions), version))
     current = version == len(state.versions)

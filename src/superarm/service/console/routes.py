@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from superarm.pages.rendering import render_page
+from superarm.pages import render_page
 from superarm.service.console import address, exports, verdicts
 from superarm.service.console.changes import change, require_own_page
 from superarm.service.console.pages import Page, Pages, is_public

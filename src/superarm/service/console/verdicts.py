@@ -9,12 +9,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from superarm.offline import Convergence
-from superarm.pages.numbers import format_number
-from superarm.service.domain.control import guard_of
+from superarm.pages import format_number
 from superarm.service.domain.history import History
-from superarm.service.domain.lift import measure_lift
-from superarm.service.domain.moments import MeanInterval, difference, join_moments
+from superarm.service.domain.lift import MeanInterval, difference, join_moments, measure_lift
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import guard_of
 from superarm.service.http.views import needed_decisions
 
 FEW = 20

@@ -18,8 +18,7 @@ from superarm.core.support import Dense
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
 from superarm.service.domain.intervals import values_each, worth_each
-from superarm.service.domain.lift import LiftSums
-from superarm.service.domain.moments import MeanInterval, RunningMoments, join_moments, mean_interval
+from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments, join_moments, mean_interval
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200

@@ -19,12 +19,10 @@ from superarm.context import EncodedContext
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
-from superarm.core.tally import Tally
+from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
-from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
-from superarm.service.domain.components import find_policy
-from superarm.service.domain.counting import feedback_of, past
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
+from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, to_actions
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
 from superarm.service.domain.history import Estimates, History
@@ -315,6 +313,25 @@ class ProblemState:
         if self.contexts is not None and arms:
             made, action = self.contexts.restore(record.asked), np.array(record.asked.action, np.int64)
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))
+
+
+def rehearse(created: Created) -> None:
+    """Choose and learn twice with a problem like this one, so that the kernels that it needs are compiled."""
+    state = ProblemState(created)
+    learner, context = state.learner, None
+    if state.contexts is not None:
+        features = state.problem.context.features
+        given = [0.0] * features.d if features.d else {name: levels[0] for name, levels in features.levels.items()}
+        context = state.contexts.encode(given, None)
+    for t in (1, 2):
+        view = learner.view(t, state.key("mind", ""), context=context)
+        action = learner.choose(view)
+        made = learner.weigh(view, action, context)
+        feedback = Feedback(t, action[None], np.ones((1, len(action), state.problem.support.widest)))
+        if made is not None:
+            feedback.context = learner.contexts.answer(made, action, action)
+        learner.apply(feedback, state.key("coin", ""))
+        learner.pending += 1.0  # every arm was tried
 
 
 def enlarge(

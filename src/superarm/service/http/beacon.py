@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from superarm.service.errors import RequestError
-from superarm.service.http.auth import Principal, RateLimits
+from superarm.service.http.auth import Principal, RateLimits, SignedDecision, Signer
 from superarm.service.http.endpoint import (
     Headers,
     Reply,
@@ -18,9 +18,8 @@ from superarm.service.http.endpoint import (
     send_reply,
 )
 from superarm.service.http.handlers import Answer, Call, post_problem_feedback
-from superarm.service.http.operation import Operation
+from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
-from superarm.service.http.signing import SignedDecision, Signer
 from superarm.service.replies import AppliedReply
 from superarm.service.schemas import BeaconBody, TellBody
 

@@ -1,4 +1,4 @@
-"""Why the slate of a decision was chosen, by the explanation of the library: the request, the reply, and the numbers."""
+"""Why the slate of a decision was chosen, by the explanation of the library: the request, and the reply."""
 
 import numpy as np
 from msgspec import Struct

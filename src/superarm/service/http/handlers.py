@@ -11,19 +11,18 @@ from msgspec import structs
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
-from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import Settings
 from superarm.service.errors import RequestError, invalid, unknown
-from superarm.service.http import audit, explanations, views
-from superarm.service.http.auth import Principal, RateLimits
-from superarm.service.http.explaining import explain as explain_body
+from superarm.service.http import explanations, views
+from superarm.service.http.auth import Principal, RateLimits, Signer
+from superarm.service.http.query import explain as explain_body
 from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
-from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
-from superarm.service.runtime.bulk import run_all, tell_all
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.feedback import run_all, tell_all
 
 
 class Call(NamedTuple):
@@ -93,13 +92,6 @@ async def get_arms(call: Call) -> Answer:
         return replies.ArmsReply([views.arm(state, counts, arm) for arm in shown], n_arms)
 
     return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
-
-
-async def get_audit(call: Call) -> Answer:
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
-    store, tenant = call.coordinator.store, call.who.tenant
-    entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
-    return 200, audit.AuditReply(entries[offset : offset + limit], len(entries))
 
 
 async def post_arms(call: Call) -> Answer:

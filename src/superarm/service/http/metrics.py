@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
 from superarm.service.domain.ledger import Key, Ledger
-from superarm.service.domain.moments import join_moments
+from superarm.service.domain.lift import join_moments
 from superarm.service.runtime.coordinator import Coordinator
 from superarm.service.runtime.writer import BUCKETS
 

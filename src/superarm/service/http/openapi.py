@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from superarm import __version__
-from superarm.service.domain.spec import Name, ProblemName
-from superarm.service.http.operation import Operation
+from superarm.service.domain.components import Name
+from superarm.service.domain.spec import ProblemName
+from superarm.service.http.operations import Operation
 from superarm.service.replies import ErrorReply
 
 _REF = "#/components/schemas/{name}"

@@ -1,13 +1,97 @@
 """The operations of ``/v1`` as one table. Routes, the OpenAPI document and tests are made from it."""
 
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import handlers
-from superarm.service.http.audit import AuditReply
+from superarm.service.http import handlers, searching
 from superarm.service.http.explanations import ExplanationReply
-from superarm.service.http.log_operations import DELETE_PROBLEM, LOG_OPERATIONS
-from superarm.service.http.operation import Operation
-from superarm.service.http.query import DELTA, PAGE, number, text, whole
+from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.query import DELTA, PAGE, Parameter, number, text, whole
+from superarm.service.http.searching import AuditReply
+
+
+class Operation(NamedTuple):
+    """One operation: method, path, required scope, handler, types of body and replies, possible errors, and query."""
+
+    method: str
+    path: str
+    scope: str
+    handler: Callable[[Call], Awaitable[Answer]]
+    summary: str
+    body: Any
+    replies: dict[int, Any]
+    refusals: tuple[int, ...]
+    example: Any = None
+    query: tuple[Parameter, ...] = ()
+
+
+_P = "/v1/problems/{name}"
+
+LOG_OPERATIONS = (
+    Operation(
+        "GET",
+        f"{_P}/decisions",
+        "read",
+        searching.get_decisions,
+        "Decisions, newest first, by time, arm, unit, state and group; cursor goes on where the last page ended.",
+        None,
+        {200: searching.DecisionPageReply},
+        (404, 422),
+        query=searching.FOUND_QUERY,
+    ),
+    Operation(
+        "GET",
+        f"{_P}/history",
+        "read",
+        searching.get_history,
+        "How often an arm was shown and what came of it, over time; without arm, all arms together.",
+        None,
+        {200: searching.HistoryReply},
+        (404, 422),
+        query=searching.HISTORY_QUERY,
+    ),
+    Operation(
+        "POST",
+        f"{_P}/erasures",
+        "admin",
+        searching.erase_unit,
+        "Erase all decisions of a unit: they count no longer, as if they had never been made.",
+        schemas.ErasureBody,
+        {200: searching.ErasedReply},
+        (404, 422),
+        {"unit": "visitor-1"},
+    ),
+    *(
+        Operation(
+            "DELETE",
+            path,
+            "admin",
+            handler,
+            "Erase a decision: it counts no longer, as if it had never been made.",
+            None,
+            {200: searching.ErasedReply},
+            (404, 421),
+        )
+        for path, handler in (
+            (f"{_P}/decisions/{{id}}", searching.erase_problem_decision),
+            ("/v1/decisions/{id}", searching.erase_decision),
+        )
+    ),
+)
+
+DELETE_PROBLEM = Operation(
+    "DELETE",
+    _P,
+    "admin",
+    searching.delete_problem,
+    "Delete a problem with its decisions. Its name may be used again, for another problem.",
+    None,
+    {200: searching.DeletedReply},
+    (404,),
+)
+
 
 _P = "/v1/problems/{name}"
 _D = "/v1/decisions/{id}"
@@ -44,7 +128,7 @@ OPERATIONS = (
         "GET",
         "/v1/audit",
         "admin",
-        handlers.get_audit,
+        searching.get_audit,
         "Administrative changes, newest first; offset and limit select a page, problem one problem.",
         None,
         {200: AuditReply},

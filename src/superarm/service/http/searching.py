@@ -1,20 +1,24 @@
-"""The handlers that find decisions in the log, with their replies and the meaning of their queries."""
+"""The handlers that read the log: decisions, the history of an arm, the audit; and those that take things out of it."""
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+import msgspec
 from msgspec import Struct
 
-from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.events import Armed, Changed, Compacted, Created, ErasureRequested, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import digest_unit
 from superarm.service.errors import invalid
-from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.handlers import Answer, Call, check_problem
 from superarm.service.http.query import LIMIT, parse_integer, parse_limit, text, whole
-from superarm.service.storage.base import DecisionSpan
+from superarm.service.runtime import admin
+from superarm.service.runtime import feedback as erasing
+from superarm.service.storage.base import DecisionSpan, Store
 from superarm.service.storage.search import (
     END_OF_TIME,
     DecisionFilter,
@@ -158,3 +162,117 @@ def _found(record: DecisionRecord, names: Sequence[str]) -> ListedDecision:
         asked.unit,
     )
 
+
+class DeletedReply(Struct, frozen=True):
+    """What was deleted."""
+
+    problem: str
+
+
+async def delete_problem(call: Call) -> Answer:
+    await admin.delete(call.coordinator, call.who.tenant, call.path["name"], call.who.key)
+    return 200, DeletedReply(call.path["name"])
+
+
+class ErasedReply(Struct, frozen=True):
+    """How many decisions were erased."""
+
+    problem: str
+    erased: int
+
+
+async def erase_decision(call: Call) -> Answer:
+    problem = await erasing.erase_decision(call.coordinator, call.who.tenant, call.path["id"], call.who.key)
+    return 200, ErasedReply(problem, 1)
+
+
+async def erase_problem_decision(call: Call) -> Answer:
+    await check_problem(call)
+    return await erase_decision(call)
+
+
+async def erase_unit(call: Call) -> Answer:
+    name, unit = call.path["name"], call.body.unit
+    n = await erasing.erase_unit(call.coordinator, call.who.tenant, name, unit, call.who.key)
+    return 200, ErasedReply(name, n)
+
+
+MAX_NAMES = 100
+"""Of a change with more names, only so many are shown."""
+
+
+class AuditEntry(Struct, frozen=True):
+    """One change: when (milliseconds since 1970), what, of which problem, by which key, and details."""
+
+    at: int
+    what: str
+    problem: str | None
+    by: str
+    details: dict[str, Any]
+
+
+class AuditReply(Struct, frozen=True):
+    """A page of changes, newest first, and how many there are."""
+
+    entries: list[AuditEntry]
+    total: int
+
+
+def read_audit(store: Store, tenant: str, problem: str | None) -> list[AuditEntry]:
+    """All changes of a tenant, newest first; with ``problem``, only those of this problem."""
+    found = list(_changes(store, tenant, problem))
+    if problem is None:
+        found += _key_changes(store, tenant)
+    found.sort(key=lambda entry: entry.at, reverse=True)
+    return found
+
+
+def _changes(store: Store, tenant: str, problem: str | None) -> Iterator[AuditEntry]:
+    for read in store.tail({}, problems=True):
+        entry = read.entry
+        if isinstance(entry.event, Compacted) and not entry.event.n:
+            continue  # it only ends a log
+        if entry.tenant == tenant and problem in (None, entry.stream):
+            what, details = _describe(entry.event)
+            yield AuditEntry(entry.event.at, what, entry.stream, getattr(entry.event, "by", ""), details)
+
+
+def _describe(event: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(event, Created):
+        settings = msgspec.to_builtins(event.spec.settings)
+        return "created", {"n_arms": len(event.spec.arms), "n_items": len(event.spec.items), "settings": settings}
+    if isinstance(event, Changed):
+        return "settings", {"version": event.version, "settings": msgspec.to_builtins(event.settings)}
+    if isinstance(event, (Armed, Itemed)):
+        numbers = {"n_added": len(event.add), "n_retired": len(event.retire)}
+        shown = {"added": event.add[:MAX_NAMES], "retired_numbers": event.retire[:MAX_NAMES]}
+        if isinstance(event, Armed) and event.restore:
+            numbers["n_restored"], shown["restored_numbers"] = len(event.restore), event.restore[:MAX_NAMES]
+        return ("arms" if isinstance(event, Armed) else "items"), numbers | shown
+    if isinstance(event, Warmed):
+        return "outcomes", {"id": event.id, "n_rows": len(event.arms)}
+    if isinstance(event, (Compacted, ErasureRequested)):
+        files = [event.archive] if isinstance(event, Compacted) and event.archive else sorted(_replaced_files(event))
+        return str(event.__struct_config__.tag), {"decisions": event.n} | ({"archives": files} if files else {})
+    return type(event).__name__.lower(), {}  # "deleted", for instance
+
+
+def _replaced_files(event: Any) -> list[str]:
+    """The files of the archive that an erasure has replaced."""
+    return list(event.archives) if isinstance(event, ErasureRequested) else []
+
+
+def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:
+    for row in store.key_rows():
+        if row.tenant == tenant:
+            details = {"key": row.id, "scopes": row.scopes.split(","), "note": row.note}
+            yield AuditEntry(row.created, "key created", None, "", details)
+            if row.revoked is not None:
+                yield AuditEntry(row.revoked, "key revoked", None, "", {"key": row.id})
+
+
+async def get_audit(call: Call) -> Answer:
+    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
+    store, tenant = call.coordinator.store, call.who.tenant
+    entries = await asyncio.to_thread(read_audit, store, tenant, call.query.get("problem"))
+    return 200, AuditReply(entries[offset : offset + limit], len(entries))

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.control import digest_unit
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import Asked, Compacted, Erased, ErasureRequested
 from superarm.service.domain.ledger import Key, Ledger
+from superarm.service.domain.slate import digest_unit
 from superarm.service.storage.archive import force, read_archive, rewrite_archive
 from superarm.service.storage.base import Store
 from superarm.service.storage.compaction import append_note, make_bases, open_sound

@@ -1,8 +1,8 @@
 """What the service needs of a database: one protocol, fulfilled by SQLite and PostgreSQL.
 
 Every event has a key of its own, (tenant, kind, stream, step). The first to write it wins, and a later writer is told
-that the key is taken. Each worker numbers its own events without gaps, in the order of commits, so that other workers
-can read on from a number.
+that the key is taken. A log, that of a SQLite file or of a problem in PostgreSQL, has one writer, who numbers events
+without gaps in the order of commits.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,22 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.keys import KeyRow
+
+
+class KeyRow(NamedTuple):
+    """A key as it is stored: the hash of its secret, its tenant and what it may do."""
+
+    id: str
+    digest: str
+    tenant: str
+    scopes: str
+    created: int
+    revoked: int | None
+    note: str
+
 
 Position = dict[str, int]
-"""How far each worker's log was read."""
+"""How far each log was read, by its name."""
 
 
 MOVED = -1
@@ -148,10 +160,6 @@ class Shards(Protocol):
         """Save a snapshot of one problem, and delete all but a few older ones."""
         ...
 
-    def all_logs(self) -> LogReader:
-        """The logs of all problems together, whoever owns them."""
-        ...
-
     def problem_names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant, whoever owns them."""
         ...
@@ -185,11 +193,6 @@ class Store(LogReader, Protocol):
         ...
 
     @property
-    def shared(self) -> bool:
-        """Whether other workers write to the same log."""
-        ...
-
-    @property
     def shards(self) -> Shards | None:
         """Ownership of single problems; None where every worker serves all of them."""
         ...
@@ -212,14 +215,11 @@ class Store(LogReader, Protocol):
         ...
 
     def logs_of(self, lines: list[LogLine]) -> list[str]:
-        """The name of the log that each line goes to: this worker's, or that of the line's problem."""
+        """The name of the log that each line goes to: "" for that of a file, or that of the line's problem."""
         ...
 
-    def last(self) -> int:
-        """The number of this worker's last event. A lost connection is made again, perhaps under another name.
-
-        Called before events are written after a failure, and followed by reading what is in the log.
-        """
+    def find(self, lines: list[LogLine]) -> list[int]:
+        """The number of each line that is in the log, word for word, and 0 for others."""
         ...
 
     def read_transaction(self) -> AbstractContextManager[None]:

@@ -24,8 +24,15 @@ from superarm.service.domain.ledger import Key, Ledger, LogEntry
 from superarm.service.storage.archive import write_archive
 from superarm.service.storage.base import LogLine, LogReader, NumberedLine, Position, SavedSnapshot, Store
 from superarm.service.storage.postgres_tables import problem_of
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import (
+    compare_ledgers,
+    decode_snapshot,
+    fold_log,
+    open_snapshot,
+    restore_ledger,
+    take_snapshot,
+    verify,
+)
 
 
 class CompactionReport(NamedTuple):
@@ -141,3 +148,27 @@ def make_bases(ledger: Ledger, position: Position) -> dict[str, SavedSnapshot]:
     if not own:
         return {"": take_snapshot(ledger, position)}
     return {log: take_snapshot(ledger, {log: seq}, problem_of(log)) for log, seq in own.items()}
+
+
+class PlannedCompaction(NamedTuple):
+    """The base that a log will begin with, the position that it holds the events of, and the decisions that leave."""
+
+    base: SavedSnapshot
+    position: Position
+    old: dict[Key, OldDecision]
+
+
+def plan_compaction(store: LogReader, base: SavedSnapshot, before: int) -> PlannedCompaction:
+    """Compare a snapshot of the state in use with the fold of the log, and choose the decisions that leave."""
+    snapshot = decode_snapshot(base)
+    assert snapshot is not None
+    past, _ = fold_log(store, snapshot.position)
+    if faults := compare_ledgers(past, open_snapshot(store, snapshot), "the state in use"):
+        raise SuperarmError(f"the log is not compacted: {faults[0]}; see superarm verify")
+    return PlannedCompaction(base, snapshot.position, choose_old(store, past, snapshot.position, before))
+
+
+def changed_since(store: LogReader, position: Position) -> set[Key]:
+    """The decisions with events after a position."""
+    entries = (read.entry for read in store.tail(position))
+    return {(entry.tenant, entry.stream) for entry in entries if entry.kind == "decision"}

@@ -25,16 +25,17 @@ from superarm.service.storage.base import (
     AddressRefused,
     DecisionSpan,
     FormerPlaces,
+    KeyRow,
     LogLine,
     LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
+    Shards,
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres_tables import (
     CLASS,
     COMPACTED,
@@ -51,7 +52,6 @@ from superarm.service.storage.postgres_tables import (
     problem_of,
     reshard,
 )
-
 from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
 
 try:
@@ -189,7 +189,7 @@ class Postgres:
                 raise
 
     @property
-    def shards(self) -> "Postgres":
+    def shards(self) -> Shards | None:
         return self
 
     @explain_errors()
@@ -422,7 +422,9 @@ class Postgres:
         with connection.transaction():
             n, held = reshard(connection, {} if base is None else base.position)
             if base is not None:
-                _begin_with(connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), "")
+                _begin_with(
+                    connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), ""
+                )
         self._version = self._version - self._version % COMPACTED_VERSIONS + 2
         return n
 
@@ -458,9 +460,10 @@ class Postgres:
         raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
-        for connection in (self._reader, self._session and self._session.connection):
-            if connection is not None:
-                connection.close()
+        if self._reader is not None:
+            self._reader.close()
+        if self._session is not None:
+            self._session.connection.close()
 
 
 class ProblemLog:
@@ -534,4 +537,6 @@ def _refuse_logs_of_workers(session: Any) -> None:
         " AND EXISTS (SELECT FROM superarm_events AS event WHERE event.worker = known.worker)"
     )
     if session.execute(query).fetchone() is not None:
-        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard once, while nothing runs")
+        raise SuperarmError(
+            "--db: the log was written by an earlier version; run superarm reshard once, while nothing runs"
+        )

@@ -16,6 +16,7 @@ from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,
     FormerPlaces,
+    KeyRow,
     LogLine,
     LogReader,
     NumberedLine,
@@ -25,13 +26,8 @@ from superarm.service.storage.base import (
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.disk import write_scratch
-from superarm.service.storage.keys import KeyRow
-from superarm.service.storage.mark import HighWaterMark
-from superarm.service.storage.sqlite_base import begin_with, read_base, remove_decisions
-from superarm.service.storage.sqlite_connection import connect
-from superarm.service.storage.sqlite_lock import lock_file
-from superarm.service.storage.sqlite_tables import FIND, migrate
+from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file, write_scratch
+from superarm.service.storage.sqlite_tables import FIND, begin_with, migrate, read_base, remove_decisions
 
 MAX_SNAPSHOTS = 2
 EVENTS_BETWEEN_RESTS, REST_SECONDS = 50, 0.002
@@ -58,7 +54,7 @@ class Sqlite:
     With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
     """
 
-    worker, shared, shards = "", False, None
+    worker, shards = "", None
 
     def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
         self.path, self._rests = path, rests

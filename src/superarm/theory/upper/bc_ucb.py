@@ -9,11 +9,11 @@ If a batch with gap :math:`\Delta` is played only while :math:`\Delta \le c_1\sq
 :math:`S = \sum_{j \in A} f/N_j`, then its gap is paid for by charges to its arms, each value of :math:`N_j` is charged
 once, and with :math:`D = \Delta_{j,\min}` and :math:`\bar D = \Delta_{j,\max}` the charges of arm j add up to at most
 
-.. math:: \frac{c_1^2 f}{D}\,F + 2c_2 f\Bigl(E + E'\log\frac{\bar D}{D}\Bigr) + D, \qquad
-          E = \lambda\log\Bigl(1 + \frac{K}{\lambda - 1}\Bigr),\quad E' = \frac{\lambda K}{K + \lambda - 1},\quad
-          F = E + E'
+.. math:: \frac{c_1^2 f}{D}\Bigl(E + E'\Bigl(1 - \frac{D}{\bar D}\Bigr)\Bigr)
+          + 2c_2 f\Bigl(E + E'\log\frac{\bar D}{D}\Bigr), \qquad
+          E = \lambda\log\Bigl(1 + \frac{K}{\lambda - 1}\Bigr),\quad E' = \frac{\lambda K}{K + \lambda - 1}
 
-for every :math:`\lambda > 1` (``docs/theory/amortisation.md``).
+for every :math:`\lambda > 1`, the same for all arms (``docs/theory/amortisation.md``).
 """
 
 import functools
@@ -26,22 +26,19 @@ from scipy.optimize import minimize_scalar
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import BERNSTEIN_FAILURES, LABELS, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, grow, initial_and_failed, rounds, setting
 from superarm.theory.gaps import Gaps
-
-SMALLEST_K = 2
-"""From this batch size on some finite lambda is best; for batches of one arm the limit of large lambda is."""
 
 
 class ChargeFactors(NamedTuple):
-    r""":math:`E` and :math:`E'` of one arm's charges; ``total`` is :math:`F = E + E'`."""
+    r""":math:`E` and :math:`E'` of one arm's charges; ``total`` is :math:`F = E + E'`, for which gaps are unknown."""
 
     base: float
     ratio: float
 
     @property
     def total(self) -> float:
-        """The factor of the leading term."""
+        """The factor of the leading term if nothing is known about the largest gap of the arm."""
         return self.base + self.ratio
 
 
@@ -57,79 +54,89 @@ def factors_at(k: int, scale: float) -> ChargeFactors:
 
 
 @functools.cache
-def charge_factors(k: int) -> ChargeFactors:
-    r"""The factors with the smallest leading term that a search over :math:`\lambda` finds.
+def charge_factors(k: int, spread: float = 1.0) -> ChargeFactors:
+    r"""The factors with the smallest :math:`E + spread\,E'` that a search over :math:`\lambda` finds.
 
     Every :math:`\lambda` gives a valid bound, so that the search cannot make the result wrong, only larger than
-    necessary. At :math:`\lambda = 2` the leading factor is :math:`2(\log(K+1) + K/(K+1)) \le 2(1 + \log K + 1/K)`.
-    For K = 1 the limit of large :math:`\lambda` is best: :math:`E = E' = 1`. Derived for superarm
+    necessary. At :math:`\lambda = 2` the sum :math:`F = E + E'` is :math:`2(\log(K+1) + K/(K+1)) \le
+    2(1 + \log K + 1/K)`; as :math:`\lambda` grows both factors tend to K. Derived for superarm
     (``docs/theory/amortisation.md``) after [LiuEtAl2023]_.
 
     >>> [round(charge_factors(k).total, 2) for k in (1, 2, 5, 64)]
     [2.0, 3.53, 4.94, 8.11]
+    >>> [round(charge_factors(k, 0.0).base, 2) for k in (1, 2, 5, 64)]  # all gaps of an arm are equal
+    [1.0, 2.0, 3.56, 6.92]
     """
     if k < 1:
         raise InvalidArgument("k", f"{k}", "give a batch size of at least 1")
-    if k < SMALLEST_K:
-        return ChargeFactors(1.0, 1.0)
+
+    def cost(factors: ChargeFactors) -> float:
+        return factors.base + spread * factors.ratio
+
     found = minimize_scalar(
-        lambda x: factors_at(k, 1.0 + math.exp(x)).total, bounds=(-8.0, 2.0), method="bounded", options={"xatol": 1e-9}
+        lambda x: cost(factors_at(k, 1.0 + math.exp(x))), bounds=(-8.0, 8.0), method="bounded", options={"xatol": 1e-9}
     )
-    return min(factors_at(k, 1.0 + math.exp(found.x)), factors_at(k, 2.0), key=lambda f: f.total)
+    return min(factors_at(k, 1.0 + math.exp(found.x)), factors_at(k, 2.0), ChargeFactors(float(k), float(k)), key=cost)
+
+
+def amortise(s: Setting, main: Any, slow: Any) -> tuple[float, float]:
+    r"""What the lemma gives, as the factors of f in its two terms: sums over arms, with the best :math:`\lambda`.
+
+    ``main`` is :math:`c_1^2`, ``slow`` is :math:`2c_2`: numbers, or one for each arm of some suboptimal batch.
+    """
+    with np.errstate(divide="ignore"):
+        inverse, apart = 1.0 / s.minimum, np.log(s.maximum / s.minimum)
+    if not np.isfinite(inverse).all():
+        return math.inf, math.inf if np.any(slow) else 0.0
+    terms = [(main * inverse, main * (inverse - 1.0 / s.maximum)), (slow + 0.0 * apart, slow * apart)]
+    (first, then), (slow_first, slow_then) = ((float(np.sum(a)), float(np.sum(b))) for a, b in terms)
+    total = first + slow_first
+    base, ratio = charge_factors(s.k, (then + slow_then) / total if total > 0.0 else 0.0)
+    return base * first + ratio * then, base * slow_first + ratio * slow_then
 
 
 MAIN, SLOW = 192.0, 56.0
 r""":math:`(8\sqrt3)^2` and :math:`2 \cdot 28`: the squares and doubles of the width that enter the charges."""
 
 
-def upper_bound_sharp(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_sharp(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""BC-UCB with sharper constants than the paper's.
 
-    .. math:: R(T) \le \sum_j\Bigl[\frac{192\gamma_g^2\bar M^2 F_K}{\Delta_{j,\min}} + 56\gamma_\infty\bar M
-              \Bigl(E_K + E'_K\log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T
-              + L\Delta_{\max}\Bigl(2 + M\frac{2\pi^2}{3}\Bigr)
+    .. math:: R(T) \le \sum_j\Bigl[\frac{192\gamma_g^2\bar M^2}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr) + 56\gamma_\infty\bar M
+              \Bigl(E + E'\log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T
+              + L\Delta_{\max}\Bigl(1 + M\frac{2\pi^2}{3}\Bigr)
 
-    with :math:`E_K, E'_K` and :math:`F_K = E_K + E'_K \le 2(1 + \log K + 1/K)` of
-    :func:`superarm.theory.charge_factors`.
-
-    Theorem of ``docs/theory/bc-ucb.md``, derived for superarm from the algorithm of [MerlisMannor2019]_ with the
-    amortisation of [LiuEtAl2023]_. Assumes what the paper does: the same means in every round, outcomes in [0, 1] that
-    are independent over rounds, every arm in some batch, complete and immediate feedback.
+    with E and E' of :func:`charge_factors`. Theorem of ``docs/theory/bc-ucb.md``, derived for superarm from the
+    algorithm of [MerlisMannor2019]_ with the amortisation of [LiuEtAl2023]_. Assumes what the paper does: the same
+    means in every round, outcomes in [0, 1] that are independent over rounds, every arm in some batch, complete and
+    immediate feedback.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_sharp(instances.disjoint_batches(4), 10**6)):.4g}"
-    '8.372e+05'
+    '6.725e+05'
     """
-    return sharp(setting(instance, known), horizon)
+    s = setting(instance, known)
+    smooth = s.smoothness
+    g, inf = amortise(s, MAIN * (smooth.gamma_g * s.weight) ** 2, SLOW * smooth.gamma_inf * s.weight)
+    return grow("upper_bound_sharp", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
 
 
-def sharp(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_sharp` of given numbers."""
-    factors = charge_factors(s.k)
-    g = MAIN * s.smoothness.gamma_g**2 * s.weight**2 * factors.total * s.inverse_gaps
-    inf = SLOW * s.smoothness.gamma_inf * s.weight * s.log_ratios(factors.base, factors.ratio)
-    return assemble(LABELS["upper_bound_sharp"], horizon, g, inf, initial_and_failed(s, 2.0, BERNSTEIN_FAILURES))
-
-
-def upper_bound_sharp_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_sharp_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""The same without any gap but the largest: Corollary 1 with sharper constants.
 
-    .. math:: R(T) \le 2\sqrt{u_1 T\log T} + 56\gamma_\infty\bar M L\Bigl(E_K + E'_K\log^+\frac{\Delta_{\max}}{D}\Bigr)
-              \log T + L\Delta_{\max}\Bigl(2 + M\frac{2\pi^2}{3}\Bigr), \qquad
-              u_1 = 192\gamma_g^2\bar M^2 F_K L,\quad D = \sqrt{u_1\log T/T}
+    .. math:: R(T) \le 2\sqrt{u_1 T\log T} + 56\gamma_\infty\bar M L\Bigl(E + E'\log^+\frac{\Delta_{\max}}{D}\Bigr)
+              \log T + L\Delta_{\max}\Bigl(1 + M\frac{2\pi^2}{3}\Bigr), \qquad
+              u_1 = 192\gamma_g^2\bar M^2 F L,\quad D = \sqrt{u_1\log T/T}
 
-    Corollary of ``docs/theory/bc-ucb.md``, derived for superarm for the algorithm of [MerlisMannor2019]_. Assumptions
-    as for :func:`upper_bound_sharp`.
+    with :math:`F = E + E'`. Corollary of ``docs/theory/bc-ucb.md``, derived for superarm for the algorithm of
+    [MerlisMannor2019]_. Assumptions as for :func:`upper_bound_sharp`.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_sharp_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
     '1.639e+06'
     """
-    return sharp_gap_free(setting(instance, known), horizon)
-
-
-def sharp_gap_free(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_sharp_gap_free` of given numbers."""
+    s = setting(instance, known)
     factors = charge_factors(s.k)
     u1 = MAIN * s.smoothness.gamma_g**2 * s.weight**2 * factors.total * s.n_arms
     u2 = SLOW * s.smoothness.gamma_inf * s.weight * s.n_arms
@@ -141,10 +148,5 @@ def sharp_gap_free(s: Setting, horizon: Any) -> Bound:
             beyond = np.log(np.maximum(1.0, s.largest / threshold))
         return np.asarray(u2 * (factors.base + factors.ratio * np.where(s.largest > 0.0, beyond, 0.0)) * log_t)
 
-    return assemble(
-        LABELS["upper_bound_sharp_gap_free"],
-        horizon,
-        lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)),
-        slow,
-        initial_and_failed(s, 2.0, BERNSTEIN_FAILURES),
-    )
+    terms = (lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)), slow, initial_and_failed(s, BERNSTEIN_FAILURES))
+    return Bound("upper_bound_sharp_gap_free", rounds(horizon), terms, s.largest, s.alpha)

@@ -18,9 +18,9 @@ from superarm.core.errors import InvalidArgument
 from superarm.environments import Cascade, ConjunctiveCascade, Environment, FreeSamples
 from superarm.rewards import Conjunctive, Coverage
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import BERNSTEIN_FAILURES, LABELS, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import BERNSTEIN_FAILURES, Bound, Setting, grow, initial_and_failed, setting
 from superarm.theory.gaps import Gaps
-from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, Exploration, scale_level
+from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, Exploration
 
 CAP = 4.0
 """No single observation is charged more than this times the weight of its item."""
@@ -39,7 +39,7 @@ KL_WIDTHS: Mapping[type, CascadeWidth] = {Cascade: CascadeWidth(2.0, 0.0), Conju
 BERNSTEIN_WIDTH = CascadeWidth(48.0, 28.0)
 """For the index of BC-UCB, in both cascades."""
 
-BERNSTEIN_LEVEL = Exploration(np.log, lambda t: np.full(t.shape, BERNSTEIN_FAILURES))
+BERNSTEIN_LEVEL = Exploration(np.log, lambda t: BERNSTEIN_FAILURES)
 
 
 def upper_bound_cascade(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
@@ -88,14 +88,8 @@ def _cascade(name: str, s: Setting, horizon: Any, width: CascadeWidth, explorati
         spread = np.log1p(CAP * s.k * s.weight / s.minimum)
         main = float(np.sum(2.0 * width.main * s.weight / s.minimum * spread)) * s.weight
         slow = float(np.sum(4.0 * width.slow * spread)) * s.weight if width.slow else 0.0
-    observations = CAP * s.weight * len(s.minimum)
-    return assemble(
-        LABELS[name],
-        horizon,
-        lambda t: scale_level(main, exploration, t),
-        lambda t: scale_level(slow, exploration, t),
-        lambda t: observations + initial_and_failed(s, 1.0, exploration.failures(t)),
-    )
+    observed, failed = CAP * s.weight * len(s.minimum), initial_and_failed(s, exploration.failures)
+    return grow(name, s, horizon, main, slow, lambda t: observed + failed(t), exploration.level)
 
 
 def _find_cascade(instance: Instance) -> type:

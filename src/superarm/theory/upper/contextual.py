@@ -16,12 +16,12 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.rewards import smoothness_of
-from superarm.theory.bound import Bound, rounds
+from superarm.theory.bound import Bound, Term, rounds
 
-CONTEXT_CAVEAT = (
-    "Bounds of policies on linear models assume that parameters are linear in features of length at most 1 with a "
-    "parameter vector of length at most 1, that the reward is monotone, and that the outcomes of one round are "
-    "independent given the past; that of VAC²-UCB also that every round has the radius of the horizon."
+ASSUMPTIONS = (
+    "parameters that are linear in features of length at most 1, with a parameter vector of length at most 1 (in the "
+    "coordinates of the policy, which divides features by the largest length they can have), a monotone reward, and "
+    "outcomes of one round that are independent given the past"
 )
 """What the theorems assume, in a sentence for reports."""
 
@@ -51,14 +51,18 @@ def upper_bound_c2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> Bo
     >>> bool(upper_bound_c2_ucb(problem, 10**9).value < 10**9)
     True
     """
-    t, d, k, norm = _numbers(problem, horizon)
-    log_det = information(d, k * problem.n_items * t, 1.0, ridge)
-    radius = np.sqrt(log_det + 2.0 * np.log(t)) + math.sqrt(ridge)
-    leading = (
-        2.0 * radius * smoothness_of(problem.reward, k).gamma_inf * norm * np.sqrt(k * t * log_det / math.log(2.0))
-    )
-    failed = 1.0 + np.log(t)  # the events of round t have probability 1 / t
-    return Bound("upper_bound_c2_ucb", t, np.zeros_like(t), leading, _bad_rounds(problem, log_det, failed))
+    d, k, norm = _numbers(problem)
+    steepest = 2.0 * smoothness_of(problem.reward, k).gamma_inf * norm * math.sqrt(k)
+
+    def log_det(t: Floats) -> Floats:
+        return information(d, k * problem.n_items * t, 1.0, ridge)
+
+    def factor(t: Floats) -> Floats:
+        return np.asarray(steepest * (np.sqrt(log_det(t) + 2.0 * np.log(t)) + math.sqrt(ridge)))
+
+    # the events of round t fail with probability 1 / t
+    main, cost = _terms(problem, log_det, factor, lambda t: 1.0 + np.log(t))
+    return Bound("upper_bound_c2_ucb", rounds(horizon), (0.0, main, cost), largest_reward(problem))
 
 
 def upper_bound_vac2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> Bound:
@@ -80,30 +84,39 @@ def upper_bound_vac2_ucb(problem: Problem, horizon: Any, ridge: float = 1.0) -> 
     >>> bool(growth < 1.5)
     True
     """
-    t, d, k, norm = _numbers(problem, horizon)
-    k_entries = k * problem.n_items
-    log_n = d * np.log(4.0 * d**2 * (float(k_entries) * t) ** 4)
-    log_tn = 2.0 * np.log(t) + log_n
-    radius = 1.0 + math.sqrt(ridge) + 4.0 * np.sqrt(math.log(6.0) + log_tn + np.log(math.log(3.0) + log_tn))
-    log_det = information(d, k_entries * t, MAX_WEIGHT, ridge)
-    gamma_g = smoothness_of(problem.reward, k).gamma_g
-    leading = 12.4 * radius * gamma_g * norm * np.sqrt(t * log_det / math.log(2.0))
-    return Bound("upper_bound_vac2_ucb", t, leading, np.zeros_like(t), _bad_rounds(problem, log_det, 1.0))
+    d, k, norm = _numbers(problem)
+    gamma_g, k_entries = smoothness_of(problem.reward, k).gamma_g, k * problem.n_items
+
+    def log_det(t: Floats) -> Floats:
+        return information(d, k_entries * t, MAX_WEIGHT, ridge)
+
+    def factor(t: Floats) -> Floats:
+        log_tn = 2.0 * np.log(t) + d * (np.log(4.0 * d**2) + 4.0 * np.log(float(k_entries) * t))
+        radius = 1.0 + math.sqrt(ridge) + 4.0 * np.sqrt(math.log(6.0) + log_tn + np.log(math.log(3.0) + log_tn))
+        return np.asarray(12.4 * radius * gamma_g * norm)
+
+    main, cost = _terms(problem, log_det, factor, lambda t: 1.0)
+    return Bound("upper_bound_vac2_ucb", rounds(horizon), (main, 0.0, cost), largest_reward(problem))
 
 
-def _numbers(problem: Problem, horizon: Any) -> tuple[Floats, int, int, float]:
-    """Horizons, the number of features, the batch size and the length of the weights."""
+def _terms(problem: Problem, log_det: Any, factor: Any, failed: Any) -> tuple[Term, Term]:
+    r""":math:`factor\sqrt{T\Lambda/\log 2}`, and rounds of much new information or with failed events."""
+    largest, log_2 = largest_reward(problem), math.log(2.0)
+    return lambda t: factor(t) * np.sqrt(t * log_det(t) / log_2), lambda t: largest * (log_det(t) / log_2 + failed(t))
+
+
+def _numbers(problem: Problem) -> tuple[int, int, float]:
+    """The number of features, the batch size and the length of the weights."""
     context = problem.context
     if context is None or not isinstance(context.model, LinearModel) or context.model.shared != ALL:
         raise InvalidArgument("problem", "it has no shared linear model", "give Context(…, model=Linear(shared=True))")
-    return rounds(horizon), context.dimension(problem.n_items), problem.k, float(np.linalg.norm(problem.weights))
+    return context.dimension(problem.n_items), problem.k, float(np.linalg.norm(problem.weights))
 
 
-def _bad_rounds(problem: Problem, log_det: Floats, failed: Any) -> Floats:
-    r""":math:`r_{\max}(\Lambda/\log 2 + failed)`: rounds of much new information, and failed events."""
+def largest_reward(problem: Problem) -> float:
+    """The value of a full batch whose parameters are all 1: no round costs more."""
     reward, weights = problem.reward, problem.weights
     state = reward.start(weights)
     for _ in range(problem.k):
         state = reward.join(state, np.ones(problem.n_items))
-    largest = float(reward.worth(weights, state).sum())
-    return np.asarray(largest * (log_det / math.log(2.0) + failed))
+    return float(reward.worth(weights, state).sum())

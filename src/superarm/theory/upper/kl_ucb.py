@@ -3,7 +3,8 @@ r"""KL-UCB: bounds for the levels :math:`3\log t` and :math:`\log t + 3\log\log 
 The proof is in ``docs/theory/kl-ucb.md``. On the good event both :math:`kl(\hat p, p)` and :math:`kl(\hat p, q)` are at
 most x = f(t)/N, the angles of p and q differ by at most :math:`\sqrt{2x}`, and a batch with gap :math:`\Delta` is
 played only if :math:`\Delta \le 2\sqrt2\gamma_g\bar M\sqrt S` with :math:`S = \sum_{j \in A} f(t)/N_j`. There is no
-term in :math:`\gamma_\infty`.
+term in :math:`\gamma_\infty`. :math:`E, E'` and :math:`F = E + E'` are those of
+:func:`superarm.theory.upper.bc_ucb.charge_factors`.
 """
 
 import math
@@ -14,9 +15,9 @@ import numpy as np
 
 from superarm.core.arrays import Floats, count
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import CHERNOFF_FAILURES, LABELS, Bound, Setting, assemble, initial_and_failed, setting
+from superarm.theory.bound import CHERNOFF_FAILURES, Bound, Setting, grow, initial_and_failed, rounds, setting
 from superarm.theory.gaps import Gaps
-from superarm.theory.upper.bc_ucb import charge_factors
+from superarm.theory.upper.bc_ucb import amortise, charge_factors
 
 MAIN = 8.0
 r""":math:`(2\sqrt2)^2`, the square of the width in angles."""
@@ -32,14 +33,14 @@ class Exploration(NamedTuple):
     """A level of KL-UCB: ``level`` is f(T), ``failures`` the sum over t of the failure probability of one entry."""
 
     level: Callable[[Floats], Floats]
-    failures: Callable[[Floats], Floats]
+    failures: Callable[[Floats], Any]
 
 
 def _log_plus_log(t: Floats) -> Floats:
     return np.log(np.maximum(1.0, np.log(t)))
 
 
-THREE_LOGS = Exploration(lambda t: 3.0 * np.log(t), lambda t: np.full(t.shape, CHERNOFF_FAILURES))
+THREE_LOGS = Exploration(lambda t: 3.0 * np.log(t), lambda t: CHERNOFF_FAILURES)
 r""":math:`3\log t`, that is ``kl_ucb(rho=3, c=0)``: Chernoff's bound and a union over the number of pulls."""
 
 DEFAULT_LEVEL = Exploration(
@@ -48,14 +49,11 @@ DEFAULT_LEVEL = Exploration(
 r""":math:`\log t + 3\log\log t`, that is ``kl_ucb()``: Chernoff's bound over ranges of the number of pulls."""
 
 
-def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_kl(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""KL-UCB with exploration :math:`3\log t`, that is ``kl_ucb(rho=3, c=0)``.
 
-    .. math:: R(T) \le 24\gamma_g^2\bar M^2 F_K\sum_j\frac{\log T}{\Delta_{j,\min}}
-              + L\Delta_{\max}\Bigl(2 + M\frac{\pi^2}{3}\Bigr)
-
-    with :math:`F_K \le 2(1 + \log K + 1/K)`, the total of :func:`superarm.theory.charge_factors`, so that the first
-    factor is at most :math:`48\gamma_g^2\bar M^2(1 + \log K + 1/K)`.
+    .. math:: R(T) \le 24\gamma_g^2\bar M^2\sum_j\frac{\log T}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr) + L\Delta_{\max}\Bigl(1 + M\frac{\pi^2}{3}\Bigr)
 
     Theorem 1 of ``docs/theory/kl-ucb.md``, derived for superarm for the index of [GarivierCappe2011]_ and the setting
     of [MerlisMannor2019]_. Assumes the same means in every round, outcomes in [0, 1] that are independent over rounds,
@@ -63,84 +61,65 @@ def upper_bound_kl(instance: Instance, horizon: Any, known: Gaps | None = None) 
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_kl(instances.disjoint_batches(4), 10**6)):.4g}"
-    '6.395e+04'
+    '4.456e+04'
     """
-    return kl(setting(instance, known), horizon)
+    return _with_gaps("upper_bound_kl", instance, horizon, known, THREE_LOGS)
 
 
-def kl(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_kl` of given numbers."""
-    return _with_gaps("upper_bound_kl", s, horizon, THREE_LOGS)
-
-
-def upper_bound_kl_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_kl_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""The same without any gap but the largest.
 
-    .. math:: R(T) \le 2\bar M\gamma_g\sqrt{24 F_K LT\log T} + L\Delta_{\max}\Bigl(2 + M\frac{\pi^2}{3}\Bigr)
+    .. math:: R(T) \le 2\bar M\gamma_g\sqrt{24 F LT\log T} + L\Delta_{\max}\Bigl(1 + M\frac{\pi^2}{3}\Bigr)
 
     Theorem 1 of ``docs/theory/kl-ucb.md``, derived for superarm; assumptions as for :func:`upper_bound_kl`, setting of
     [MerlisMannor2019]_.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_kl_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
-    '4.505e+05'
+    '4.504e+05'
     """
-    return kl_gap_free(setting(instance, known), horizon)
+    return _without_gaps("upper_bound_kl_gap_free", instance, horizon, known, THREE_LOGS)
 
 
-def kl_gap_free(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_kl_gap_free` of given numbers."""
-    return _without_gaps("upper_bound_kl_gap_free", s, horizon, THREE_LOGS)
-
-
-def upper_bound_kl_default(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_kl_default(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""KL-UCB with exploration :math:`f(t) = \log t + 3\log^+\log t`: the default ``kl_ucb()``.
 
-    .. math:: R(T) \le 8\gamma_g^2\bar M^2 F_K\sum_j\frac{\log T + 3\log^+\log T}{\Delta_{j,\min}}
-              + L\Delta_{\max}\bigl(2 + 2eM(\log^+\log T + 2.3)\bigr)
+    .. math:: R(T) \le 8\gamma_g^2\bar M^2\sum_j\frac{f(T)}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr)
+              + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
-    with :math:`F_K` as in :func:`upper_bound_kl`. Theorem 2 of ``docs/theory/kl-ucb.md``, derived for superarm with the
-    deviation inequality of [GarivierCappe2011]_ (Theorem 10), which the page proves. Assumptions as for
-    :func:`upper_bound_kl`.
+    Theorem 2 of ``docs/theory/kl-ucb.md``, derived for superarm with the deviation inequality of [GarivierCappe2011]_
+    (Theorem 10), which the page proves. Assumptions as for :func:`upper_bound_kl`.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_kl_default(instances.disjoint_batches(4), 10**6)):.4g}"
-    '3.613e+04'
+    '2.593e+04'
     """
-    return kl_default(setting(instance, known), horizon)
+    return _with_gaps("upper_bound_kl_default", instance, horizon, known, DEFAULT_LEVEL)
 
 
-def kl_default(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_kl_default` of given numbers."""
-    return _with_gaps("upper_bound_kl_default", s, horizon, DEFAULT_LEVEL)
-
-
-def upper_bound_kl_default_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_kl_default_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""The default ``kl_ucb()`` without any gap but the largest.
 
-    .. math:: R(T) \le 2\bar M\gamma_g\sqrt{8 F_K LT(\log T + 3\log^+\log T)}
-              + L\Delta_{\max}\bigl(2 + 2eM(\log^+\log T + 2.3)\bigr)
+    .. math:: R(T) \le 2\bar M\gamma_g\sqrt{8 F LT(\log T + 3\log^+\log T)}
+              + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
     Theorem 2 of ``docs/theory/kl-ucb.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
     :func:`upper_bound_kl`.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_kl_default_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
-    '3.285e+05'
+    '3.284e+05'
     """
-    return kl_default_gap_free(setting(instance, known), horizon)
+    return _without_gaps("upper_bound_kl_default_gap_free", instance, horizon, known, DEFAULT_LEVEL)
 
 
-def kl_default_gap_free(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_kl_default_gap_free` of given numbers."""
-    return _without_gaps("upper_bound_kl_default_gap_free", s, horizon, DEFAULT_LEVEL)
-
-
-def upper_bound_kl_late(instance: Instance, horizon: Any, delay: int, known: Gaps | None = None) -> Bound:
+def upper_bound_kl_late(instance: Instance | Setting, horizon: Any, known: Gaps | None = None, delay: int = 0) -> Bound:
     r"""``kl_ucb(rho=3, c=0)`` where the feedback of a round comes at most ``delay`` = d rounds late.
 
-    .. math:: R(T) \le 24\gamma_g^2\bar M^2 F_K\sum_j\frac{\log T}{\Delta_{j,\min}}
-              + L\Delta_{\max}\bigl(2 + 14M + d(3d - 1)\bigr)
+    .. math:: R(T) \le 24\gamma_g^2\bar M^2\sum_j\frac{\log T}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr)
+              + L\Delta_{\max}\bigl(1 + 14M + d(3d - 1)^+\bigr)
 
     The feedback of round t arrives before round t + d + 1 is chosen; the radius counts pending pulls, as superarm's
     policies do. Theorem 3 of ``docs/theory/kl-ucb.md``, derived for superarm for the index of [GarivierCappe2011]_.
@@ -152,39 +131,24 @@ def upper_bound_kl_late(instance: Instance, horizon: Any, delay: int, known: Gap
     >>> bool(upper_bound_kl_late(instance, 10**6, delay=10).value > upper_bound_kl(instance, 10**6).value)
     True
     """
-    return kl_late(setting(instance, known), horizon, delay)
-
-
-def kl_late(s: Setting, horizon: Any, delay: int) -> Bound:
-    """:func:`upper_bound_kl_late` of given numbers."""
     d = count(delay, "delay", 0)
-    waiting = float(d * max(0, 3 * d - 1))
-    late = Exploration(THREE_LOGS.level, lambda t: np.full(t.shape, LATE_FAILURES))
-    return _with_gaps("upper_bound_kl_late", s, horizon, late, 2.0 + waiting)
+    late = Exploration(THREE_LOGS.level, lambda t: LATE_FAILURES)
+    return _with_gaps("upper_bound_kl_late", instance, horizon, known, late, float(d * max(0, 3 * d - 1)))
 
 
-def _with_gaps(name: str, s: Setting, horizon: Any, exploration: Exploration, rounds_per_arm: float = 2.0) -> Bound:
-    main = MAIN * s.smoothness.gamma_g**2 * s.weight**2 * charge_factors(s.k).total * s.inverse_gaps
-    return assemble(
-        LABELS[name],
-        horizon,
-        lambda t: scale_level(main, exploration, t),
-        0.0,
-        lambda t: initial_and_failed(s, rounds_per_arm, exploration.failures(t)),
-    )
+def _with_gaps(
+    name: str, instance: Any, horizon: Any, known: Gaps | None, exploration: Exploration, waiting: float = 0.0
+) -> Bound:
+    s = setting(instance, known)
+    main, _ = amortise(s, MAIN * (s.smoothness.gamma_g * s.weight) ** 2, 0.0)
+    failures = exploration.failures
+    cost = initial_and_failed(s, lambda t: failures(t) + waiting / s.n_items)
+    return grow(name, s, horizon, main, 0.0, cost, exploration.level)
 
 
-def scale_level(factor: float, exploration: Exploration, t: Floats) -> Floats:
-    """``factor`` times f(T); infinite for an infinite factor, also where f(T) is 0."""
-    return factor * exploration.level(t) if math.isfinite(factor) else np.full(t.shape, factor)
-
-
-def _without_gaps(name: str, s: Setting, horizon: Any, exploration: Exploration) -> Bound:
-    u = MAIN * s.smoothness.gamma_g**2 * s.weight**2 * charge_factors(s.k).total * s.n_arms
-    return assemble(
-        LABELS[name],
-        horizon,
-        lambda t: 2.0 * np.sqrt(u * t * exploration.level(t)),
-        0.0,
-        lambda t: initial_and_failed(s, 2.0, exploration.failures(t)),
-    )
+def _without_gaps(name: str, instance: Any, horizon: Any, known: Gaps | None, exploration: Exploration) -> Bound:
+    s = setting(instance, known)
+    u = MAIN * (s.smoothness.gamma_g * s.weight) ** 2 * charge_factors(s.k).total * s.n_arms
+    cost = initial_and_failed(s, exploration.failures)
+    terms = (lambda t: 2.0 * np.sqrt(u * t * exploration.level(t)), 0.0, cost)
+    return Bound(name, rounds(horizon), terms, s.largest, s.alpha)

@@ -14,11 +14,11 @@ from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.rewards import Coverage, Linear, Logistic, Reward
 from superarm.simulation.instances import Instance
-from superarm.theory.bound import LABELS, Bound, assemble, initial_and_failed, setting
+from superarm.theory.bound import Bound, grow, initial_and_failed, setting
 from superarm.theory.gaps import CELLS, MAX_ENUMERATED_BATCHES, Gaps, batch_values, gaps, list_batches
 from superarm.theory.search import ROUNDING
-from superarm.theory.upper.bc_ucb import charge_factors
-from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, MAIN, THREE_LOGS, Exploration, scale_level
+from superarm.theory.upper.bc_ucb import amortise
+from superarm.theory.upper.kl_ucb import DEFAULT_LEVEL, MAIN, THREE_LOGS, Exploration
 
 SLOW = 4.0
 r"""Twice the 2 of the width :math:`2\sqrt{2x\,p(1-p)} + 2x`."""
@@ -69,19 +69,20 @@ def local_slopes(instance: Instance, known: Gaps | None = None) -> LocalSlopes:
 def upper_bound_local(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""``kl_ucb(rho=3, c=0)`` with the slopes of this instance: small where hits are rare or items are covered.
 
-    .. math:: R(T) \le \sum_j\Bigl[\frac{24G_j^2F_K}{\Delta_{j,\min}} + 12H_j\Bigl(E_K + E'_K
+    .. math:: R(T) \le \sum_j\Bigl[\frac{24G_j^2}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr) + 12H_j\Bigl(E + E'
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\log T
-              + L\Delta_{\max}\Bigl(2 + M\frac{\pi^2}{3}\Bigr)
+              + L\Delta_{\max}\Bigl(1 + M\frac{\pi^2}{3}\Bigr)
 
-    with :math:`G_j, H_j` of :func:`local_slopes`, and :math:`E_K, E'_K, F_K` of
-    :func:`superarm.theory.charge_factors`. Theorem of ``docs/theory/local.md``, derived for superarm in the setting of
-    [MerlisMannor2019]_. Assumptions as for :func:`superarm.theory.upper_bound_kl`; the reward is ``Coverage``,
-    ``Linear``, or ``Logistic`` with c <= 1, and there are few batches.
+    with :math:`G_j, H_j` of :func:`local_slopes`, and E, E' of
+    :func:`superarm.theory.upper.bc_ucb.charge_factors`. Theorem of ``docs/theory/local.md``, derived for superarm in
+    the setting of [MerlisMannor2019]_. Assumptions as for :func:`superarm.theory.upper.kl_ucb.upper_bound_kl`; the
+    reward is ``Coverage``, ``Linear``, or ``Logistic`` with c <= 1, and there are few batches.
 
-    >>> from superarm import theory
     >>> from superarm.simulation import instances
+    >>> from superarm.theory.upper.kl_ucb import upper_bound_kl
     >>> instance = instances.disjoint_batches(16)
-    >>> local, general = (f(instance, 10**6) for f in (upper_bound_local, theory.upper_bound_kl))
+    >>> local, general = (f(instance, 10**6) for f in (upper_bound_local, upper_bound_kl))
     >>> round(float(local.gamma_g / general.gamma_g), 3)
     0.329
     """
@@ -91,16 +92,17 @@ def upper_bound_local(instance: Instance, horizon: Any, known: Gaps | None = Non
 def upper_bound_local_default(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""The default ``kl_ucb()`` with the slopes of this instance.
 
-    .. math:: R(T) \le \sum_j\Bigl[\frac{8G_j^2F_K}{\Delta_{j,\min}} + 4H_j\Bigl(E_K + E'_K
+    .. math:: R(T) \le \sum_j\Bigl[\frac{8G_j^2}{\Delta_{j,\min}}\Bigl(E + E'\Bigl(1 -
+              \frac{\Delta_{j,\min}}{\Delta_{j,\max}}\Bigr)\Bigr) + 4H_j\Bigl(E + E'
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr](\log T + 3\log^+\log T)
-              + L\Delta_{\max}\bigl(2 + 2eM(\log^+\log T + 2.3)\bigr)
+              + L\Delta_{\max}\bigl(1 + 2eM(\log^+\log T + 2.3)\bigr)
 
     Theorem of ``docs/theory/local.md``, derived for superarm after [GarivierCappe2011]_; assumptions as for
     :func:`upper_bound_local`.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_local_default(instances.disjoint_batches(4), 10**6)):.4g}"
-    '4.827e+04'
+    '4.371e+04'
     """
     return _local("upper_bound_local_default", instance, horizon, known, DEFAULT_LEVEL)
 
@@ -112,19 +114,9 @@ def _local(name: str, instance: Instance, horizon: Any, known: Gaps | None, expl
             "local bounds are for Coverage, Linear, and Logistic with c <= 1",
         )  # fmt: skip
     g = gaps(instance) if known is None else known
-    s, factors, mask = setting(instance, g), charge_factors(instance.problem.k), g.suboptimal
-    slopes = local_slopes(instance, g)
-    with np.errstate(divide="ignore"):
-        main = MAIN * factors.total * float(np.sum(slopes.main[mask] / s.minimum))
-        spread = factors.base + factors.ratio * np.log(s.maximum / s.minimum)
-        slow = SLOW * float(np.sum(slopes.slow[mask] * spread))
-    return assemble(
-        LABELS[name],
-        horizon,
-        lambda t: scale_level(main, exploration, t),
-        lambda t: scale_level(slow, exploration, t),
-        lambda t: initial_and_failed(s, 2.0, exploration.failures(t)),
-    )
+    s, slopes, mask = setting(instance, g), local_slopes(instance, g), g.suboptimal
+    main, slow = amortise(s, MAIN * slopes.main[mask], SLOW * slopes.slow[mask])
+    return grow(name, s, horizon, main, slow, initial_and_failed(s, exploration.failures), exploration.level)
 
 
 def is_concave_upwards(reward: Reward) -> bool:

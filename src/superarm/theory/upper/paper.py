@@ -1,4 +1,4 @@
-r"""The upper bounds that the paper states or compares with, corrected where its statement is wrong; and as printed.
+r"""The upper bounds that the paper states or compares with, corrected where its statement is wrong.
 
 Notation as in [MerlisMannor2019]_: L arms, M items, batches of at most K, :math:`\bar M = \sum_i w_i`; sums run over
 the arms that belong to some suboptimal batch. All assume the same means in every round, outcomes in [0, 1] that are
@@ -11,23 +11,36 @@ from typing import Any
 import numpy as np
 
 from superarm.core.arrays import Floats
+from superarm.rewards import Coverage, Logistic
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import (
     BERNSTEIN_FAILURES,
     CHERNOFF_FAILURES,
-    LABELS,
     Bound,
     Setting,
-    assemble,
+    grow,
     initial_and_failed,
     rounds,
     setting,
 )
 from superarm.theory.gaps import Gaps
-from superarm.theory.sequences import Sequences, factor, geometric, levels
+from superarm.theory.sequences import Sequences, best_sequences, factor, levels
 
 
-def upper_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def paper_gamma_g(s: Setting) -> float:
+    r"""The bound of :math:`\gamma_g` that [MerlisMannor2019]_ states (section Preliminaries); else the exact value.
+
+    For ``Logistic`` the paper's :math:`\frac14\sqrt{1 + \log c}` is false for c < 0.485 and undefined for c < 1/e.
+    """
+    reward, exact = s.reward, s.smoothness.gamma_g
+    if isinstance(reward, Coverage):
+        return 1.0 / math.sqrt(math.e)
+    if isinstance(reward, Logistic) and reward.c >= 0.48497:
+        return max(exact, math.sqrt(1.0 + math.log(reward.c)) / 4.0)
+    return exact
+
+
+def upper_bound(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""Theorem 1: the regret of BC-UCB, with the paper's constants and its bound of gamma_g.
 
     .. math:: R(T) \le \Bigl[8640\gamma_g^2\bar M^2 \sum_j \frac{1}{\Delta_{j,\min}} + 340\gamma_\infty\bar M
@@ -43,18 +56,14 @@ def upper_bound(instance: Instance, horizon: Any, known: Gaps | None = None) -> 
     >>> [f"{x:.4g}" for x in bound.value]
     ['774.5', '7.863e+06']
     """
-    return theorem(setting(instance, known), horizon)
-
-
-def theorem(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound` of given numbers."""
+    s = setting(instance, known)
     k0 = levels(s.k)
-    g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * k0**2
-    inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * k0**2
-    return assemble(LABELS["upper_bound"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
+    g = 8640.0 * paper_gamma_g(s) ** 2 * s.weight**2 * s.inverse_gaps * k0**2
+    inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios * k0**2
+    return grow("upper_bound", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
 
 
-def upper_bound_gap_free(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_gap_free(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""Corollary 1: a bound for BC-UCB that needs no gap but the largest.
 
     .. math:: R(T) \le 2\sqrt{8640}\,\gamma_g\bar M k_0\sqrt{LT\log T} + u_2\log T\Bigl(2 +
@@ -68,13 +77,9 @@ def upper_bound_gap_free(instance: Instance, horizon: Any, known: Gaps | None = 
     >>> f"{float(upper_bound_gap_free(instances.disjoint_batches(4), 10**6)):.4g}"
     '6.194e+06'
     """
-    return corollary(setting(instance, known), horizon)
-
-
-def corollary(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_gap_free` of given numbers."""
+    s = setting(instance, known)
     k0 = levels(s.k)
-    u1 = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.n_arms * k0**2
+    u1 = 8640.0 * paper_gamma_g(s) ** 2 * s.weight**2 * s.n_arms * k0**2
     u2 = 340.0 * s.smoothness.gamma_inf * s.weight * s.n_arms * k0**2
 
     def slow(t: Floats) -> Floats:
@@ -83,40 +88,34 @@ def corollary(s: Setting, horizon: Any) -> Bound:
             ratio = np.where(threshold > 0.0, s.largest * t / threshold, 1.0)
         return threshold * (2.0 + np.maximum(0.0, np.log(np.maximum(ratio, 1e-300))))
 
-    return assemble(
-        LABELS["upper_bound_gap_free"],
-        horizon,
-        lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)),
-        slow,
-        initial_and_failed(s, 1.0, BERNSTEIN_FAILURES),
-    )
+    terms = (lambda t: 2.0 * np.sqrt(u1 * t * np.log(t)), slow, initial_and_failed(s, BERNSTEIN_FAILURES))
+    return Bound("upper_bound_gap_free", rounds(horizon), terms, s.largest, s.alpha)
 
 
 def upper_bound_sequences(
-    instance: Instance, horizon: Any, sequences: Sequences | None = None, known: Gaps | None = None
+    instance: Instance | Setting, horizon: Any, known: Gaps | None = None, sequences: Sequences | None = None
 ) -> Bound:
-    r"""Theorem 1 with any sequences :math:`a_k, b_k` in the lemma on small gaps, by default the paper's.
+    r"""Theorem 1 with any sequences :math:`a_k, b_k` in the lemma on small gaps, by default the best that we found.
 
     .. math:: \Bigl[1728\gamma_g^2\bar M^2\sum_j\frac{1}{\Delta_{j,\min}} + 68\gamma_\infty\bar M\sum_j\Bigl(1 +
               \log\frac{\Delta_{j,\max}}{\Delta_{j,\min}}\Bigr)\Bigr]\Lambda\log T + L\Delta_{\max}\Bigl(1 +
               M\frac{2\pi^2}{3}\Bigr), \qquad \Lambda = \Bigl(\sum_{k \le k_0}\frac{a_k}{b_k}\Bigr)\ell
 
-    [MerlisMannor2019]_ (lemma sumOfSmallGaps, first form); ``theory.best_sequences(k)`` are the best that we found.
+    [MerlisMannor2019]_ (lemma sumOfSmallGaps, first form); ``sequences.geometric(k)`` are the paper's.
 
-    >>> from superarm import theory
     >>> from superarm.simulation import instances
-    >>> best = upper_bound_sequences(instances.disjoint_batches(8), 10**6, theory.best_sequences(8))
+    >>> best = upper_bound_sequences(instances.disjoint_batches(8), 10**6)
     >>> bool(best.value < 0.45 * upper_bound(instances.disjoint_batches(8), 10**6).value)
     True
     """
     s = setting(instance, known)
-    product = factor(geometric(s.k) if sequences is None else sequences, s.k)
-    g = 1728.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps * product
-    inf = 68.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0) * product
-    return assemble(LABELS["upper_bound_sequences"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
+    product = factor(best_sequences(s.k) if sequences is None else sequences, s.k)
+    g = 1728.0 * paper_gamma_g(s) ** 2 * s.weight**2 * s.inverse_gaps * product
+    inf = 68.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios * product
+    return grow("upper_bound_sequences", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
 
 
-def upper_bound_unsplit(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_unsplit(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""Theorem 1 for the reward as one function of all K M parameters, without the split into items.
 
     .. math:: R(T) \le \Bigl[8640\gamma_g^2 M\lVert w\rVert_2^2 \sum_j \frac{1}{\Delta_{j,\min}} + 340\gamma_\infty M
@@ -132,14 +131,14 @@ def upper_bound_unsplit(instance: Instance, horizon: Any, known: Gaps | None = N
     >>> bool(upper_bound_unsplit(instance, 100).value >= upper_bound(instance, 100).value)
     True
     """
-    s, weights = setting(instance, known), instance.problem.weights
+    s = setting(instance, known)
     k0 = levels(s.k * s.n_items)
-    g = 8640.0 * s.gamma_g_paper**2 * s.n_items * float(weights @ weights) * s.inverse_gaps * k0**2
-    inf = 340.0 * s.smoothness.gamma_inf * s.n_items * s.heaviest * s.log_ratios(1.0) * k0**2
-    return assemble(LABELS["upper_bound_unsplit"], horizon, g, inf, initial_and_failed(s, 1.0, BERNSTEIN_FAILURES))
+    g = 8640.0 * paper_gamma_g(s) ** 2 * s.n_items * float(s.weights @ s.weights) * s.inverse_gaps * k0**2
+    inf = 340.0 * s.smoothness.gamma_inf * s.n_items * s.weights.max() * s.log_ratios * k0**2
+    return grow("upper_bound_unsplit", s, horizon, g, inf, initial_and_failed(s, BERNSTEIN_FAILURES))
 
 
-def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Bound:
+def upper_bound_wang_chen(instance: Instance | Setting, horizon: Any, known: Gaps | None = None) -> Bound:
     r"""CUCB: what smoothness in gamma_inf alone gives, with a factor K where BC-UCB has log K.
 
     .. math:: R(T) \le \sum_{i,j}\frac{48 B^2 MK\log T}{\Delta_{j,\min}} + 2Bm + m\Delta_{\max}\frac{\pi^2}{3},
@@ -147,88 +146,13 @@ def upper_bound_wang_chen(instance: Instance, horizon: Any, known: Gaps | None =
 
     [WangChen2017]_ with the explicit constants of [LiuEtAl2023]_ (Theorem 4, appendix C.1), in the form that
     [MerlisMannor2019]_ compares with. Differs: the last term is printed without m, which the union bound over base
-    arms needs; ``theory.printed_wang_chen`` has it as printed.
+    arms needs.
 
     >>> from superarm.simulation import instances
     >>> f"{float(upper_bound_wang_chen(instances.disjoint_batches(4), 10**6)):.4g}"
     '4.392e+05'
     """
-    return wang_chen(setting(instance, known), horizon)
-
-
-def wang_chen(s: Setting, horizon: Any) -> Bound:
-    """:func:`upper_bound_wang_chen` of given numbers."""
-    b, m = s.smoothness.gamma_inf * s.heaviest, s.n_items * s.n_arms
-    slow = 48.0 * b**2 * s.n_items**2 * s.k * s.inverse_gaps
-    return assemble(
-        LABELS["upper_bound_wang_chen"], horizon, 0.0, slow, 2.0 * b * m + m * s.largest * CHERNOFF_FAILURES
-    )
-
-
-def trivial(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
-    r""":math:`\Delta_{\max}T`, which the regret of no policy exceeds, [MerlisMannor2019]_ (section Preliminaries).
-
-    >>> from superarm.simulation import instances
-    >>> round(float(trivial(instances.lower_bound(5, 3), 10)), 12)
-    1.0
-    """
-    return setting(instance, known).largest * rounds(horizon)
-
-
-# --- the statements as printed, including those that are wrong: for comparison only ---
-# Where the paper's gamma_g is undefined or below the exact one (Logistic with C < 0.485), the exact one is taken.
-
-
-def printed_levels(k: int) -> int:
-    r""":math:`\lceil\log K/1.61\rceil`, [MerlisMannor2019]_ (Theorem 1): 0 for K = 1, and one too few for K = 626.
-
-    >>> [printed_levels(k) for k in (1, 5, 6, 626)]
-    [0, 1, 2, 4]
-    """
-    return math.ceil(math.log(k) / 1.61)
-
-
-def printed_theorem(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
-    """Theorem 1 as printed in [MerlisMannor2019]_: false for K = 1, where it claims bounded regret.
-
-    >>> from superarm.simulation import instances
-    >>> printed_theorem(instances.lower_bound(3, 1), [10, 10**6]).round(3).tolist()
-    [2.274, 2.274]
-    """
     s = setting(instance, known)
-    g = 8640.0 * s.gamma_g_paper**2 * s.weight**2 * s.inverse_gaps
-    inf = 340.0 * s.smoothness.gamma_inf * s.weight * s.log_ratios(1.0)
-    return (g + inf) * printed_levels(s.k) ** 2 * np.log(rounds(horizon)) + _constant(s)
-
-
-def printed_corollary(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
-    """Corollary 1 as printed in [MerlisMannor2019]_: can be negative, and is NaN at T = 1 or K = 1.
-
-    >>> from superarm.simulation import instances
-    >>> bool(printed_corollary(instances.disjoint_batches(4), 10) < 0)
-    True
-    """
-    s, t = setting(instance, known), rounds(horizon)
-    k0 = printed_levels(s.k)
-    u2 = 340.0 * s.smoothness.gamma_inf * s.weight * s.n_arms * k0**2
-    root = 2.0 * math.sqrt(8640.0) * s.gamma_g_paper * s.weight * k0 * np.sqrt(s.n_arms * t * np.log(t))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slow = u2 * np.log(t) * (2.0 + np.log(s.largest * t / (u2 * np.log(t))))
-    return np.asarray(root + _constant(s) + slow)
-
-
-def printed_wang_chen(instance: Instance, horizon: Any, known: Gaps | None = None) -> Floats:
-    r"""The bound of [WangChen2017]_ as printed in [LiuEtAl2023]_ (appendix C.1): its last term lacks a factor m.
-
-    >>> from superarm.simulation import instances
-    >>> float(printed_wang_chen(instances.lower_bound(3, 1), 1).round(3))
-    6.329
-    """
-    s = setting(instance, known)
-    b, m = s.smoothness.gamma_inf * s.heaviest, s.n_items * s.n_arms
+    b, m = s.smoothness.gamma_inf * s.weights.max(), s.n_items * s.n_arms
     slow = 48.0 * b**2 * s.n_items**2 * s.k * s.inverse_gaps
-    return slow * np.log(rounds(horizon)) + 2.0 * b * m + s.largest * math.pi**2 / 3.0
-
-
-def _constant(s: Setting) -> float:
-    return s.n_arms * s.largest * (1.0 + s.n_items * 2.0 * math.pi**2 / 3.0)
+    return grow("upper_bound_wang_chen", s, horizon, 0.0, slow, 2.0 * b * m + m * s.largest * CHERNOFF_FAILURES)

@@ -1,0 +1,164 @@
+"""Segments: bit for bit one learner per segment, and pooling as it is defined."""
+
+import json
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm import contextual
+from superarm.agent.learner import Learner
+from superarm.context import Frame
+from superarm.context.models import MAX_SEGMENTS
+from superarm.core import streams
+from superarm.core.tally import Feedback
+
+FEATURES = sa.Features(categorical={"country": ["NO", "SE", "other"], "device": ["phone", "desk"]})
+POLICIES = {
+    "kl_ucb": sa.kl_ucb(),
+    "bc_ucb": sa.bc_ucb(),
+    "cts": sa.cts(),
+    "epsilon_greedy": sa.policies.epsilon_greedy(0.3),
+}
+
+
+def problem(by=("country",), pooling=0.0, context=True):
+    declared = sa.Context(FEATURES, model=sa.models.Segments(by=by, pooling=pooling)) if context else None
+    return sa.Problem(5, 3, sa.Coverage(), sa.Subsets(2), context=declared)
+
+
+def visits(n, seed=0):
+    """Contexts with the number of their segment by country, outcomes, and what was seen."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        country = str(rng.choice(["NO", "SE", "DK"]))
+        segment = ["NO", "SE", "DK"].index(country)
+        context = {"country": country, "device": str(rng.choice(["phone", "desk"]))}
+        yield segment, context, rng.random((2, 3)).round(2), rng.random((2, 3)) < 0.8
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_segments_decide_as_one_learner_per_segment(name):
+    """With feedback three decisions late; the random numbers of a learner are those of the agent's round."""
+    agent = sa.Agent(problem(), POLICIES[name], seed=3)
+    learners = [Learner(problem(context=False), POLICIES[name]) for _ in range(3)]
+    keys, waiting = streams.run_keys([np.random.SeedSequence(3)]), []
+    for t, (segment, context, outcome, seen) in enumerate(visits(60), start=1):
+        decision = agent.ask(context=context)
+        learner = learners[segment]
+        own = learner.asked + 1
+        expected = learner.choose(learner.view(own, streams.round_keys(keys.policy, t)))
+        assert decision.action.tolist() == expected.tolist(), t
+        learner.pend(expected, own)
+        waiting.append((decision, learner, outcome, seen))
+        if len(waiting) > 3:
+            told, owner, *late = waiting.pop(0)
+            agent.tell(told, *late)
+            owner.unpend(told.action)
+            owner.apply(Feedback(told.t, told.action[None], *(part[None] for part in late)), keys.rounding)
+    np.testing.assert_array_equal(agent.tally.total, np.concatenate([learner.tally.total for learner in learners]))
+
+
+def test_segments_decide_as_one_agent_per_segment():
+    agent, agents = sa.Agent(problem(), sa.kl_ucb()), [sa.Agent(problem(context=False), sa.kl_ucb()) for _ in range(3)]
+    for segment, context, outcome, _ in visits(80, seed=1):
+        decision, other = agent.ask(context=context), agents[segment].ask()
+        assert decision.action.tolist() == other.action.tolist()
+        agent.tell(decision, outcome)
+        agents[segment].tell(other, outcome)
+
+
+def test_segments_are_the_combinations_of_levels():
+    every = sa.Context(FEATURES)
+    assert every.n_segments == 6
+    numbers = {every.encode(c, Frame(), 5).segment for _, c, _, _ in visits(60)}
+    assert numbers == set(range(6))
+    with pytest.raises(sa.InvalidArgument, match=r"context\['device'\]: missing"):
+        every.encode({"country": "NO"}, Frame(), 5)
+
+
+def pooled(totals, pulls, segment, strength):
+    """The pooled mean of each entry by its definition, from sums per segment."""
+    others = pulls.sum(axis=0) - pulls[segment]
+    share = np.where(others > 0, np.minimum(1.0, strength / np.maximum(others, 1e-9)), 0.0)
+    n = pulls[segment] + share * others
+    total = totals[segment] + share[:, None] * (totals.sum(axis=0) - totals[segment])
+    return total / np.maximum(n, 1e-9)[:, None], n
+
+
+def test_pooling_counts_other_segments_as_so_many_pulls():
+    """``follow_the_leader`` plays greedily at the pooled means, which are computed anew here."""
+    strength, plain = 4.0, problem(context=False)
+    agent = sa.Agent(problem(pooling=strength), sa.policies.follow_the_leader())
+    totals, pulls = np.zeros((3, 5, 3)), np.zeros((3, 5))
+    compared = 0
+    for segment, context, outcome, _ in visits(120, seed=2):
+        decision = agent.ask(context=context)
+        mean, n = pooled(totals, pulls, segment, strength)
+        if (n > 0.0).all():
+            best = sa.oracles.solve(plain, np.clip(mean, 0, 1), sa.oracles.Greedy())
+            assert set(decision.action.tolist()) == set(best.tolist())
+            compared += 1
+        agent.tell(decision, outcome)
+        totals[segment][decision.action] += outcome
+        pulls[segment][decision.action] += 1.0
+    assert compared > 90
+
+
+def test_a_new_segment_starts_from_what_others_like():
+    """Without pooling it tries every arm; with it, it plays what the other segment has found."""
+    p = np.array([[0.9] * 3, [0.8] * 3, [0.1] * 3, [0.1] * 3, [0.1] * 3])
+    first = {}
+    for pooling in (0.0, 50.0):
+        agent, rng = sa.Agent(problem(pooling=pooling), sa.policies.follow_the_leader()), np.random.default_rng(0)
+        for _ in range(60):
+            decision = agent.ask(context={"country": "NO"})
+            agent.tell(decision, (rng.random((2, 3)) < p[decision.action]).astype(float))
+        first[pooling] = [sorted(agent.ask(context={"country": "SE"}).action.tolist()) for _ in range(3)]
+    assert first[0.0] == [[0, 1], [2, 3], [0, 4]]
+    assert first[50.0] == [[0, 1], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("pooling", [0.0, 3.0])
+def test_saved_agents_continue_and_feedback_can_be_taken_back(pooling):
+    agent, told = sa.Agent(problem(pooling=pooling), sa.cts(), seed=5), []
+    for n, (_, context, outcome, seen) in enumerate(visits(50, seed=3)):
+        decision = agent.ask(context=context)
+        if n % 5:
+            agent.tell(decision, outcome, seen)
+            told.append((decision, outcome, seen))
+        if n == 20:
+            agent.add_arms(["new"])
+        if n == 30:
+            agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+    saved = json.dumps(agent.to_state())
+    copy = sa.Agent.from_state(json.loads(saved))
+    for decision, outcome, seen in told[-8:]:
+        agent.untell(decision, outcome, seen)
+    for decision, outcome, seen in reversed(told[-8:]):
+        agent.tell(decision, outcome, seen)
+    for part in ("pulls", "total", "square", "missed"):
+        np.testing.assert_array_equal(getattr(agent.tally, part), getattr(copy.tally, part))
+    for _, context, _, _ in visits(10, seed=4):
+        assert agent.ask(context=context).action.tolist() == copy.ask(context=context).action.tolist()
+
+
+def test_contexts_are_asked_for_and_refused_by_name():
+    with pytest.raises(sa.InvalidArgument, match="context: missing; give \\['country', 'device'\\]"):
+        sa.Agent(problem(), sa.kl_ucb()).ask()
+    with pytest.raises(sa.InvalidArgument, match="context: the problem has none"):
+        sa.Agent(problem(context=False), sa.kl_ucb()).ask(context={"country": "NO"})
+    with pytest.raises(sa.InvalidArgument, match="policy: LinearPolicy needs a context"):
+        sa.Agent(problem(context=False), contextual.c2_ucb())
+    with pytest.raises(sa.InvalidArgument, match="LinearPolicy does not learn the model Segments"):
+        sa.Agent(problem(), contextual.c2_ucb())
+
+
+def test_as_many_segments_as_allowed_are_accepted_and_not_one_more():
+    def context(n_first: int, n_second: int) -> sa.Context:
+        levels = {"a": [f"a{n}" for n in range(n_first)], "b": [f"b{n}" for n in range(n_second)]}
+        return sa.Context(sa.Features(categorical=levels), model=sa.models.Segments())
+
+    assert context(64, 64).model.n_segments(context(64, 64).features) == MAX_SEGMENTS
+    with pytest.raises(sa.InvalidArgument, match=r"by: 4097 segments; use at most 4096"):
+        context(17, 241)
