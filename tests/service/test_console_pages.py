@@ -360,8 +360,12 @@ def test_what_is_wrong_with_feedback_is_found_and_nothing_else(counts, pending, 
 )
 def test_convergence_is_a_sentence_or_not_there(shortfall, growth, word, line):
     words = SimpleNamespace(one=lambda part: {"slate": "page"}[part], many=lambda part: "views")
-    learner = SimpleNamespace(words=words, arms=SimpleNamespace(all=["a"]), asked=1_000, learner=SimpleNamespace(rounds=1))
-    found = SimpleNamespace(value=1.0, shortfall=shortfall, growth=growth, slate=(0,), delta=0.05, certified=shortfall < 0.05)
+    learner = SimpleNamespace(
+        words=words, arms=SimpleNamespace(all=["a"]), asked=1_000, learner=SimpleNamespace(rounds=1)
+    )
+    found = SimpleNamespace(
+        value=1.0, shortfall=shortfall, growth=growth, slate=(0,), delta=0.05, certified=shortfall < 0.05
+    )
     tile = verdicts.judge_convergence(learner, found)
     assert (None if tile is None else tile.word, "" if tile is None else tile.line) == (word, line)
     assert verdicts.judge_convergence(learner, "contexts") is verdicts.judge_convergence(learner, None) is None

@@ -218,6 +218,7 @@ def test_policy_and_control_are_compared_by_visitors_of_one_segment_each():
         assert control["low"] < reward([3, 2]) < control["high"]
         assert (lift["verdict"], parts[0]["verdict"]) == ("open", "better")
         assert (await http.get("/v1/problems/p/lift?item=nothing")).status_code == 422
+        assert lift["difference"]["low"] < 0.0 < parts[0]["difference"]["low"]
         guard = check_guard(coordinator.ledger.problems["default", "p"].history.lift, 0.1, 1)
         assert guard.earned > 0.0
 

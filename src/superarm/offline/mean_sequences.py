@@ -52,43 +52,6 @@ class MeanBounds(NamedTuple):
     high: float
 
 
-def sum_radius(spread: float, delta: float) -> float:
-    """How far the sum of rewards in [0, 1] may be above that of their means; see the module's formula.
-
-    >>> round(sum_radius(100.0, 0.05), 1)
-    38.3
-    """
-    low, high = 0.0, 1.0
-    while _log_mixture(high, spread) < -math.log(delta):
-        low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _log_mixture(middle, spread) < -math.log(delta) else (low, middle)
-    return high
-
-
-def _log_mixture(excess: float, spread: float) -> float:
-    exponents = _GRID * excess - _PSI * spread
-    most = exponents.max()
-    return float(most + math.log(np.exp(exponents - most).mean()))
-
-
-def bound_mean(sums: BoundedSums, scale: float, delta: float = 0.05) -> MeanBounds:
-    """The mean of rewards between 0 and ``scale``; both ends hold at all times with probability 1 - ``delta``.
-
-    >>> sums = BoundedSums()
-    >>> for n in range(1000):
-    ...     sums.add(float(n % 2), 1.0)
-    >>> [round(end, 2) for end in bound_mean(sums, 1.0)]
-    [0.5, 0.44, 0.56]
-    """
-    if not sums.n:
-        return MeanBounds(0.5 * scale, 0.0, scale)
-    mean = sums.total / sums.n
-    reach = scale * sum_radius(sums.spread / scale**2, 0.5 * delta) / sums.n
-    return MeanBounds(mean, max(0.0, mean - reach), min(scale, mean + reach))
-
-
 class Stratum(NamedTuple):
     """A part of a mean over strata: rewards between 0 and ``scale``, whose mean counts ``share`` times."""
 
@@ -118,10 +81,8 @@ def strata_radius(strata: Sequence[Stratum], delta: float) -> float:
     >>> round(one, 3), round(four, 3)
     (0.096, 0.063)
     """
-    n, spread, coefficient = (
-        np.array(values, float)
-        for values in zip(*((s.n, s.spread / scale**2, share * scale / s.n) for s, scale, share in strata), strict=True)
-    )
+    parts = [(sums.n, sums.spread / scale**2, share * scale / sums.n) for sums, scale, share in strata]
+    n, spread, coefficient = np.array(parts, float).T
     budget = -math.log(delta)
     guess = math.sqrt(2.0 * (budget + 3.0) / float(coefficient**2 @ (spread + 1.0)))
     slope = (guess * _MULTIPLIERS)[:, None] * coefficient

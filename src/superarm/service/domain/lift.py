@@ -231,9 +231,9 @@ class LiftSums(Struct):
         """
         if item is not None:
             sums = one.of_item(item)
-            return [Stratum(sums, self.scales[item])] if sums.n else []
+            return [Stratum(sums, self.scales[item])] if sums.n and self.scales[item] else []
         alone = not other.decisions
-        items = [i for i in sorted(one.items) if alone or i in other.items]
+        items = [i for i in sorted(one.items) if self.scales[i] and (alone or i in other.items)]
         n_whole = one.n + other.n if one.n and (alone or other.n) else 0
         n_items = sum(group.items[i].n for group in (one, other) for i in items if i in group.items)
         share = n_whole / (n_whole + n_items) if n_whole else 0.0
