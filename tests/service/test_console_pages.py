@@ -2,8 +2,11 @@
 
 import asyncio
 import csv
+import html
 import io
+import itertools
 import re
+import shlex
 import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -22,6 +25,7 @@ from superarm.service.runtime import coordinator
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving
+from .memory_store import MemoryStore
 
 HOSTILE = "=<b>1"
 WORDS = {"arm": "product", "item": "segment", "outcome": "click", "decision": "view", "slate": "page", "unit": "€"}
@@ -191,7 +195,7 @@ def test_a_public_console_shows_estimates_and_no_decision(tmp_path, told, monkey
     store.put_key(row)
     store.close()
     open_to_all = {"public_console": "default"}
-    page, problems, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
+    page, _, login = look(path, "/?problem=p&decision=d1", "/problems", "/login", **open_to_all)
     assert "This page is public" in page
     assert "Worth alone" in page
     for hidden in ("d1", "Export", "Versions", 'id="inspector"', 'id="warnings"', 'action="change"'):
@@ -315,7 +319,7 @@ def test_the_axis_is_time():
         x = [float(one.split()[0]) for one in path[1:].split("L")]
         assert (x[1] - x[0]) / (x[2] - x[0]) == pytest.approx(0.75, abs=0.01)
         dates = [place for place, _, _ in chart.dates]
-        assert min(b - a for a, b in zip(dates, dates[1:], strict=False)) > 100  # no label touches the next
+        assert min(b - a for a, b in itertools.pairwise(dates)) > 100  # no label touches the next
     assert charts.draw([("policy", [charts.Point(5, None)])]) == []
 
 
@@ -385,3 +389,42 @@ def test_a_range_of_days_has_both_ends():
     assert [one.holds(noon + n * DAY_MS) for n in (-1, 0, 1, 2)] == [False, True, True, False]
     assert TimeRange("", "2026-03-01").holds(0)
     assert one.query == {"since": "2026-03-01", "until": "2026-03-02T23:59:59.999Z"}
+
+
+EXAMPLE = {"arms": ["ad-1", "ad-2", "ad-3", "ad-4"], "items": ["sport", "news"], "k": 2}
+ASKED = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
+
+
+def test_every_command_of_the_reference_works():
+    """Each on a service of its own that has the problem and the decision of the examples."""
+
+    async def run(words: list[str]) -> int:
+        options = dict(zip(words[1::2], words[2::2], strict=False))
+        body = options.get("--json", options.get("--data-binary"))
+        method = options.get("-X", "POST" if body else "GET")
+        media = {"content-type": options.get("-H", "application/json").removeprefix("content-type: ")}
+        async with serving(application(MemoryStore())) as http:
+            if method != "PUT" or not words[-1].endswith("/ads"):
+                (await http.put("/v1/problems/ads", json=EXAMPLE)).raise_for_status()
+                if "/decisions" not in words[-1] or "visit-1" in words[-1]:
+                    (await http.post("/v1/problems/ads/decisions", json=ASKED)).raise_for_status()
+            url = words[-1].replace("localhost:8000", "http://localhost")
+            return (await http.request(method, url, content=body, headers=media)).status_code
+
+    async def trial() -> None:
+        async with serving(application(MemoryStore())) as http:
+            text = (await http.get("/docs")).text
+            described = (await http.get("/openapi.json")).json()
+        found = [shlex.split(html.unescape(one)) for one in re.findall("<pre>(curl.*?)</pre>", text, re.S)]
+        assert len(found) == sum(len(methods) for methods in described["paths"].values())
+        statuses = {" ".join(words): await run(words) for words in found}
+        assert {command: status for command, status in statuses.items() if status not in (200, 201)} == {}
+        for name, schema in described["components"]["schemas"].items():
+            for field, one in schema.get("properties", {}).items():
+                assert one["description"], f"{name}.{field}"
+                assert html.unescape(plain(text)).count(one["description"].replace("`", "")), f"{name}.{field}"
+        for methods in described["paths"].values():
+            for operation in methods.values():
+                assert all(one["description"] for one in operation.get("parameters", ()))
+
+    asyncio.run(trial())

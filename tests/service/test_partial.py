@@ -11,8 +11,7 @@ import pytest
 import superarm as sa
 from superarm.service.application import application
 from superarm.service.console.verdicts import judge_learning
-from superarm.service.domain.lift import check_guard
-from superarm.service.domain.lift import RunningMoments, join_moments, mean_interval
+from superarm.service.domain.lift import RunningMoments, check_guard, join_moments, mean_interval
 from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving

@@ -56,8 +56,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
 class Console:
     """The console of a service."""
 
-    def __init__(self, service: Service) -> None:
-        self._service, self._pages = service, Pages(service)
+    def __init__(self, service: Service, api: dict[str, Any]) -> None:
+        self._service, self._pages, self._api = service, Pages(service), api
         self._public_rates = RateLimits(PUBLIC_PER_SECOND)
         self._path = f"Path={service.limits.root_path}/"
 
@@ -69,6 +69,7 @@ class Console:
         return [
             *(Route(path, self._shows(page), methods=["GET"]) for path, page in shown.items()),
             *(Route(f"/{name}", _file(name), methods=["GET"]) for name in FILES),
+            Route("/docs", self._docs, methods=["GET"]),
             Route("/export/{name}", self._export, methods=["GET"]),
             Route("/live", self._live, methods=["GET"]),
             Route("/change", self._change, methods=["POST"]),
@@ -179,6 +180,10 @@ class Console:
                 quiet += 1.0
 
         return StreamingResponse(follow(), 200, SECURITY_HEADERS, "text/event-stream")
+
+    async def _docs(self, request: Request) -> Response:
+        """The HTTP interface, which holds nothing that is secret."""
+        return _render(Page("docs.html", {"api": self._api}))
 
     async def _ask_for_key(self, request: Request) -> Response:
         return _render(Page("notice.html", {"kind": "login", "message": ""}))

@@ -111,7 +111,11 @@ OPERATIONS = (
             "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
             "items": ["sport", "news"],
             "k": 2,
-            "settings": {"policy": {"name": "kl_ucb", "window": 10000}},
+            "settings": {
+                "policy": {"name": "kl_moss"},
+                "at_window_end": 0.0,
+                "words": {"arm": "ad", "outcome": "click"},
+            },
         },
     ),
     Operation(
