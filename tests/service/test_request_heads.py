@@ -74,6 +74,7 @@ def test_a_large_body_is_not_limited_as_headers_are(server):
     assert (large.status_code, "k" in large.text) == (422, True)
 
 
+@pytest.mark.slow("many connections")
 def test_others_are_answered_while_headers_without_an_end_come(server):
     """Each of some connections sends as much as it may; a request beside them is answered, and they go on."""
     with httpx.Client(base_url=server.url) as http:

@@ -228,6 +228,7 @@ def test_the_log_of_a_worker_becomes_logs_of_problems(postgres, tmp_path, compac
     assert "0 events" in invoke("reshard", "--db", url).output
 
 
+@pytest.mark.slow("nginx")
 @pytest.mark.needs("nginx")
 def test_behind_nginx_problems_move_and_nothing_is_lost_or_counted_twice(postgres_server, tmp_path):
     done = trial(postgres_server, tmp_path, 2, seed=1)

@@ -101,6 +101,8 @@ class Listening(NamedTuple):
         The certificate and its private key; plain HTTP without them.
     otel
         Whether requests are traced by OpenTelemetry.
+    max_connections
+        The number of connections at the same time.
     """
 
     host: str
@@ -110,6 +112,7 @@ class Listening(NamedTuple):
     ssl_keyfile: str | None
     ssl_keyfile_password: str | None
     otel: bool
+    max_connections: int
 
 
 def serve(
@@ -138,12 +141,11 @@ def serve(
         log.warning("%s did not exist: this is a new database, without problems and decisions", Path(db).resolve())
     store = open_store(db, wait=True)
     prepare = preparation.apply_once if preparation is not None else lambda store: None
-    app = application(
-        store, limits._replace(compiled=True), on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare
-    )
+    app = application(store, limits, on_failed=_leave, patience=PATIENCE_SECONDS, prepare=prepare)
     config = uvicorn.Config(
         trace_requests(app) if listening.otel else app,
-        **{name: value for name, value in listening._asdict().items() if name != "otel"},
+        **{name: value for name, value in listening._asdict().items() if name not in ("otel", "max_connections")},
+        limit_concurrency=listening.max_connections,
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=30,

@@ -12,7 +12,7 @@ import msgspec
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.handlers import Call
+from superarm.service.http.handlers import Call, check_problem
 from superarm.service.http.operations import Operation
 from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
@@ -72,6 +72,7 @@ class Endpoint:
         if self._decoder is not None:
             body = await decode_body(self._decoder, body)
         call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
+        await check_problem(call)
         status, answer = await operation.handler(call)
         return (
             Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))

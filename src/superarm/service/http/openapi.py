@@ -113,7 +113,7 @@ def _simplify(schema: Any) -> None:
 def _operation(op: Operation) -> dict[str, Any]:
     refusals = {*op.refusals, *_ALWAYS} | ({400, 415} if op.body is not None else set())
     described: dict[str, Any] = {
-        "operationId": op.handler.__name__,
+        "operationId": op.name,
         "summary": op.summary,
         "description": f"Needs the scope `{op.scope}`." if op.scope else "Needs no key.",
         "parameters": [_parameter(name) for name in re.findall(r"\{(\w+)\}", op.path)]

@@ -14,7 +14,7 @@ from superarm.service.domain.events import Armed, Changed, Compacted, Created, E
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.slate import digest_unit
 from superarm.service.errors import invalid
-from superarm.service.http.handlers import Answer, Call, check_problem
+from superarm.service.http.handlers import Answer, Call
 from superarm.service.http.query import LIMIT, parse_integer, parse_limit, text, whole
 from superarm.service.runtime import admin
 from superarm.service.runtime import feedback as erasing
@@ -111,6 +111,7 @@ class HistoryReply(Struct, frozen=True):
 
 
 async def get_decisions(call: Call) -> Answer:
+    """Decisions, newest first, by time, arm, unit, state and group; cursor goes on where the last page ended."""
     return 200, await find_decisions(call)
 
 
@@ -135,6 +136,7 @@ async def find_decisions(call: Call) -> DecisionPageReply:
 
 
 async def get_history(call: Call) -> Answer:
+    """How often an arm was shown and what came of it, over time; without arm, all arms together."""
     learner = await call.coordinator.find(call.who.tenant, call.path["name"])
     arm, n_points = _arm(call.query, learner), parse_integer(call.query, "points", 30, 1_000, 1)
     points = await asyncio.to_thread(arm_history, call.coordinator.store, _span(call), learner.born, arm, n_points)
@@ -213,6 +215,7 @@ class DeletedReply(Struct, frozen=True):
 
 
 async def delete_problem(call: Call) -> Answer:
+    """Delete a problem with its decisions. Its name may be used again, for another problem."""
     await admin.delete(call.coordinator, call.who.tenant, call.path["name"], call.who.key)
     return 200, DeletedReply(call.path["name"])
 
@@ -233,16 +236,13 @@ class ErasedReply(Struct, frozen=True):
 
 
 async def erase_decision(call: Call) -> Answer:
+    """Erase a decision: it counts no longer, as if it had never been made."""
     problem = await erasing.erase_decision(call.coordinator, call.who.tenant, call.path["id"], call.who.key)
     return 200, ErasedReply(problem, 1)
 
 
-async def erase_problem_decision(call: Call) -> Answer:
-    await check_problem(call)
-    return await erase_decision(call)
-
-
 async def erase_unit(call: Call) -> Answer:
+    """Erase all decisions of a unit: they count no longer, as if they had never been made."""
     name, unit = call.path["name"], call.body.unit
     n = await erasing.erase_unit(call.coordinator, call.who.tenant, name, unit, call.who.key)
     return 200, ErasedReply(name, n)
@@ -345,6 +345,7 @@ def _key_changes(store: Store, tenant: str) -> Iterator[AuditEntry]:
 
 
 async def get_audit(call: Call) -> Answer:
+    """Administrative changes, newest first; offset and limit select a page, problem one problem."""
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
     store, tenant = call.coordinator.store, call.who.tenant
     entries = await asyncio.to_thread(read_audit, store, tenant, call.query.get("problem"))

@@ -317,7 +317,9 @@ class Coordinator:
     async def _write_batch(self, problem: Key, batch: list[Work]) -> None:
         await self._resolve_uncertain(problem)
         state = self.ledger.problems.get(problem)
-        size = sum(work.size for work in batch) + (0 if state is None else work_size(state))
+        size = sum(work.size for work in batch)
+        if state is not None:
+            size += work_size(state) * (1 + sum(work.new for work in batch) // 8)
         planned, answers = await self._do(size, self._plan, problem, batch)
         for work, answer in answers:
             _reply(work, answer)

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from msgspec.json import encode as json_encode
@@ -33,6 +32,7 @@ from superarm.service.storage.base import (
     ReadEntry,
     SavedSnapshot,
     Shards,
+    Store,
     StoreUnavailable,
     decode_line,
 )
@@ -165,14 +165,12 @@ class Session:
     held: dict[str, int] = field(default_factory=dict)
 
 
-class Postgres:
+class Postgres(Store):
     """A store in the database at ``url``; with ``serving``, as one of its workers, which begins without any problem.
 
     It connects at once, or with ``wait`` only when ``open`` is called. A connection that is lost is made again when it
     is next needed.
     """
-
-    compactor = None
 
     def __init__(self, url: str, *, serving: bool = True, wait: bool = False) -> None:
         self._url, self._serving = url, serving
@@ -442,22 +440,10 @@ class Postgres:
             row,
         )
 
-    def check(self) -> str:
-        return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
-
     def former_places(self) -> FormerPlaces:
         ((known,),) = self.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
         found = self.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
         return {(worker, seq): (former, number) for worker, seq, former, number in found}
-
-    def lost_tail(self) -> str:
-        return ""  # PostgreSQL's own log is archived
-
-    def accept_loss(self) -> None:
-        raise SuperarmError("--accept-loss: for SQLite only; PostgreSQL keeps no high-water mark")
-
-    def backup(self, target: Path) -> None:
-        raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
 
     def close(self) -> None:
         if self._reader is not None:

@@ -15,14 +15,13 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,
-    FormerPlaces,
     KeyRow,
     LogLine,
-    LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
+    Store,
     StoreUnavailable,
     decode_line,
 )
@@ -48,13 +47,11 @@ class DamagedLog(SuperarmError):
     """The log is not what was written; the message says where."""
 
 
-class Sqlite:
+class Sqlite(Store):
     """A store in the file ``path``; with ``lock``, the only process on its directory that serves it.
 
     With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
     """
-
-    worker, shards = "", None
 
     def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
         self.path, self._rests = path, rests
@@ -90,9 +87,6 @@ class Sqlite:
         if count != want:
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
-    def open(self) -> None:
-        pass  # the constructor has done it
-
     def probe(self) -> None:
         write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
@@ -107,9 +101,6 @@ class Sqlite:
             self._mark.advance(last, rows[-1][4])
             return list(range(first, first + len(lines)))
         return self._numbers_of(lines, first, written.rowcount)
-
-    def logs_of(self, lines: list[LogLine]) -> list[str]:
-        return [""] * len(lines)
 
     def find(self, lines: list[LogLine]) -> list[int]:
         where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ? AND body = ?"
@@ -196,9 +187,6 @@ class Sqlite:
         with _transaction(self._writer) as connection:
             remove_decisions(connection, decisions, position)
 
-    def problem_logs(self) -> Iterator[LogReader]:
-        return iter(())
-
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:
             connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
@@ -228,9 +216,6 @@ class Sqlite:
             return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
         except sqlite3.DatabaseError as error:
             return str(error)
-
-    def former_places(self) -> FormerPlaces:
-        return {}
 
     def lost_tail(self) -> str:
         mark = self._mark.read()  # before the log: it is never ahead of it
