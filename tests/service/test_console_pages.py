@@ -315,10 +315,10 @@ def test_the_axis_is_time():
     hour = 3_600_000
     early, late = ([charts.Point(at * hour, 1.0), charts.Point(4 * hour, 2.0)] for at in (0.0, 3.0))
     for chart in charts.draw([("policy", [*early[:1], *late])]):
-        (path,) = [path for kind, path, _ in chart.lines if kind.startswith("curve")]
+        (path,) = [path for kind, path, _ in chart["lines"] if kind.startswith("curve")]
         x = [float(one.split()[0]) for one in path[1:].split("L")]
         assert (x[1] - x[0]) / (x[2] - x[0]) == pytest.approx(0.75, abs=0.01)
-        dates = [place for place, _, _ in chart.dates]
+        dates = [place for place, _, _ in chart["dates"]]
         assert min(b - a for a, b in itertools.pairwise(dates)) > 100  # no label touches the next
     assert charts.draw([("policy", [charts.Point(5, None)])]) == []
 

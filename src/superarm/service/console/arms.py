@@ -4,7 +4,7 @@ Everything here only reads; it may run in a thread.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,7 @@ ARMS_PER_PAGE, ITEMS_PER_PAGE = 20, 12
 HEAT_LEVELS = 9
 
 
-class ArmTable(NamedTuple):
-    """A page of arms: a row for each, their numbers, how many there are, which page it is, and the last page."""
-
-    rows: list[dict[str, Any]]
-    numbers: Ints
-    total: int
-    page: int
-    last: int
-
-
-def list_arms(state: ProblemState, view: View, item: int | None) -> ArmTable:
+def list_arms(state: ProblemState, view: View, item: int | None) -> dict[str, Any]:
     """Arms whose names contain ``view.find``, sorted, a page of them; retired ones last.
 
     An arm is worth what a slate of it alone is, at the estimates; for one item, its estimated mean. The ``bar`` of a
@@ -52,7 +42,7 @@ def list_arms(state: ProblemState, view: View, item: int | None) -> ArmTable:
         row = {"name": names[j], "retired": bool(state.retired[j]), "value": value if seen[n] else None}
         row |= {"low": low, "high": high, "observed": int(seen[n]), "awaiting": int(pending[j])}
         rows.append(row | {"bar": (unit * low, max(0.5, unit * (high - low)), unit * value)})
-    return ArmTable(rows, shown, len(order), page, last)
+    return {"rows": rows, "numbers": shown, "total": len(order), "page": page, "last": last}
 
 
 def _means(state: ProblemState, tally: Tally, arms: Ints, item: int | None) -> Floats:
@@ -92,17 +82,11 @@ def heat_map(state: ProblemState, arms: Ints, page: int) -> dict[str, Any]:
     return {"items": names, "rows": rows, "most": most, "page": page, "last": last, "total": len(items)}
 
 
-class Worth(NamedTuple):
-    """What the arms of a slate add to those before them, as bars of 100; and what they are worth together."""
+def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> dict[str, Any]:
+    """The value of a slate at the estimates, with its interval, in total or by one item.
 
-    rows: list[tuple[str, float, float, float]]
-    low: float
-    value: float
-    high: float
-
-
-def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> Worth:
-    """The value of a slate at the estimates, arm by arm, in total or by one item, with its interval."""
+    Its rows are what the arms add to those before them, as bars on a line of 100.
+    """
     problem, slate = state.problem, np.array(arms, np.int64)
     entries = intervals.time_uniform(state.overall()[0], problem.support, slate)
     weights = None if item is None else problem.weights[item : item + 1]
@@ -115,4 +99,4 @@ def worth(state: ProblemState, arms: Sequence[int], item: int | None) -> Worth:
     for j, gain in zip(arms, gains, strict=True):
         rows.append((state.arms.all[j], gain, 100.0 * min(start, start + gain) / most, 100.0 * abs(gain) / most))
         start += gain
-    return Worth(rows, low, value, high)
+    return {"rows": rows, "low": low, "value": value, "high": high}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from superarm.service.console.address import TimeRange, date_label
 from superarm.service.domain.history import History, Stretch, join_stretches
@@ -25,23 +25,12 @@ class Point(NamedTuple):
     reach: float = 0.0
 
 
-Line = tuple[str, str, tuple[float, float]]
-"""A part of a curve without gaps, or of the band around it: its kind, its path, and the first of its points."""
+def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[dict[str, Any]]:
+    """Curves, each with its name, as pictures for both kinds of screens; empty if there is no value.
 
-
-class Chart(NamedTuple):
-    """A picture: its kind of screen and size, lines, and where numbers and dates stand beside the axes."""
-
-    screen: str
-    width: float
-    height: float
-    lines: list[Line]
-    ticks: list[tuple[float, str]]
-    dates: list[tuple[float, str, str]]
-
-
-def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[Chart]:
-    """Curves, each with its name, for both kinds of screens; empty if there is no value."""
+    A picture has ``lines`` (curves without gaps and the bands around them: kind, path and first point), and ``ticks``
+    and ``dates`` beside its axes.
+    """
     known = [p for _, points in curves for p in points if p.value is not None]
     if not known:
         return []
@@ -58,7 +47,7 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[Chart]:
         def y(value: float, low: float = low) -> float:
             return low - (low - TOP) * min(max(value, 0.0), top) / top
 
-        lines = list[Line]()
+        lines = list[tuple[str, str, tuple[float, float]]]()
         for name, points in curves:
             for run in _runs(points):
                 places = [(x(p.at), p.value or 0.0, p.reach) for p in run]
@@ -75,7 +64,8 @@ def draw(curves: Sequence[tuple[str, Sequence[Point]]]) -> list[Chart]:
             (x(first + share * span), date_label(first + share * span, span), anchors.get(share, "middle"))
             for share in places_of_dates
         ]
-        charts.append(Chart(screen, width, height, lines, ticks, dates))
+        size = {"screen": screen, "width": width, "height": height}
+        charts.append(size | {"lines": lines, "ticks": ticks, "dates": dates})
     return charts
 
 

@@ -53,15 +53,11 @@ def _arms(arms: range, state: ProblemState) -> bytes:
         rows.append(
             [words.one("arm"), "retired", "observed", "awaiting feedback", *(f"mean of {name}" for name in items)]
         )
-    places, counters = {item: n for n, item in enumerate(items)}, state.overall()
+    counters = state.overall()
     for arm in arms:
         row = views.arm(state, counters, arm)
-        means: list[float | None] = list(row.mean)
-        if not isinstance(row.items, UnsetType):
-            means = [None] * len(items)
-            for item, mean in zip(row.items, row.mean, strict=True):
-                means[places[item]] = mean
-        rows.append([row.arm, row.retired, row.pulls, row.pending, *means])
+        means = dict(zip(items if isinstance(row.items, UnsetType) else row.items, row.mean, strict=True))
+        rows.append([row.arm, row.retired, row.pulls, row.pending, *(means.get(item) for item in items)])
     return to_csv(rows)
 
 

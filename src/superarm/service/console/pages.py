@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -12,9 +12,7 @@ from superarm.agent.explanations import Explanation
 from superarm.core.errors import InvalidArgument
 from superarm.service.console import address, arms, changes, charts, verdicts
 from superarm.service.console.address import View
-from superarm.service.console.verdicts import Health
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord, blank_row
-from superarm.service.domain.events import UNSEEN
 from superarm.service.domain.history import Stretch
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.lift import difference, mean_interval
@@ -42,11 +40,8 @@ SEARCH_FIELDS = ("since", "until", "arm", "unit", "state", "group")
 Data = dict[str, Any]
 
 
-class Page(NamedTuple):
-    """A template and what it is filled with."""
-
-    template: str
-    data: Data
+Page = tuple[str, Data]
+"""A template, and what it is filled with."""
 
 
 class Pages:
@@ -74,7 +69,7 @@ class Pages:
             return _problem_data(state, view, item, self._health(who, pending), certificate)
 
         shown = await self._coordinator.read(*key, read, THREAD_SIZE)
-        return Page("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
+        return ("problem.html", self._frame(who, key[1], names, view=view) | shown | {"found": found})
 
     async def problems(self, who: Principal, query: bytes) -> Page:
         """All problems of the tenant, side by side."""
@@ -92,7 +87,7 @@ class Pages:
             rows.append({"name": name} | ({} if state is None else _problem_row(state, pending, is_public(who))))
         last = (len(names) - 1) // PROBLEMS_PER_PAGE
         shown = {"rows": rows, "total": len(names), "page": here, "last": last}
-        return Page("problems.html", self._frame(who, "", names) | shown)
+        return ("problems.html", self._frame(who, "", names) | shown)
 
     async def versions(self, who: Principal, query: bytes) -> Page:
         """The versions of a problem's settings, and the changes of the problem."""
@@ -111,7 +106,7 @@ class Pages:
 
         shown = await self._coordinator.read(*key, read)
         shown_changes = made[:MAX_SHOWN_CHANGES] if may_change(who) else []
-        return Page("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
+        return ("versions.html", self._frame(who, key[1], names) | shown | {"changes": shown_changes})
 
     async def arm(self, who: Principal, query: bytes) -> Page:
         """One arm, and its history."""
@@ -130,7 +125,7 @@ class Pages:
         shown = await self._coordinator.read(*key, lambda state: _arm_data(state, number))
         shown |= {"shares": charts.draw([("policy", shares)]), "means": charts.draw([("policy", means)])}
         shown |= {"shown": sum(p.shown for p in found.intervals), "observed": sum(p.observed for p in found.intervals)}
-        return Page("arm.html", self._frame(who, key[1], names) | shown | {"arm": name, "times": times})
+        return ("arm.html", self._frame(who, key[1], names) | shown | {"arm": name, "times": times})
 
     async def decisions(self, who: Principal, query: bytes) -> Page:
         """The search for decisions."""
@@ -144,7 +139,7 @@ class Pages:
         given = {field: asked[field] for field in SEARCH_FIELDS if asked.get(field)}
         shown: Data = {"asked": asked, "rows": found, "wrong": wrong, "cursor": cursor, "words": state.words}
         shown |= {"query": urlencode({"problem": key[1], **given}), "later": "cursor" in asked}
-        return Page("decisions.html", self._frame(who, key[1], names) | shown)
+        return ("decisions.html", self._frame(who, key[1], names) | shown)
 
     async def search(self, who: Principal, name: str, asked: dict[str, str], limit: int) -> DecisionPageReply:
         """A page of decisions, as ``GET …/decisions`` finds them."""
@@ -154,7 +149,7 @@ class Pages:
 
     def nothing_yet(self, who: Principal) -> Page:
         """A service without problems."""
-        return Page("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
+        return ("notice.html", self._frame(who, "", []) | {"kind": "nothing", "again": True})
 
     async def open_problem(self, who: Principal, query: bytes) -> tuple[Key, list[str], ProblemState, dict[str, str]]:
         """The problem that the address asks for, the names of all, and what else it asks for."""
@@ -186,10 +181,10 @@ class Pages:
         rights = {"public": is_public(who), "keyed": bool(who.key), "admin": may_change(who)}
         return {"problem": chosen, "names": names, "view": view or View(chosen), **rights}
 
-    def _health(self, who: Principal, pending: int) -> Health:
+    def _health(self, who: Principal, pending: int) -> verdicts.Health:
         condition, writer = self._coordinator.condition, self._coordinator.writer
         wrong = (condition.public_reason if is_public(who) else condition.reason) or writer.overload() or ""
-        return Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
+        return verdicts.Health(condition.status, wrong, writer.depth, pending, self._service.store.worker)
 
     async def _certify(self, key: Key, state: ProblemState) -> Any:
         """Whether the best slate is found: computed in the background; None while there is no answer."""
@@ -232,7 +227,7 @@ def may_change(who: Principal) -> bool:
     return "admin" in who.scopes
 
 
-def _problem_data(state: ProblemState, view: View, item: int | None, health: Health, certificate: Any) -> Data:
+def _problem_data(state: ProblemState, view: View, item: int | None, health: verdicts.Health, certificate: Any) -> Data:
     history, settings, gone = state.history, state.settings, state.learner.retired_items
     points = charts.reward_points(history, state.weighty_items, item, view.times)
     shown = [(name, points[name]) for name in ("baseline", "policy") if any(p.value is not None for p in points[name])]
@@ -250,7 +245,7 @@ def _problem_data(state: ProblemState, view: View, item: int | None, health: Hea
         "tiles": verdicts.list_tiles(state, item, health, certificate),
         "faults": verdicts.find_faults(state, health.pending),
         "table": table,
-        "heat": arms.heat_map(state, table.numbers, view.items),
+        "heat": arms.heat_map(state, table["numbers"], view.items),
         "slate": None if last is None else arms.worth(state, last.action, item),
         "tried": arms.worth(state, known, item) if known else None,
         "unknown": [name for name, number in tried if number is None],
@@ -327,15 +322,7 @@ def _decision_data(record: DecisionRecord, state: ProblemState) -> Data:
         own = state.items_of(arm)
         values = row or blank_row(record, asked.n_items if own is None else len(own))
         by_item = dict(enumerate(values) if own is None else zip(own.tolist(), values, strict=True))
-        cells = [_entry(by_item.get(i), record) for i in items]
-        rows.append((names[arm], chances[place] if chances else None, cells))
+        rows.append((names[arm], chances[place] if chances else None, [by_item.get(i) for i in items]))
     instead = [names[j] for j in asked.policy_action or ()]
-    return {"record": record, "items": [state.items.all[i] for i in items], "rows": rows, "instead": instead}
-
-
-def _entry(value: float | None, record: DecisionRecord) -> str:
-    if value is None:  # an item that the arm cannot touch
-        return ""
-    if value == DEFAULTED:
-        return "–" if record.fill is None else f"{record.fill:g} (window)"
-    return {PENDING: "awaited", UNSEEN: "not seen"}.get(value, f"{value:g}")
+    codes = {"pending": PENDING, "filled": DEFAULTED}
+    return {"record": record, "items": [state.items.all[i] for i in items], "rows": rows, "instead": instead} | codes

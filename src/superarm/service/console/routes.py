@@ -53,6 +53,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
 }
 
 
+Answer = Callable[[Principal, Request], Awaitable[Response]]
+
+
 class Console:
     """The console of a service."""
 
@@ -64,16 +67,18 @@ class Console:
     def routes(self) -> list[Route]:
         """All of them."""
         pages = self._pages
-        shown = {"/": pages.home} | {f"/{one.__name__}": one for one in (pages.problems, pages.versions, pages.arm)}
-        shown["/decisions"] = pages.decisions
+        shown = {"": pages.home} | {
+            one.__name__: one for one in (pages.problems, pages.versions, pages.arm, pages.decisions)
+        }
+        guarded = {"export/{name}": self._export, "live": self._live} | {
+            name: _page(one) for name, one in shown.items()
+        }
         return [
-            *(Route(path, self._shows(page), methods=["GET"]) for path, page in shown.items()),
+            *(Route(f"/{path}", self._guarded(answer), methods=["GET"]) for path, answer in guarded.items()),
             *(Route(f"/{name}", _file(name), methods=["GET"]) for name in FILES),
-            Route("/docs", self._docs, methods=["GET"]),
-            Route("/export/{name}", self._export, methods=["GET"]),
-            Route("/live", self._live, methods=["GET"]),
-            Route("/change", self._change, methods=["POST"]),
-            Route("/login", self._ask_for_key, methods=["GET"]),
+            Route("/docs", _shown("docs.html", {"api": self._api}), methods=["GET"]),
+            Route("/change", self._guarded(self._change), methods=["POST"]),
+            Route("/login", _shown("notice.html", {"kind": "login", "message": ""}), methods=["GET"]),
             Route("/login", self._login, methods=["POST"]),
             Route("/logout", self._logout, methods=["POST"]),
         ]
@@ -90,44 +95,30 @@ class Console:
         permit(who, "read")
         return who
 
-    def _shows(self, make: Callable[[Principal, bytes], Awaitable[Page]]) -> Any:
-        async def show(request: Request) -> Response:
+    def _guarded(self, answer: Answer) -> Any:
+        """A route for those who may look, and the reason for the others."""
+
+        async def run(request: Request) -> Response:
             who = None
             try:
                 who = self._who(request)
-                return _render(await make(who, request.scope["query_string"]))
+                return await answer(who, request)
             except Exception as error:
-                return self._refuse(as_request_error(error), who, COOKIE in request.cookies)
+                return _refuse(as_request_error(error), who, COOKIE in request.cookies)
 
-        return show
+        return run
 
-    def _refuse(self, error: RequestError, who: Principal | None, keyed: bool) -> Response:
-        """Why a page cannot be shown, and a way back; or the request for a key."""
-        if error.status in (401, 403):
-            words = _refusal(error) if error.status == 403 or keyed else ""
-            if who is not None and is_public(who):
-                words = "This page is not public: it needs a key."
-            return _render(Page("notice.html", {"kind": "login", "message": words}), error.status)
-        said = {"kind": "refused", "message": f"{error.message[:1].upper()}{error.message[1:]}."}
-        return _render(Page("notice.html", said | {"again": error.status == 503}), error.status)
-
-    async def _export(self, request: Request) -> Response:
+    async def _export(self, who: Principal, request: Request) -> Response:
         """A table as a download, in parts."""
         name = request.path_params["name"]
-        try:
-            parts = await self._open_export(name, self._who(request), request.scope["query_string"])
-        except Exception as error:
-            said = as_request_error(error)
-            return Response(said.message, said.status, SECURITY_HEADERS, "text/plain")
+        parts = await self._open_export(name, who, request.scope["query_string"])
         saved = {"content-disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(parts, 200, SECURITY_HEADERS | saved, "text/csv")
 
-    async def _open_export(self, name: str, who: Principal, query: bytes) -> AsyncIterator[bytes]:
+    async def _open_export(self, name: str, who: Principal, query: bytes) -> Any:
+        """The parts of a table."""
         key, _, state, asked = await self._pages.open_problem(who, query)
         coordinator = self._service.coordinator
-
-        async def rewards() -> AsyncIterator[bytes]:
-            yield await coordinator.read(*key, exports.rewards_csv)
 
         async def decisions(page: Any) -> AsyncIterator[bytes]:
             n, left = 0, MAX_EXPORTED_DECISIONS
@@ -141,32 +132,23 @@ class Console:
         if name == "arms.csv":
             return exports.export_arms(coordinator, key, state)
         if name == "rewards.csv":
-            return rewards()
+            return iter([await coordinator.read(*key, exports.rewards_csv)])
         if name == "decisions.csv":  # the first page now, so that a query that makes no sense is refused
             return decisions(await self._pages.search(who, key[1], asked, MAX_EXPORTED_DECISIONS))
         raise unknown("export", name[:100])
 
-    async def _change(self, request: Request) -> Response:
+    async def _change(self, who: Principal, request: Request) -> Response:
         """A change that a form of the page asks for; then the page again."""
-        who = None
-        try:
-            who = self._who(request)
-            require_own_page(dict(request.scope["headers"]))
-            place = await change(self._service, who, await self._form(request))
-        except Exception as error:
-            return self._refuse(as_request_error(error), who, True)
+        require_own_page(dict(request.scope["headers"]))
+        place = await change(self._service, who, await self._form(request))
         return Response(status_code=303, headers=SECURITY_HEADERS | {"location": place})
 
     async def _form(self, request: Request) -> dict[str, str]:
         body = await self._service.bodies.read(request.receive, dict(request.scope["headers"]), MAX_FORM_BYTES)
         return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))
 
-    async def _live(self, request: Request) -> Response:
+    async def _live(self, who: Principal, request: Request) -> Response:
         """Server-sent events: one whenever the log has grown, at most one per second."""
-        try:
-            self._who(request)
-        except RequestError as error:
-            return Response(error.message, error.status, SECURITY_HEADERS, "text/plain")
 
         async def follow() -> AsyncIterator[bytes]:
             clock = asyncio.get_running_loop().time
@@ -181,20 +163,13 @@ class Console:
 
         return StreamingResponse(follow(), 200, SECURITY_HEADERS, "text/event-stream")
 
-    async def _docs(self, request: Request) -> Response:
-        """The HTTP interface, which holds nothing that is secret."""
-        return _render(Page("docs.html", {"api": self._api}))
-
-    async def _ask_for_key(self, request: Request) -> Response:
-        return _render(Page("notice.html", {"kind": "login", "message": ""}))
-
     async def _login(self, request: Request) -> Response:
         try:
             key = (await self._form(request)).get("key", "").strip()
             headers, client = dict(request.scope["headers"]), client_of(request.scope)
             permit(authenticate(self._service, headers, client, key), "read")
         except RequestError as error:
-            return _render(Page("notice.html", {"kind": "login", "message": _refusal(error)}), error.status)
+            return _refuse(error, None, keyed=True)
         key = key if _KEY.fullmatch(key) else ""  # without keys any text gets here, also what a cookie cannot hold
         return self._remember(f"{COOKIE}={key}", "; Secure" if request.url.scheme == "https" else "")
 
@@ -215,12 +190,36 @@ def _file(name: str) -> Any:
     return serve
 
 
-def _refusal(error: RequestError) -> str:
-    """Why a key is refused, for people who gave it to the page."""
-    return "This key is not valid; it may have been revoked." if error.status == 401 else error.message
+def _shown(template: str, data: dict[str, Any]) -> Any:
+    """A page that is the same for everybody."""
+
+    async def show(request: Request) -> Response:
+        return _render(template, data)
+
+    return show
 
 
-def _render(page: Page, status: int = 200) -> Response:
+def _page(make: Callable[[Principal, bytes], Awaitable[Page]]) -> Answer:
+    async def show(who: Principal, request: Request) -> Response:
+        return _render(*await make(who, request.scope["query_string"]))
+
+    return show
+
+
+def _refuse(error: RequestError, who: Principal | None, keyed: bool) -> Response:
+    """Why a page cannot be shown, and a way back; or the request for a key."""
+    if error.status not in (401, 403):
+        said = {"kind": "refused", "message": error.message, "again": error.status == 503}
+        return _render("notice.html", said, error.status)
+    words = (
+        error.message if error.status == 403 else "This key is not valid; it may have been revoked." if keyed else ""
+    )
+    if who is not None and is_public(who):
+        words = "This page is not public: it needs a key."
+    return _render("notice.html", {"kind": "login", "message": words}, error.status)
+
+
+def _render(template: str, data: dict[str, Any], status: int = 200) -> Response:
     frame = {"names": [], "problem": "", "public": False, "keyed": False, "admin": False, "again": False}
-    text = render_page(__package__, page.template, frame | {"reload": RELOAD_SECONDS} | page.data, FILTERS)
+    text = render_page(__package__, template, frame | {"reload": RELOAD_SECONDS} | data, FILTERS)
     return Response(text, status, SECURITY_HEADERS, "text/html")
