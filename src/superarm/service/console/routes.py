@@ -43,6 +43,7 @@ RELOAD_SECONDS = 5
 """A page that waits for something is loaded anew so often."""
 
 FILTERS: dict[str, Callable[..., Any]] = {
+    "number": verdicts.number,
     "signed": verdicts.signed,
     "plus_minus": verdicts.plus_minus,
     "moment": address.moment,

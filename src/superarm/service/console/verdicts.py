@@ -26,6 +26,9 @@ NEAR_SHARE, MAX_EXPECTED = 0.2, 10_000_000
 """A slate further below the best than this is not called near; and more decisions than this are not promised."""
 
 
+NEARLY_ZERO = 5e-5
+
+
 class Tile(NamedTuple):
     """An answer: a word (``kind`` is good, bad or open), one line, and ``facts`` for the explanation."""
 
@@ -46,18 +49,27 @@ class Health(NamedTuple):
     worker: str
 
 
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as people read it; one that is nearly 0 is 0.
+
+    >>> number(7.07112, 3), number(1.4e-9)
+    ('7.07', '0')
+    """
+    return format_number(0.0 if value is not None and abs(value) < NEARLY_ZERO else value, digits)
+
+
 def signed(value: float, digits: int = 3) -> str:
     """A difference, with its sign.
 
     >>> signed(0.1234), signed(-2.0)
     ('+0.123', '−2.00')
     """
-    return f"{'+' if value > 0.0 else ''}{format_number(value, digits)}"
+    return f"{'+' if value > 0.0 else ''}{number(value, digits)}"
 
 
 def plus_minus(mean: MeanInterval) -> str:
     """How far an interval reaches; nothing if that is not known."""
-    return f" ± {format_number(mean.reach, 2)}" if math.isfinite(mean.reach) else ""
+    return f" ± {number(mean.reach, 2)}" if math.isfinite(mean.reach) else ""
 
 
 def list_tiles(state: ProblemState, item: int | None, health: Health, certificate: Any) -> list[Tile]:
@@ -74,9 +86,9 @@ def tell_earnings(state: ProblemState, item: int | None) -> Tile | None:
         return Tile("earnings", "–", f"no {words.one('decision')} with a known reward yet")
     line = f"{'' if words.unit else 'reward '}per {words.one('decision')}{plus_minus(earned.realised)}"
     if earned.gap is not None:
-        estimated = format_number(earned.realised.value - earned.gap.value, 3)
+        estimated = number(earned.realised.value - earned.gap.value, 3)
         line += f"; estimated {estimated}, difference {signed(earned.gap.value, 2)}{plus_minus(earned.gap)}"
-    return Tile("earnings", f"{format_number(earned.realised.value, 3)} {words.unit}".strip(), line)
+    return Tile("earnings", f"{number(earned.realised.value, 3)} {words.unit}".strip(), line)
 
 
 def compare(state: ProblemState, item: int | None) -> Tile:
@@ -105,8 +117,8 @@ def judge_lift(state: ProblemState, item: int | None) -> Tile:
         line = f"{counts[0]:,} {many} of superarm and {counts[1]:,} of the control share have finished"
         return Tile("control", "Too early", line, facts=facts)
     value, low, high = found.difference
-    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value)} %)"
-    line = f"{signed(value)} {words.unit}".strip() + f"{share}, between {signed(low)} and {signed(high)}"
+    share = "" if found.relative is None else f" ({signed(100.0 * found.relative.value, 2)} %)"
+    line = f"{signed(value, 2)} {words.unit}".strip() + f"{share}, between {signed(low, 2)} and {signed(high, 2)}"
     names = {"better": ("Better", "good"), "worse": ("Worse", "bad"), "open": ("Open", "open")}
     word, kind = names[found.verdict]
     return Tile("control", word, line, kind, facts)
