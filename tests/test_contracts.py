@@ -52,6 +52,7 @@ GOOD = [
     *(oracles.Exhaustive(), oracles.LocalSearch(), oracles.ContinuousGreedy(4), oracles.Linearised()),
     oracles.StochasticGreedy(),
     *(IndexPolicy(indices.KL()), IndexPolicy(indices.BetaPosterior(), rounding="coin"), policies.bcucb_t()),
+    *(policies.pooled_thompson(), policies.pooled_thompson(baseline=[3, 0, 2, 1], cautious=10)),
     *(
         policies.directional_kl_moss(Covariance()),
         policies.escb_delta(),
@@ -96,6 +97,7 @@ VALUES = [
     *(CONTEXT, CONTEXT.features, context.models.Linear(shared=True), context.models.Logistic(prior_mean=0.1)),
     *(context.models.Segments(by=["country"]), contextual.SegmentPolicy(policies.kl_ucb()), contextual.vac2_ucb()),
     *(contextual.ContextForgetting(contextual.vac2_ucb(), 4, [1.0]), contextual.logistic_ts(0.5)),
+    contextual.PooledSegments(policies.pooled_thompson(1.5)),
     *(contextual.GroupedPolicy(indices.KL()), contextual.Ellipsoid(), contextual.GaussianPosterior()),
     *(contextual.VarianceWeighted(), policies.escb_delta().bonus, policies.least_played().bonus, Covariance()),
     *(policies.directional_kl_moss().spread, policies.escb_c().region, policies.ols_ucb_c().region),

@@ -90,6 +90,10 @@ def case(name, rng):
             (keys, t, start, chances(rng, entries), np.floor(9 * rng.random(entries)), np.empty(entries)),
             1,
         ),
+        "gammas": (
+            (rng.integers(0, 2**63, 9).astype(np.uint64), 10.0 ** rng.uniform(-3, 5, 9), np.empty(9)),
+            1,
+        ),
         "greedy_coverage": ((mean, weights, counts, eligible, pinned, out), 1),
         "top_k": ((rng.choice([-1.0, 0.0, 0.5], (R, L)), counts, eligible, pinned, out), 1),
         "coverage_value": ((chances(rng, (int(rng.choice([1, R])), M, L)), weights, action, np.empty(R)), 1),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from superarm import contextual as contextual
     from superarm import data as data
     from superarm import diffusion as diffusion
+    from superarm import earnings as earnings
     from superarm import environments as environments
     from superarm import experiments as experiments
     from superarm import indices as indices
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from superarm import testing as testing
     from superarm import theory as theory
     from superarm.actions import Actions, Knapsack, Slots, Subsets
-    from superarm.agent import Agent, Decision
+    from superarm.agent import Agent, Decision, recommend
     from superarm.context import Context, Features
     from superarm.context import models as models
     from superarm.core.errors import InvalidArgument, SuperarmError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         kl_moss,
         kl_ucb,
         policy,
+        pooled_thompson,
         uniform,
     )
     from superarm.rewards import Coverage, Linear, Logistic, Reward
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "superarm.actions": "Actions Knapsack Slots Subsets",
-    "superarm.agent": "Agent Decision",
+    "superarm.agent": "Agent Decision recommend",
     "superarm.context": "Context Features",
     "superarm.core.errors": "InvalidArgument SuperarmError",
     "superarm.core.problem": "Problem",
@@ -66,14 +68,15 @@ _HOMES = {
     "superarm.experiments": "Experiment",
     "superarm.indices": "Index",
     "superarm.oracles": "Oracle",
-    "superarm.policies": "IndexPolicy Policy bc_ucb cts cucb directional_kl_moss kl_moss kl_ucb policy uniform",
+    "superarm.policies": "IndexPolicy Policy bc_ucb cts cucb directional_kl_moss kl_moss kl_ucb policy "
+    "pooled_thompson uniform",
     "superarm.rewards": "Coverage Linear Logistic Reward",
     "superarm.service.client": "connect",
     "superarm.simulation": "Instance Results simulate",
 }
 _PACKAGES = (
-    *("actions", "agent", "context", "contextual", "data", "diffusion", "environments", "experiments", "indices"),
-    *("offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
+    *("actions", "agent", "context", "contextual", "data", "diffusion", "earnings", "environments", "experiments"),
+    *("indices", "offline", "oracles", "policies", "rewards", "service", "simulation", "testing", "theory"),
 )
 _SEARCHED = (
     *("policies", "environments", "actions", "rewards", "oracles", "indices", "contextual", "diffusion"),

@@ -63,6 +63,8 @@ class Index(Component):
     """Whether a sampled score is an increasing function of one random number, which entries can then share."""
     unknown: ClassVar[float] = 1.0
     """The score of an entry that was never observed."""
+    prior: ClassVar[bool] = False
+    """Whether an entry that was never observed is scored as any other, after 0 pulls: drawn from a prior."""
     caveat: ClassVar[str] = ""
     """What the index assumes that may not hold, in a sentence for reports."""
     kind: ClassVar[int | None] = None
@@ -281,9 +283,11 @@ class BetaPosterior(Index):
 
     .. math:: q \sim Beta(1 + S,\ 1 + N - S), \qquad S = mean \cdot N,\ N = pulls
 
-    Implements [WangChen2018]_ (CTS, Algorithm 1). Here the level of an arm is its number of pulls.
+    Implements [WangChen2018]_ (CTS, Algorithm 1). Here the level of an arm is its number of pulls. An entry that was
+    never observed is drawn from the prior.
     """
 
+    prior = True
     caveat = "It samples every entry independently, as if arms and items were; its analysis assumes that they are."
 
     def level(self, pulls: Any, t: Any, share: float) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from superarm.core.arrays import best_arms
 from superarm.core.directions import direction_bounds
-from superarm.core.numeric import fall, log1p
+from superarm.core.numeric import decay, fall, log1p
 from superarm.core.streams import STEP, mix, move_inside, number, quantile, states
 from superarm.core.tally import round_to_grid
 
@@ -221,6 +221,13 @@ def _gamma(own: Any, shape: Any) -> Any:
             result[left[done]] = d[left[done]] * cube[done]
             left = left[~done]
     return result
+
+
+def gammas(own: Any, shape: Any, x: Any) -> None:
+    """Gamma numbers ``x`` (n,) of any ``shape`` (n,) > 0; ``own`` (n,) are the states of each one's own numbers."""
+    small = shape < 1.0
+    x[...] = _gamma(own, np.where(small, shape + 1.0, shape))
+    x[small] *= decay(-log1p(-number(own[small] ^ np.uint64(1 << 33))) / shape[small])
 
 
 def _beta(own: Any, mean: Any, pulls: Any) -> Any:

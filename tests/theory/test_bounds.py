@@ -10,7 +10,7 @@ from superarm.simulation.contextual_instances import contextual_coverage, linear
 from superarm.theory import bounds, gaps
 from superarm.theory.bound import LABELS
 from superarm.theory.theorems import THEOREMS
-from superarm.theory.upper import bc_ucb, contextual, kl_ucb, local, paper
+from superarm.theory.upper import bc_ucb, kl_ucb, local, paper
 
 INSTANCE = sa.instances.lower_bound(6, 3)
 BC_UCB = {"upper_bound", "upper_bound_gap_free", "upper_bound_sequences", "upper_bound_unsplit", "upper_bound_sharp"}
@@ -127,19 +127,11 @@ def test_contextual_policies_by_hand():
     expected = 2 * radius * np.sqrt(3.0) * np.sqrt(2 * t * plain / np.log(2)) + 3 * (plain / np.log(2) + 1 + np.log(t))
     assert float(table["upper_bound_c2_ucb"]) == pytest.approx(expected)
     assert float(table["upper_bound_c2_ucb"].trivial) == pytest.approx(3 * t)
-    weighted = d * np.log(1 + 4096 * n * t / d)
-    log_n = d * np.log(4 * d**2 * n**4 * t**4)
-    radius = 2 + 4 * np.sqrt(np.log(6 * t**2) + log_n + np.log(np.log(3 * t**2) + log_n))
-    leading = 12.4 * radius * 0.5 * np.sqrt(3.0) * np.sqrt(t * weighted / np.log(2))
-    found = contextual.upper_bound_vac2_ucb(problem, t)
-    assert float(found) == pytest.approx(leading + 3 * (weighted / np.log(2) + 1))
     assert bounds(instance, sa.contextual.vac2_ucb(rho=1.0), t).applying == []
     assert "radius of the horizon" in bounds(instance, sa.contextual.vac2_ucb(), t)["upper_bound_vac2_ucb"].reason
     assert bounds(instance, sa.contextual.c2_ucb(0.5), t)["upper_bound_c2_ucb"].reason == "it is about c2_ucb(rho=1)"
     lists = linear_cascade(n_arms=6, k=2, n_contexts=4)
     assert "only a part" in bounds(lists, sa.contextual.c2_ucb(), t)["upper_bound_c2_ucb"].reason
-    with pytest.raises(sa.InvalidArgument, match="no shared linear model"):
-        contextual.upper_bound_vac2_ucb(sa.Problem(3, 1, sa.Coverage(), sa.Subsets(1)), 10)
 
 
 def test_lower_bounds_of_this_instance_and_of_its_size():

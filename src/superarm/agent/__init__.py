@@ -2,12 +2,13 @@
 
 agent: ask and tell · decisions: which are pending · outcomes: feedback as users give it ·
 learner: one problem being learnt · growth: new arms and items · names ·
-explanations: why a batch was chosen · state: learners on disk
+recommendation: which policy to take · explanations: why a batch was chosen · state: learners on disk
 """
 
 from superarm.agent.agent import Agent
 from superarm.agent.decisions import Decision
 from superarm.agent.explanations import ExplainedArm, Explanation
 from superarm.agent.learner import Learner
+from superarm.agent.recommendation import Recommendation, recommend
 
-__all__ = ["Agent", "Decision", "ExplainedArm", "Explanation", "Learner"]
+__all__ = ["Agent", "Decision", "ExplainedArm", "Explanation", "Learner", "Recommendation", "recommend"]

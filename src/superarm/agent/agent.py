@@ -3,7 +3,7 @@
 import copy
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,17 +13,18 @@ from superarm.agent.decisions import Decision, DecisionEntry, Decisions
 from superarm.agent.explanations import Explanation, describe_agent, explain_decision, show_agent
 from superarm.agent.growth import require_actions
 from superarm.agent.learner import Learner
-from superarm.agent.names import Given, Some
-from superarm.agent.outcomes import parse_feedback
-from superarm.core.arrays import Floats, Ints
+from superarm.agent.names import Given, Some, names_for
+from superarm.agent.outcomes import from_clicks, parse_feedback, silent_feedback
+from superarm.agent.recommendation import recommend
+from superarm.core.arrays import Floats, Ints, floats
 from superarm.core.errors import ConflictingFeedback, InvalidArgument, UnknownDecision
 from superarm.core.labels import Labels, align, is_frame
 from superarm.core.problem import Problem
 from superarm.core.streams import Seed, run_keys, seed_sequence
+from superarm.core.support import Dense
 from superarm.core.tally import Feedback, Tally
-from superarm.indices import KL
 from superarm.policies.base import Policy
-from superarm.policies.index import IndexPolicy
+from superarm.policies.pooled import PooledThompson, pooled_thompson
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +48,7 @@ class Agent:
     Parameters
     ----------
     problem, policy
-        The problem to learn, and the policy that learns it; KL-UCB by default.
+        The problem to learn, and the policy that learns it; by default the one that ``recommend(problem)`` names.
     seed
         Root of the agent's randomness: an int, a ``SeedSequence``, or a ``Generator``, from which the root is drawn.
         By default the agent takes fresh entropy, so two agents differ; with an int it makes the same decisions again.
@@ -58,6 +59,13 @@ class Agent:
         Where names were given as ints, an int means a name; elsewhere it means a number, counted from 0.
     remember
         How many decisions with feedback are remembered, to recognise repeated feedback.
+    baseline
+        What is shown today, as arms in the order of their ranks, by name or number: the policy starts from it, and
+        learning costs a limited share of what it earns (``pooled_thompson``).
+    silence
+        The outcome that silence means, usually 0: what was handed out counts as this outcome at once, and what is told
+        replaces it exactly. So clicks alone can be told, however late: ``tell(decision, clicks=[…])``. By default
+        silence means nothing: pending pulls narrow the radius and change no mean.
 
     Examples
     --------
@@ -82,9 +90,16 @@ class Agent:
         arms: Given | None = None,
         items: Given | None = None,
         remember: int = 100_000,
+        baseline: Some | None = None,
+        silence: float | None = None,
     ) -> None:
         self._lock = threading.RLock()
-        self.learner = Learner(problem, IndexPolicy(KL()) if policy is None else policy, arms, items)
+        self.silence = None if silence is None else float(floats(silence, "silence", low=0.0, high=1.0))
+        if policy is None and isinstance(problem, Problem):
+            policy = recommend(problem).policy
+        if baseline is not None:
+            policy = start_from(policy, names_for(arms, problem.n_arms, "arms").numbers(baseline))
+        self.learner = Learner(problem, policy, arms, items)  # type: ignore[arg-type]  # which it checks
         _, self._choosing, self._rounding = run_keys([seed_sequence(seed)])
         self._decisions = Decisions(remember)
         if tally is not None:
@@ -154,11 +169,15 @@ class Agent:
         pinned: Some | None = None,
         context: Any = None,
         pairs: Any = None,
+        items: Some | None = None,
     ) -> Decision:
         """The batch to play next, out of the ``eligible`` arms and around the ``pinned`` ones, if they are given.
 
         ``context`` holds the features of the user, if the problem declares them, and ``pairs`` (n_arms, …) those of the
         pairs of user and arm. They are remembered with the decision: ``tell`` does not need them.
+
+        ``items`` are those that the decision can be told about, if not all: that of the visitor, where items are
+        segments of visitors. The batch is chosen for all items.
 
         May be asked many times before any outcome is told: pending pulls count in the radius. With an ``id`` of your
         own, asking again with the same id gives the same decision again. If fewer arms are eligible than a batch can
@@ -181,6 +200,7 @@ class Agent:
             encoded = learner.contexts.encode(context, align(pairs, names, None, name="pairs")[0])
         elif context is not None or pairs is not None:
             raise InvalidArgument("context", "the problem has none", "declare it: Problem(…, context=Context(…))")
+        about = self._about(items)
         mask = learner.playable(eligible)
         pins = () if pinned is None else learner.arms.numbers(pinned)
         view = learner.view(t, self._choosing, mask, pins, encoded)
@@ -189,13 +209,17 @@ class Agent:
             raise InvalidArgument("eligible", "no batch can be formed", "make enough arms eligible, retire fewer")
         given, words = learner.weigh(view, action, encoded), None
         learner.pend(action, t, given)
+        learner.bring_up_to_date(context, t)
         if given is not None:
-            learner.bring_up_to_date(context, t)
             words = self._words(context)
         action.flags.writeable = False
         known = learner.arms.all
         decision = Decision(name, t, action, tuple([known[j] for j in action.tolist()]))
-        self._decisions.pending[name] = DecisionEntry(decision, self.problem.n_items, learner.version, given, words)
+        made = DecisionEntry(decision, self.problem.n_items, learner.version, given, words, about)
+        self._decisions.pending[name] = made
+        if self.silence is not None:
+            learner.unpend(action, given)
+            self._wait(made)
         return decision
 
     @_in_turn
@@ -209,21 +233,31 @@ class Agent:
         made = self._decisions.known(name)
         pending = name in self._decisions.pending
         if pending:
-            self.learner.unpend(made.decision.action, made.context)
+            self._wait(made, -1.0)
         try:
             return explain_decision(self.learner, made, most, self._choosing)
         finally:
             if pending:
-                self.learner.unpend(made.decision.action, made.context, -1.0)
+                self._wait(made)
 
     @_in_turn
-    def tell(self, decision: Decision | str, outcome: Any, seen: Any = None, arms: Some | None = None) -> bool:
+    def tell(
+        self,
+        decision: Decision | str,
+        outcome: Any = None,
+        seen: Any = None,
+        arms: Some | None = None,
+        clicks: Some | Mapping[Any, float] | None = None,
+    ) -> bool:
         """What came of a decision: ``outcome`` (len(action), n_items) in [0, 1], rows in the order of its action.
 
         Entries with ``seen`` False were not observed: they are not zeros, and change no estimate; an arm of which
         nothing was seen counts as never played. Where playing triggers other arms, or not all of its own, ``arms``
         names those that were observed, and ``outcome`` has a row for each of them. For a sparse problem lay the rows'
         entries flat, one after the other.
+
+        A decision about one item may be told ``clicks`` in place of an outcome: the arms that were clicked, or their
+        outcomes by arm; what was shown and is not named counts as ``silence``, or as 0.
 
         Rows and columns of a data frame are found by their names, if it has any: those of its rows must be the names of
         the arms, those of its columns the names of the items.
@@ -233,6 +267,10 @@ class Agent:
         """
         name = _id(decision)
         made = self._decisions.known(name)
+        if clicks is not None:
+            if outcome is not None:
+                raise InvalidArgument("clicks", "given beside an outcome", "give one of both")
+            outcome = self._outcome_of(made, clicks)
         feedback, digests = self._parse(made, outcome, seen, arms)
         if name in self._decisions.told:
             if self._decisions.told[name][0] not in digests:
@@ -262,12 +300,38 @@ class Agent:
         made = self._decisions.pending.pop(name, None)
         if made is None:
             raise UnknownDecision(f"decision {name!r} is not pending")
-        self.learner.unpend(made.decision.action, made.context)
+        self._wait(made, -1.0)
+
+    def _wait(self, made: DecisionEntry, sign: float = 1.0) -> None:
+        """A decision waits for feedback, or no longer (``sign=-1.0``): as pending, or as what silence means."""
+        if self.silence is None:
+            self.learner.unpend(made.decision.action, made.context, -sign)
+            return
+        feedback = silent_feedback(self.problem, made, self.silence)
+        if made.context is not None:
+            action = made.decision.action
+            feedback.context = self.learner.contexts.answer(made.context, action, action)
+        self.learner.apply(feedback, self._rounding, sign, made.version)
 
     def _apply(self, made: DecisionEntry, feedback: Feedback, sign: float) -> None:
-        """Record feedback to a decision, which is then pending no longer, or take it back (``sign=-1.0``)."""
-        self.learner.unpend(made.decision.action, made.context, sign)
+        """Record feedback to a decision, which then waits no longer, or take it back (``sign=-1.0``)."""
+        self._wait(made, -sign)
         self.learner.apply(feedback, self._rounding, sign, made.version)
+
+    def _outcome_of(self, made: DecisionEntry, clicks: Any) -> Any:
+        """The outcome of a decision of which some arms were clicked."""
+        values = dict(clicks) if isinstance(clicks, Mapping) else dict.fromkeys(clicks, 1.0)
+        numbers = self.learner.arms.numbers(values).tolist()
+        clicked = dict(zip(numbers, values.values(), strict=True))
+        return from_clicks(self.problem, made, clicked, self.silence or 0.0)
+
+    def _about(self, items: Some | None) -> tuple[int, ...] | None:
+        """The numbers of the items that a decision is about; None for all."""
+        if items is None:
+            return None
+        if not isinstance(self.problem.support, Dense):
+            raise InvalidArgument("items", "the support is sparse", "leave it out, and tell what was seen")
+        return tuple(sorted(self.learner.items.numbers(items).tolist()))
 
     def _parse(self, made: DecisionEntry, outcome: Any, seen: Any, arms: Some | None) -> tuple[Feedback, list[str]]:
         """Feedback about a decision as the learner takes it, and its digests."""
@@ -353,6 +417,7 @@ class Agent:
             "mind": f"{int(self._choosing[0]):016x}",
             "coin": f"{int(self._rounding[0]):016x}",
             "book": decisions_to_plain(self._decisions),
+            **({} if self.silence is None else {"silence": self.silence}),
         }
 
     @classmethod
@@ -367,9 +432,10 @@ class Agent:
         agent._lock = threading.RLock()
         agent._choosing, agent._rounding = (np.array([int(state[key], 16)], np.uint64) for key in ("mind", "coin"))
         agent.learner = learner_from_plain(state)
-        agent._decisions = decisions_from_plain(state["book"], agent.learner)
+        agent._decisions, agent.silence = decisions_from_plain(state["book"], agent.learner), state.get("silence")
         for made in agent._decisions.pending.values():
-            agent.learner.unpend(made.decision.action, made.context, -1.0)
+            if agent.silence is None:  # otherwise the tally holds it
+                agent._wait(made)
         return agent
 
 
@@ -394,6 +460,14 @@ def find_policy(policy: Policy | str, parameters: dict[str, float]) -> Any:
         wrong = f"unknown {policy!r}" if not parameters else f"no {policy!r} with the parameters {parameters}"
         raise InvalidArgument("policy", wrong, "give a policy of the catalogue, such as kl_ucb or kl_moss")
     return made
+
+
+def start_from(policy: Any, ranking: Ints) -> Policy:
+    """The policy, starting from a list; refused if it cannot."""
+    if not isinstance(policy, PooledThompson):
+        wrong = f"{policy!r} cannot start from a list"
+        raise InvalidArgument("baseline", wrong, "leave out the policy, or give pooled_thompson()")
+    return pooled_thompson(**policy.parameters() | {"baseline": ranking.tolist()})
 
 
 def _id(decision: Decision | str) -> str:

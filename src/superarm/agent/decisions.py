@@ -21,7 +21,8 @@ class DecisionEntry(NamedTuple):
     """A decision, how many items there were when it was made, by which version of the policy, and its context.
 
     ``context`` is a ``contextual.DecisionContext``, None if the problem has no context; ``words`` are those of its
-    hashed features, if it has any: explanations name them.
+    hashed features, if it has any: explanations name them. ``items`` are the numbers of the items that it is about;
+    None: all.
     """
 
     decision: Decision
@@ -29,6 +30,7 @@ class DecisionEntry(NamedTuple):
     version: int
     context: Any = None
     words: dict[str, list[str]] | None = None
+    items: tuple[int, ...] | None = None
 
 
 class Decisions:

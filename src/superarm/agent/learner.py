@@ -206,11 +206,12 @@ class Learner:
 
     def bring_up_to_date(self, given: Any, t: int) -> None:
         """Count the context of the decision of round ``t``, and begin the frame and take the refit that are due."""
-        frames = self.contexts.frames
-        frames.count(given)
-        frame = frames.due()
-        if frame is not None:
-            self.memory = self.contexts.begin_frame(self.policy, self.tally, self.memory, frame)
+        if self.contexts is not None:
+            frames = self.contexts.frames
+            frames.count(given)
+            frame = frames.due()
+            if frame is not None:
+                self.memory = self.contexts.begin_frame(self.policy, self.tally, self.memory, frame)
         self.policy.refit(self.problem, self.memory, t)
 
     def _advance(self, t: int) -> None:
@@ -253,6 +254,8 @@ class Learner:
             age = self._forgetter.age(self.memory, at)
             if age < len(held["blocks"]):
                 held["blocks"][age].add(tally)
+        if held is not None:
+            held.pop("prior", None)  # one that was fitted without these data
         self.tally.add(tally)
         self._settle(self.problem, self.policy, self.tally, held)
 

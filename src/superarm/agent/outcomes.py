@@ -19,12 +19,52 @@ def parse_feedback(
     problem: "Problem", made: DecisionEntry, observed: Ints, outcome: Any, seen: Any
 ) -> tuple[Feedback, list[str]]:
     """Feedback about a decision of which the arms ``observed`` were observed, and its digests."""
+    if made.items is not None:
+        outcome, seen = _spread_items(problem, made, outcome, seen)
     values, mask = check_outcome(problem, observed, made.n_items, outcome, seen)
     digests = digest_feedback(problem, made, observed, values, mask)
     rows, marks = to_rows(problem.support, observed, values), None
     if mask is not None:
         marks = to_rows(problem.support, observed, mask)[None]
     return Feedback(made.decision.t, observed[None], rows[None], marks), digests
+
+
+def silent_feedback(problem: "Problem", made: DecisionEntry, value: float) -> Feedback:
+    """What a decision counts as before it was told anything, where silence means the outcome ``value``."""
+    support, action = problem.support, made.decision.action
+    about = np.zeros(problem.n_items, bool)
+    about[list(range(made.n_items) if made.items is None else made.items)] = True
+    whole = isinstance(support, Dense)
+    seen = np.broadcast_to(about if whole else np.ones(support.widest, bool), (1, len(action), support.widest))
+    return Feedback(made.decision.t, action[None], np.full(seen.shape, value), None if seen.all() else seen)
+
+
+def from_clicks(problem: "Problem", made: DecisionEntry, clicked: dict[int, float], silence: float) -> Any:
+    """The outcome (n, 1) of a decision about one item, of which some arms were clicked; others count as ``silence``."""
+    one = problem.n_items == 1 or (made.items is not None and len(made.items) == 1)
+    if not one:
+        wrong = f"the decision is about {problem.n_items if made.items is None else len(made.items)} items"
+        raise InvalidArgument("clicks", wrong, "name the visitor's item, ask(items=[…]), or tell an outcome")
+    strange = [j for j in clicked if j not in made.decision.action]
+    if strange:
+        raise InvalidArgument("clicks", f"arm {strange[0]} was not in the batch", "name arms of the decision")
+    return np.array([[clicked.get(j, silence)] for j in made.decision.action.tolist()])
+
+
+def _spread_items(problem: "Problem", made: DecisionEntry, outcome: Any, seen: Any) -> tuple[Any, Any]:
+    """Outcome and mask of a decision about some items, for all items; columns may be those of its items alone."""
+    given = _array(outcome)
+    mask = np.ones(given.shape, bool) if seen is None else _array(seen)
+    items, wide = list(made.items or ()), (len(given), problem.n_items)
+    if given.ndim != 2 or mask.shape != given.shape:
+        return outcome, seen
+    about = np.zeros(problem.n_items, bool)
+    about[items] = True
+    if given.shape[1] == len(items) < problem.n_items:
+        values, shown = np.zeros(wide), np.zeros(wide, bool)
+        values[:, items], shown[:, items] = np.where(mask, given, 0.0), mask
+        return values, shown
+    return given, mask & about[: given.shape[1]]
 
 
 def check_outcome(

@@ -159,6 +159,7 @@ def decisions_from_plain(plain: dict[str, Any], learner: Learner) -> Decisions:
 def _decision_to_plain(entry: DecisionEntry) -> dict[str, Any]:
     made, version = entry.decision, entry.version
     plain = {"id": made.id, "t": made.t, "action": made.action.tolist(), "n_items": entry.n_items, "version": version}
+    plain |= {} if entry.items is None else {"items": list(entry.items)}
     if entry.context is None:
         return plain
     return plain | {"context": entry.context.to_plain(), "words": entry.words}
@@ -173,7 +174,8 @@ def _decision_from_plain(plain: dict[str, Any], learner: Learner) -> DecisionEnt
         from superarm.contextual.history import DecisionContext
 
         context = DecisionContext.from_plain(plain["context"])
-    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context, plain.get("words"))
+    items = tuple(plain["items"]) if "items" in plain else None
+    return DecisionEntry(decision, plain["n_items"], plain.get("version", 0), context, plain.get("words"), items)
 
 
 def _flat(support: AnySupport, entries: Floats) -> Floats:

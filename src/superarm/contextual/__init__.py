@@ -1,9 +1,9 @@
 """Policies for decisions with a context: any policy on segments, and policies on linear and logistic models.
 
-base: what they have in common · segments: any policy on the tally of the user's segment · rules: how far policies on
-linear models explore · ridge: estimates and widths · linear, logistic: policies on regression models · kept:
-observations kept for refits · forgetting: windows and discounts · history: what an agent keeps · catalog: policies by
-the names of their papers
+base: what they have in common · segments: any policy on the tally of the user's segment · pooled: one model for all
+segments · rules: how far policies on linear models explore · ridge: estimates and widths · linear, logistic: policies
+on regression models · kept: observations kept for refits · forgetting: windows and discounts · history: what an agent
+keeps · catalog: policies by the names of their papers
 """
 
 from superarm.contextual.base import ContextPolicy
@@ -22,7 +22,7 @@ from superarm.contextual.kept import Refit, carry_kept, grow_kept
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
-from superarm.contextual.segments import SegmentPolicy
+from superarm.contextual.segments import PooledSegments, SegmentPolicy
 
 __all__ = [
     "ContextForgetting",
@@ -34,6 +34,7 @@ __all__ = [
     "GroupedPolicy",
     "LinearPolicy",
     "LogisticPolicy",
+    "PooledSegments",
     "Refit",
     "Rule",
     "SegmentPolicy",

@@ -10,15 +10,17 @@ from superarm.contextual.forgetting import ContextForgetting
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy, is_one_hot
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
-from superarm.contextual.segments import SegmentPolicy
+from superarm.contextual.segments import PooledSegments, SegmentPolicy
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
+from superarm.core.support import Dense
 from superarm.indices import KL, BetaPosterior
 from superarm.oracles.base import Oracle
 from superarm.oracles.default import Default
 from superarm.oracles.heaviest import TopArms
 from superarm.policies.base import Policy
 from superarm.policies.forgetting import Forgetting
+from superarm.policies.pooled import PooledThompson
 
 if TYPE_CHECKING:
     from superarm.core.problem import Problem
@@ -186,7 +188,8 @@ def for_context(policy: Any, problem: "Problem") -> Policy:
             return GroupedPolicy(BetaPosterior() if policy.draws > 0.0 else policy.index, policy.oracle)
         return policy
     if isinstance(model, Segments):
-        return _fit(SegmentPolicy(policy, model.pooling), problem)
+        pooled = isinstance(policy, PooledThompson) and isinstance(problem.support, Dense)
+        return _fit(PooledSegments(policy) if pooled else SegmentPolicy(policy, model.pooling), problem)
     wrong = f"{type(policy).__name__} does not read features"
     raise InvalidArgument("policy", wrong, "give e.g. vac2_ucb() or comb_lin_ts(), or use models.Segments()")
 

@@ -78,14 +78,19 @@ def fall(y: Any) -> Any:
     return np.where(y > 700.0, 1.0, (1.0 - two_k) - part * two_k)
 
 
+def decay(y: Any) -> Any:
+    """exp(-y) of an array of numbers >= 0."""
+    two_k, part = _power(y)
+    return np.where(y > 700.0, 0.0, two_k + part * two_k)
+
+
 def sigmoid(x: Any) -> Any:
     """The logistic function 1 / (1 + exp(-x)) of an array; exact to rounding for large negative numbers.
 
     >>> sigmoid(np.array([0.0, -800.0])).tolist()
     [0.5, 0.0]
     """
-    two_k, part = _power(np.abs(x))
-    e = np.where(np.abs(x) > 700.0, 0.0, two_k + part * two_k)
+    e = decay(np.abs(x))
     return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
 
 

@@ -17,7 +17,7 @@ from superarm.kernels.diffusion import (
 from superarm.kernels.directional import directional_coverage, directional_step
 from superarm.kernels.graphs import assignment, heaviest_path
 from superarm.kernels.greedy import coverage_value, greedy_coverage, sparse_sums, top_k
-from superarm.kernels.indices import bernstein, beta, beta_sparse, kl
+from superarm.kernels.indices import bernstein, beta, beta_sparse, gammas, kl
 from superarm.kernels.play import play
 from superarm.kernels.screen import screened
 from superarm.kernels.sparse_screen import sparse_screened
@@ -37,6 +37,7 @@ __all__ = [
     "factorise",
     "flip",
     "flip_sparse",
+    "gammas",
     "greedy_coverage",
     "heaviest_path",
     "hit_worth",

@@ -10,6 +10,7 @@ from superarm.kernels.numeric import (
     ROUND,
     STEP,
     apart,
+    decay,
     inner,
     kernel,
     kl_line,
@@ -19,7 +20,7 @@ from superarm.kernels.numeric import (
     number,
 )
 
-_FLIP = np.uint64(1 << 32)
+_FLIP, _BOOST = np.uint64(1 << 32), np.uint64(1 << 33)
 
 
 @kernel
@@ -113,6 +114,20 @@ def gamma_at_once(s, shape):
     v = 1.0 + 1.0 / math.sqrt(9.0 * d) * z
     good = (abs(z_u) <= 0.425) & (v > 0.0) & (u < 1.0 - 0.0331 * z * z * z * z)
     return d * (v * v * v) if good else -1.0
+
+
+@kernel
+def gammas(own, shape, x):
+    """Gamma draws of any shape > 0: below 1, those of shape + 1 times a power of one more uniform number."""
+    for j in range(len(x)):
+        a = shape[j]
+        x[j] = gamma_at_once(own[j], a if a >= 1.0 else a + 1.0)
+    for j in range(len(x)):
+        a = shape[j]
+        if x[j] < 0.0:
+            x[j] = gamma(own[j], a if a >= 1.0 else a + 1.0)
+        if a < 1.0:
+            x[j] *= decay(-log1p(-number(own[j] ^ _BOOST)) / a)
 
 
 @inner

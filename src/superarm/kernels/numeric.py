@@ -90,6 +90,19 @@ def fall(y):
 
 
 @inner
+def decay(y):
+    """exp(-y), y >= 0, from + - * / and a power of two."""
+    if y > 700.0:
+        return 0.0
+    k = math.floor(0.5 - y * 1.4426950408889634)
+    r = (-y - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    e = 1.0
+    for n in range(14, 1, -1):
+        e = 1.0 + r * e / n
+    return 2.0**k + (r * e) * 2.0**k
+
+
+@inner
 def kl_step(p, x, q):
     """One step of Householder's third-order iteration for kl(p, q) = x; ``q`` itself where that is of no use."""
     d, rest, left = q - p, 1.0 - p, 1.0 - q

@@ -1,8 +1,9 @@
 """Policies: they choose the next batch from the problem and the tally, for all replications at once.
 
-base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch ·
-forgetting, wrappers: around other policies · functions: a policy as two functions · catalog: policies by their names in
-the papers, all of which are also here
+base · index: score every entry, then maximise · directional, covariance, batch: one bound per arm or batch · pooling,
+pooled, baseline: a prior fitted to all arms, sampling from it, and starting from a list · forgetting, wrappers: around
+other policies · functions: a policy as two functions · catalog: policies by their names in the papers, all of which are
+also here
 """
 
 from superarm.policies import catalog
@@ -12,9 +13,9 @@ from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.forgetting import Forgetting
-from superarm.policies.functions import policy
 from superarm.policies.index import IndexPolicy
-from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform
+from superarm.policies.pooled import PooledThompson
+from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
     "BatchPolicy",
@@ -30,6 +31,7 @@ __all__ = [
     "LeastPlayed",
     "OneGaussian",
     "Policy",
+    "PooledThompson",
     "SampleVariance",
     "SetBonus",
     "Triangle",

@@ -62,7 +62,7 @@ class Policy(Component):
         return view.context
 
     def refit(self, problem: "Problem", memory: Any, t: int) -> None:
-        """Estimate anew what is due after the choice of round ``t``; nothing by default."""
+        """Estimate anew what is due after the choice of round ``t``, before its feedback; nothing by default."""
 
     def guarantee(self, problem: "Problem") -> Guarantee:
         """What the policy's oracle promises on this problem."""

@@ -22,6 +22,7 @@ from superarm.policies.covariance import escb_c, ols_ucb_c
 from superarm.policies.directional import directional_kl_moss, directional_kl_ucb
 from superarm.policies.forgetting import discounted, sliding_window
 from superarm.policies.index import IndexPolicy
+from superarm.policies.pooled import pooled_thompson
 from superarm.policies.wrappers import OneGaussian, epsilon_greedy, uniform
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "kl_ucb",
     "least_played",
     "ols_ucb_c",
+    "pooled_thompson",
     "shared_cts",
     "sliding_window",
     "ts_cascade",
@@ -130,12 +132,13 @@ def kl_moss(oracle: Oracle = _DEFAULT) -> IndexPolicy:
 def cts(oracle: Oracle = _DEFAULT) -> IndexPolicy:
     """Combinatorial Thompson sampling with Beta posteriors; outcomes inside [0, 1] are replaced by coin flips.
 
-    Implements [WangChen2018]_ (CTS, Algorithm 1). Its analysis needs an exact oracle and independent arms.
+    Implements [WangChen2018]_ (CTS, Algorithm 1): every entry starts from a uniform prior, and no arm is played for its
+    own sake. Its analysis needs an exact oracle and independent arms.
 
     >>> cts().index, cts().rounding
     (BetaPosterior(), 'coin')
     """
-    return IndexPolicy(BetaPosterior(), oracle, rounding="coin")
+    return IndexPolicy(BetaPosterior(), oracle, rounding="coin", start=False)
 
 
 @named

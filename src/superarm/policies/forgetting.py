@@ -20,10 +20,12 @@ class RoundBlocks:
     """Tallies of the last blocks of rounds, and their weighted sum.
 
     ``blocks`` has block n at place n % n_blocks; ``newest`` is the number of the newest block, -1 before any; ``now``
-    is their weighted sum, and ``memory`` a tuple of the policy's memory of it, None until it is asked for.
+    is their weighted sum, and ``memory`` a tuple of the policy's memory of it, None until it is asked for; ``held`` is
+    what the policy saved of a memory that is not there yet.
     """
 
     memory: Any
+    held: dict[str, Any]
 
     def __init__(self, tally: Tally, weights: Floats) -> None:
         self.weights, self.newest, self.now = weights, -1, tally.like()
@@ -53,7 +55,7 @@ class RoundBlocks:
         sums = self.now.like()
         for weight, tally in zip(self.weights.tolist(), self.ages(), strict=True):
             sums.add(tally, weight)
-        self.now, self.memory = sums, None
+        self.now, self.memory, self.held = sums, None, {}
 
 
 class Forgetting(Wrapper):
@@ -75,7 +77,7 @@ class Forgetting(Wrapper):
     Parameters
     ----------
     policy
-        The policy, whose memory must follow from the tally.
+        The policy; what it keeps beside the tally begins anew with every block.
     block
         How many rounds a block has.
     weights
@@ -104,14 +106,27 @@ class Forgetting(Wrapper):
 
     def choose(self, problem: "Problem", view: View, memory: RoundBlocks) -> Ints:
         memory.move_on((view.t - 1) // self.block)
-        remembered = max(1, int(self.block * self.weights.sum()))
         counts = memory.now.pulls + (view.counts - view.tally.pulls)
-        t = min(view.t, remembered)
+        t = min(view.t, self._remembered)
         keys = round_keys(view.keys, view.t)  # the time that the policy sees stays the same in the end
         recent = View(t, memory.now, keys, counts, view.eligible, view.pinned, view.context)
+        return self.policy.choose(problem, recent, self._memory(problem, memory))
+
+    def _memory(self, problem: "Problem", memory: RoundBlocks) -> Any:
+        """The policy's memory of the weighted sum."""
         if memory.memory is None:
             memory.memory = (self.policy.prepare(problem, memory.now),)
-        return self.policy.choose(problem, recent, memory.memory[0])
+            self.policy.restore_state(memory.memory[0], memory.held)
+        return memory.memory[0]
+
+    def refit(self, problem: "Problem", memory: RoundBlocks, t: int) -> None:
+        """Let the policy refit at the time that it sees; it also does when something was forgotten."""
+        self.policy.refit(problem, self._memory(problem, memory), min(t, self._remembered))
+
+    @property
+    def _remembered(self) -> int:
+        """How many rounds count, each by its weight."""
+        return max(1, int(self.block * self.weights.sum()))
 
     def learn(
         self, problem: "Problem", tally: Tally, memory: RoundBlocks, feedback: Feedback, sign: float = 1.0
@@ -133,8 +148,9 @@ class Forgetting(Wrapper):
         return memory.newest - (t - 1) // self.block
 
     def save_state(self, memory: RoundBlocks) -> dict[str, Any]:
-        """The number of the newest block, and the tallies of the last blocks, newest first."""
-        return {"newest": memory.newest, "blocks": memory.ages()}
+        """The number of the newest block, the tallies of the last blocks, newest first, and what the policy keeps."""
+        kept = memory.held if memory.memory is None else self.policy.save_state(memory.memory[0]) or {}
+        return {"newest": memory.newest, "blocks": memory.ages(), **kept}
 
     def restore_state(self, memory: RoundBlocks, held: dict[str, Any]) -> None:
         memory.newest = int(held["newest"])
@@ -143,6 +159,7 @@ class Forgetting(Wrapper):
             memory.blocks[place] = memory.now.like()
             memory.blocks[place].add(tally if tally.support == memory.now.support else tally.grown(memory.now.support))
         memory.weigh()
+        memory.held = {name: value for name, value in held.items() if name not in ("newest", "blocks")}
 
 
 @named

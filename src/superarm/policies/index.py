@@ -32,7 +32,7 @@ class IndexPolicy(Policy):
 
     Implements [MerlisMannor2019]_ (Algorithm 1), for any index and oracle. An entry that was never seen, though its arm
     was pulled, scores 1, and so does an arm that was never observed: without ``start`` it is not played for its own
-    sake, as [WangChen2017]_ (Algorithm 1) for triggered arms.
+    sake, as [WangChen2017]_ (Algorithm 1) for triggered arms. An index with a prior draws such entries from it.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ class IndexPolicy(Policy):
         """The scores of every entry."""
         tally, share = view.tally, problem.k / problem.n_arms
         counts, unknown = tally.counts(view.counts), tally.unknown()
-        known = counts if unknown is None else np.where(unknown, 1.0, counts)
+        known = counts if unknown is None else np.where(unknown, 0.0 if self.index.prior else 1.0, counts)
         chance = Chance(view.keys, view.t, problem.support, self.shared)
         level = self.index.level(known, view.t, share)
         mean, deviation = tally.mean, tally.deviation
         if len(view) > len(mean):  # one tally for many views, whose counts differ
             mean, deviation = (np.repeat(part, len(view), 0) for part in (mean, deviation))
         q: Any = self.index.score(mean, deviation, level, chance)
-        return q if unknown is None else np.where(unknown, self.index.unknown, q)
+        return q if unknown is None or self.index.prior else np.where(unknown, self.index.unknown, q)
 
     def prepare(self, problem: "Problem", tally: Tally) -> Any:
         plain = not self.start or not isinstance(self.oracle, Default | Greedy)

@@ -78,7 +78,7 @@ class Run:
         feedback = self._feedback(self.last, answer)
         if given is not None:
             feedback.context = self.policy.weigh(problem, view, self.memory, self.last)
-            self.policy.refit(problem, self.memory, t)
+        self.policy.refit(problem, self.memory, t)
         self.policy.learn(problem, tally, self.memory, feedback)
         self.earned += environment.worth(problem, self.last, t, self.keys.environment)
         return feedback

@@ -161,8 +161,9 @@ def upper_bound_directional_greedy(
 def add_failures(level: KL, m: int, log_factor: float) -> Callable[[Floats], Any]:
     r"""The function :math:`T \mapsto \sum_{t \le T}\min\{1, factor\cdot C_m(t)e^{-\ell_t}\}`, at most 1 % too large.
 
-    m is the number of items whose directions the bound is for, 0 for a width. Beyond the first rounds :math:`C_m(t) \le \frac{\sqrt\pi}{\Gamma((m+1)/2)}(t + \frac{m+2}4)^{m/2}` is used, and the
-    terms fall if :math:`\rho \ge m/2`, so that each block of rounds costs at most its length times its first term.
+    ``m`` is the number of items whose directions the bound is for, 0 for a width. Beyond the first rounds
+    :math:`C_m(t) \le \frac{\sqrt\pi}{\Gamma((m+1)/2)}(t + \frac{m+2}4)^{m/2}` is used, and the terms fall if
+    :math:`\rho \ge m/2`, so that each block of rounds costs at most its length times its first term.
 
     >>> round(float(add_failures(KL(1.5, 2.0), 1, 0.0)(np.array(1e9))), 1)  # optimism of one arm
     3.8

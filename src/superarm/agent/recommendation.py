@@ -1,0 +1,90 @@
+"""Which policy to take for a problem, and why: one table."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from superarm.core.problem import Problem
+from superarm.policies.base import Policy
+
+MANY_ENTRIES = 1_000_000
+"""From so many entries on, a draw of all of them takes longer than a web page waits."""
+
+
+class Recommendation(NamedTuple):
+    """A policy, and the reason for it in a sentence or two."""
+
+    policy: Policy
+    reason: str
+
+
+class Rule(NamedTuple):
+    """When a policy is recommended, and where it is; the first rule that applies counts."""
+
+    applies: Callable[[Problem], Any]
+    package: str
+    policy: str
+    reason: str
+
+
+def _model(problem: Problem) -> str:
+    return "" if problem.context is None else type(problem.context.model).__name__
+
+
+RULES = (
+    Rule(
+        lambda problem: _model(problem) == "LinearModel",
+        "contextual",
+        "vac2_ucb",
+        "The context has a linear model: a policy on that model is needed, and this one weighs observations by their "
+        "variance (docs/context.md).",
+    ),
+    Rule(
+        lambda problem: _model(problem) == "LogisticModel",
+        "contextual",
+        "logistic_ts",
+        "The context has a logistic model: a policy on that model is needed, and sampling its parameters explores "
+        "least (docs/context.md).",
+    ),
+    Rule(
+        lambda problem: type(problem.reward).__name__ == "Spread",
+        "policies",
+        "bcucb_t",
+        "Arms are triggered along the edges of a graph: the policy must not insist on playing every arm "
+        "(docs/beyond/influence.md).",
+    ),
+    Rule(
+        lambda problem: problem.n_entries >= MANY_ENTRIES,
+        "policies",
+        "kl_ucb",
+        "There are a million entries or more: this policy skips arms that cannot win, while sampling draws all.",
+    ),
+    Rule(
+        lambda problem: True,
+        "policies",
+        "pooled_thompson",
+        "It earned most in the contest of policies in shops (superarm run earnings, docs/earnings.md). It has no "
+        "regret bound; kl_ucb() is the choice with a proof.",
+    ),
+)
+"""The table, in the order in which it is read."""
+
+
+def recommend(problem: Problem) -> Recommendation:
+    """The policy that earned most on problems of this kind, and why it is recommended.
+
+    ``Agent(problem)`` takes it. The evidence is the contest ``superarm run earnings``, described on the page
+    ``docs/earnings.md``.
+
+    Examples
+    --------
+    >>> from superarm.actions import Subsets
+    >>> from superarm.rewards import Coverage
+    >>> found = recommend(Problem(100, 4, Coverage(), Subsets(6)))
+    >>> found.policy
+    pooled_thompson(sharpness=2, loss=0.03, later_loss=0.05, cautious=1000)
+    >>> found.reason[:16]
+    'It earned most i'
+    """
+    rule = next(rule for rule in RULES if rule.applies(problem))
+    return Recommendation(getattr(import_module(f"superarm.{rule.package}"), rule.policy)(), rule.reason)

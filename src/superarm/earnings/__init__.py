@@ -1,0 +1,25 @@
+"""What policies earn in shops, beside the list that a shop shows today: ``superarm run earnings``.
+
+shops: kinds of shops with known truth, for development and held out · people: shops on published data · contest: a
+policy serves the visitors of a shop · report: tables and figure · commands: the command
+"""
+
+from superarm.earnings.contest import Earnings, Service
+from superarm.earnings.report import Entry, format_table, summarise, write_report
+from superarm.earnings.shops import DEVELOPMENT, HELD_OUT, KINDS, Draft, Kind, Shop, draw_shop
+
+__all__ = [
+    "DEVELOPMENT",
+    "HELD_OUT",
+    "KINDS",
+    "Draft",
+    "Earnings",
+    "Entry",
+    "Kind",
+    "Service",
+    "Shop",
+    "draw_shop",
+    "format_table",
+    "summarise",
+    "write_report",
+]

@@ -1,0 +1,166 @@
+"""The contest's tables and its figure."""
+
+import csv
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from superarm.core.arrays import Floats, Ints
+from superarm.earnings.contest import Earnings
+
+FIRST, EARLY = 1_000, 5_000
+"""The visits after which earnings are shown, besides all of them."""
+
+
+@dataclass
+class Entry:
+    """What one policy earned in one shop: cumulative sums (R, n) after ``visits`` (n,), and when each draw was ahead.
+
+    ``ahead`` (R,) is the visit from which on the policy's sum stays above the list's; more than all if never.
+    """
+
+    shop: str
+    held_out: bool
+    policy: str
+    visits: Ints
+    earned: Floats
+    present: Floats
+    best: Floats
+    ahead: Ints
+
+
+def summarise(shop: str, held_out: bool, policy: str, earnings: Earnings) -> Entry:
+    """The sums of a run at some two hundred visits."""
+    n = earnings.policy.shape[1]
+    marks = [FIRST, EARLY, max(1, n - FIRST), n]
+    visits = np.unique(np.concatenate([np.geomspace(1, n, 200).astype(np.int64), [v for v in marks if v <= n]]))
+    earned, present, best = (np.cumsum(part, 1) for part in (earnings.policy, earnings.present, earnings.best))
+    behind = earned <= present
+    ahead = np.where(behind.any(1), n - behind[:, ::-1].argmax(1) + 1, 1)
+    at = visits - 1
+    return Entry(shop, held_out, policy, visits, earned[:, at], present[:, at], best[:, at], ahead)
+
+
+@dataclass
+class Row:
+    """A line of the table; earnings are relative to the list's, with half the width of a 95 % interval."""
+
+    shop: str
+    policy: str
+    first_1000: float
+    first_1000_error: float
+    first_5000: float
+    first_5000_error: float
+    total: float
+    total_error: float
+    way_to_best: float
+    way_to_best_error: float
+    share_of_best: float
+    worst_share_of_best: float
+    ahead_after: float
+    worst_first_1000: float
+    worst_total: float
+
+
+def make_row(entry: Entry) -> Row:
+    """The figures of an entry: means over draws, and the worst draw."""
+
+    def relative(visit: int) -> Floats:
+        at = int(np.searchsorted(entry.visits, min(visit, int(entry.visits[-1]))))
+        return entry.earned[:, at] / entry.present[:, at]  # type: ignore[no-any-return]
+
+    first, early, total = relative(FIRST), relative(EARLY), relative(int(entry.visits[-1]))
+    gained, possible = (part[:, -1] - entry.present[:, -1] for part in (entry.earned, entry.best))
+    way = gained.sum() / possible.sum()
+    of_best = entry.earned[:, -1] / entry.best[:, -1]
+    return Row(
+        entry.shop,
+        entry.policy,
+        *_mean(first),
+        *_mean(early),
+        *_mean(total),
+        float(way),
+        _mean((gained - way * possible) / possible.mean())[1],
+        float(np.median(of_best)),
+        float(of_best.min()),
+        float(np.median(entry.ahead)),
+        float(first.min()),
+        float(total.min()),
+    )
+
+
+def _mean(values: Floats) -> tuple[float, float]:
+    """The mean, and half of the width of its 95 % interval."""
+    n = len(values)
+    width = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return float(values.mean()), width
+
+
+HEADER = [
+    *("shop", "policy", "first 1,000", "first 5,000", "all visits", "way from list to best"),
+    *("of the best: median, worst", "ahead after", "worst draw: first 1,000, all"),
+]
+
+
+def format_table(entries: list[Entry]) -> str:
+    """The table in Markdown: one line per shop and policy; held-out shops are marked by a star."""
+    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|" + "---:|" * (len(HEADER) - 2)]
+    for entry in entries:
+        row, n = make_row(entry), int(entry.visits[-1])
+        ahead = f"{row.ahead_after:,.0f}" if row.ahead_after <= n else "not yet"
+        cells = [
+            f"{row.shop}{'*' if entry.held_out else ''}",
+            f"`{row.policy}`",
+            f"{row.first_1000:.2f} ± {row.first_1000_error:.2f}",
+            f"{row.first_5000:.2f} ± {row.first_5000_error:.2f}",
+            f"{row.total:.2f} ± {row.total_error:.2f}",
+            f"{row.way_to_best:.0%} ± {row.way_to_best_error:.0%}",
+            f"{row.share_of_best:.2f}, {row.worst_share_of_best:.2f}",
+            ahead,
+            f"{row.worst_first_1000:.2f}, {row.worst_total:.2f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def write_report(entries: list[Entry], directory: Path) -> list[Path]:
+    """Write ``earnings.md``, ``earnings.csv`` and ``earnings.png``; their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"earnings.{kind}" for kind in ("md", "csv", "png")]
+    paths[0].write_text(format_table(entries) + "\n", encoding="utf-8")
+    rows = [asdict(make_row(entry)) | {"held_out": entry.held_out} for entry in entries]
+    with paths[1].open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    draw_figure(entries, paths[2])
+    return paths
+
+
+def draw_figure(entries: list[Entry], path: Path) -> None:
+    """Earnings so far relative to the list's, over visits: a small figure for every shop."""
+    import matplotlib.pyplot as plt
+
+    shops = list(dict.fromkeys(entry.shop for entry in entries))
+    columns = min(4, len(shops))
+    rows = -(-len(shops) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 2.5 * rows), squeeze=False, layout="constrained")
+    handles: dict[str, Any] = {}
+    for place, shop in zip(axes.flat, shops, strict=False):
+        for entry in (one for one in entries if one.shop == shop):
+            from_tenth = entry.visits >= 10
+            ratio = (entry.earned / entry.present).mean(0)[from_tenth]
+            number = list(dict.fromkeys(one.policy for one in entries)).index(entry.policy)
+            (handles[entry.policy],) = place.plot(entry.visits[from_tenth], ratio, color=f"C{number}", linewidth=1.3)
+        place.axhline(1.0, color="0.4", linewidth=0.8)
+        place.set(xscale="log", title=shop + ("*" if entry.held_out else ""))
+    for unused in axes.flat[len(shops) :]:
+        unused.set_visible(False)
+    figure.supxlabel("visits")
+    figure.supylabel("earnings so far / those of the list")
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

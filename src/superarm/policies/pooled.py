@@ -1,0 +1,172 @@
+"""Pooled Thompson sampling: a policy that starts from what all arms have in common, and from the present list."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from superarm.core.arrays import Floats, Ints, arms, count
+from superarm.core.component import named
+from superarm.core.tally import Tally, View
+from superarm.oracles.base import Guarantee, Oracle
+from superarm.oracles.default import Default
+from superarm.policies.base import Policy
+from superarm.policies.baseline import Account
+from superarm.policies.pooling import Observed, Posterior, Prior, fit
+
+if TYPE_CHECKING:
+    from superarm.core.problem import Problem
+
+CAP, CAP_WITH_LIST = 16.0, 4.0
+"""The most events that a prior counts for, without a list and while one is followed."""
+
+
+class Pool:
+    """The memory of a pooled policy: the tally, the prior that was fitted to it last, and when the next fit is due.
+
+    ``prior`` is None until the first decision was handed out. A tally of segments has ``n_segments`` rows for each
+    replication.
+    """
+
+    prior: Prior | None = None
+
+    def __init__(self, tally: Tally, n_segments: int = 1) -> None:
+        self.tally, self.n_segments, self.due = tally, n_segments, 0
+
+
+class PooledThompson(Policy):
+    r"""Thompson sampling under a prior that is fitted to the tally: effects of arms, lifts of items, own effects.
+
+    The model is that of ``policies.pooling``. Each decision draws one effect :math:`\tilde\theta_j` for all entries of
+    an arm, then every entry, from posteriors with ``sharpness`` :math:`\gamma` times as many observations as there are:
+
+    .. math:: \tilde\theta_j \sim \frac{Gamma(\gamma(\alpha + S_j))}{\gamma(\alpha/\mu + E_j)}, \qquad
+              q_{ji} \sim Beta\bigl(\gamma(c m + s_{ji}),\ \gamma(c(1 - m) + n_{ji} - s_{ji})\bigr)
+
+    with :math:`m = \tilde\theta_j\lambda_i`, :math:`c = \kappa(1 - m)/m`, and :math:`S_j`, :math:`E_j` the events of
+    the arm and how often it was shown, where each entry counts for at most :math:`\kappa` events. The oracle chooses
+    at q.
+
+    The prior is fitted anew after decisions 1, 5, 10, …, 50, then each time that there are a quarter more; what is
+    observed in between counts at once. Decisions depend on the tally, the last prior, which is part of the saved state,
+    and the random numbers of the round. After [GelmanEtAl2013]_ and [ChapelleLi2011]_, who sharpen posteriors, too. No
+    regret bound is known; ``superarm run earnings`` measures what it earns.
+
+    Parameters
+    ----------
+    sharpness
+        How many times an observation counts: 1 is Thompson sampling, 2 earned more, and 4 can keep to a wrong batch.
+    baseline
+        The present list, as arms in the order of their ranks, if there is one; the first k eligible arms are shown
+        today. Decisions then start from it, as ``policies.baseline`` describes.
+    loss, later_loss
+        The share of what the list would have earned that learning may cost, in the first ``cautious`` decisions and
+        later.
+    cautious
+        In so many decisions at most a third of the list is replaced at once.
+    oracle
+        The algorithm that finds a batch.
+    """
+
+    sharpness: float = 2.0
+    baseline: Any = ()
+    loss: float = 0.03
+    later_loss: float = 0.05
+    cautious: int = 1000
+    oracle: Oracle = Default()
+    caveat = "It assumes that the outcomes of one decision are independent; no regret bound is known for it."
+
+    def check(self) -> None:
+        self.require_family("oracle", Oracle, "Greedy()")
+        self.require("sharpness", 0.0 < self.sharpness < np.inf, "give a finite number > 0")
+        self.convert("baseline", tuple(int(j) for j in self.baseline))
+        self.convert("cautious", count(self.cautious, "cautious", 0))
+        for name in ("loss", "later_loss"):
+            self.require(name, 0.0 <= getattr(self, name) <= 1.0, "give a share in [0, 1]")
+
+    def validate(self, problem: "Problem") -> None:
+        self.oracle.validate(problem)
+        arms(self.baseline, "baseline", problem.n_arms)
+
+    def prepare(self, problem: "Problem", tally: Tally) -> Pool:
+        return Pool(tally)
+
+    def choose(self, problem: "Problem", view: View, memory: Pool) -> Ints:
+        whole, own, waiting = self.posteriors(problem, view, memory)
+        batch = self.oracle.maximize(problem, own.draw(self.sharpness, view.keys, view.t, waiting), view)
+        if not self.baseline:
+            return batch
+        careful = view.t <= self.cautious
+        account = Account(problem, view, memory, whole, self.baseline, self.loss if careful else self.later_loss)
+        base = account.listed if careful else self.oracle.maximize(problem, own.means(), view)
+        return account.keep(base, batch, -(-problem.k // 3) if careful else problem.k)
+
+    def posteriors(self, problem: "Problem", view: View, memory: Pool) -> tuple[Posterior, Posterior, Floats]:
+        """What is known of all entries and of those of the user's segment, and the pending pulls of the arms in it."""
+        whole = Posterior(
+            self.observed(problem, memory), self.fit(problem, memory) if memory.prior is None else memory.prior
+        )
+        if memory.n_segments == 1:
+            return whole, whole, view.counts - memory.tally.pulls
+        segment, rows = view.context.segment, memory.tally.pulls.reshape(-1, memory.n_segments, problem.n_arms)
+        own = rows[np.arange(len(segment)) if len(rows) > 1 else 0, segment]
+        return whole, whole.in_segment(segment, memory.n_segments), view.counts - own
+
+    def observed(self, problem: "Problem", memory: Pool) -> Observed:
+        """What a prior is fitted to; the arms of the list are a group of their own while it is followed."""
+        listed = np.zeros(problem.n_arms, bool)
+        if memory.due <= self.cautious:
+            listed[list(self.baseline[: problem.k])] = True
+        return Observed.of(memory.tally, listed, memory.n_segments)
+
+    def fit(self, problem: "Problem", memory: Pool) -> Prior:
+        """The prior that suits the tally now."""
+        observed = self.observed(problem, memory)
+        return fit(observed, CAP_WITH_LIST if observed.listed.any() else CAP)
+
+    def refit(self, problem: "Problem", memory: Pool, t: int) -> None:
+        if t >= memory.due:
+            memory.due = 5 * (t // 5 + 1) if t < 50 else -(-5 * t // 4)
+            memory.prior = self.fit(problem, memory)
+
+    def estimates(self, problem: "Problem", view: View, memory: Pool) -> tuple[Floats, Floats]:
+        """The posterior means of entries, and the draw at which the oracle chooses; for explanations."""
+        _, own, waiting = self.posteriors(problem, view, memory)
+        return own.means(), own.draw(self.sharpness, view.keys, view.t, waiting)
+
+    def guarantee(self, problem: "Problem") -> Guarantee:
+        return self.oracle.guarantee(problem)
+
+    def save_state(self, memory: Pool) -> dict[str, Any] | None:
+        """The last prior, and when the next one is due; None before the first."""
+        return None if memory.prior is None else {"due": memory.due, "prior": list(memory.prior)}
+
+    def restore_state(self, memory: Pool, held: dict[str, Any]) -> None:
+        if "prior" in held:
+            memory.due, prior = int(held["due"]), Prior(*held["prior"])
+            lift = prior.lift.reshape(len(prior.lift), memory.n_segments, -1)
+            new = memory.tally.support.n_items - lift.shape[2]  # items that were added since
+            lift = np.pad(lift, ((0, 0), (0, 0), (0, new)), constant_values=1.0)
+            memory.prior = prior._replace(lift=lift.reshape(len(lift), -1))
+
+
+@named
+def pooled_thompson(
+    sharpness: float = 2.0,
+    baseline: Any = (),
+    loss: float = 0.03,
+    later_loss: float = 0.05,
+    cautious: int = 1000,
+    oracle: Oracle = Default(),  # noqa: B008
+) -> PooledThompson:
+    """Thompson sampling under a prior that is fitted to what was observed of all arms: it earns from early on.
+
+    With ``baseline``, the present list of arms, best first, it starts from that list, and learning costs at most
+    ``loss`` of what the list would have earned in the first ``cautious`` decisions and ``later_loss`` afterwards, as
+    far as that can be estimated. See ``PooledThompson`` for the formulas.
+
+    Examples
+    --------
+    >>> pooled_thompson(baseline=[3, 1, 2]).baseline
+    (3, 1, 2)
+    """
+    return PooledThompson(sharpness, baseline, loss, later_loss, cautious, oracle)

@@ -1,0 +1,267 @@
+r"""A two-level model of entries, fitted to a tally: what all arms have in common says where a new one starts.
+
+An outcome of entry (j, i) has the mean :math:`p_{ji}`, with
+
+.. math:: \theta_j \sim Gamma(\alpha,\ mean\ \mu), \qquad
+          p_{ji} \mid \theta_j \sim Beta(mean\ \theta_j\lambda_i,\ squared\ coefficient\ of\ variation \approx 1/\kappa)
+
+:math:`\theta_j` is the effect of arm j, :math:`\lambda_i` the lift of item i. The strengths :math:`\alpha` and
+:math:`\kappa` are numbers of events (clicks), not of pulls: they mean the same at click rates of 0.1 % and of 10 %.
+Outcomes are divided by their dispersion :math:`\phi`, the variance of an outcome over its mean: an event is 1 for a
+click, and many events for a purchase. All of it is estimated by marginal likelihood, after [GelmanEtAl2013]_ (chapter
+5). The likelihood does not mind that a policy chose what was observed; moments would.
+
+Every function is one of arrays with a leading axis for replications. Sums are taken in a fixed order and logarithms are
+those of ``core.numeric``, so that the same tally gives the same numbers everywhere.
+"""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from superarm.core.arrays import Bools, Floats, Ints
+from superarm.core.numeric import decay, log, log1p, sigmoid
+from superarm.core.ops import op
+from superarm.core.streams import STEP, mix, states
+from superarm.core.support import AnySupport, Dense
+from superarm.core.tally import Tally
+
+STRENGTHS = 2.0 ** np.arange(-2.0, 7.0)
+"""The values of both strengths that are compared: 1/4 to 64 events."""
+
+LIST_ADVANTAGE = 3.0
+"""Arms off the present list are expected to have a third of the mean before any is observed."""
+
+_LOGS = log(STRENGTHS)
+_FLIP = np.uint64(1 << 32)
+
+
+class Prior(NamedTuple):
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on the list.
+
+    ``together`` is how many entries of an arm were seen at once, in the mean.
+    """
+
+    together: Floats
+    dispersion: Floats
+    lift: Floats
+    kappa: Floats
+    alpha: Floats
+    mean: Floats
+
+
+@dataclass
+class Observed:
+    """How often every entry was seen, the sums of its outcomes and of their squares, and which arms are listed.
+
+    ``pulls`` (R,) are how many pulls there were.
+    """
+
+    support: AnySupport
+    pulls: Floats
+    n: Floats
+    total: Floats
+    square: Floats
+    listed: Bools
+
+    @classmethod
+    def of(cls, tally: Tally, listed: Bools, n_segments: int = 1) -> "Observed":
+        """What a tally holds; if it has a row for each of some segments, these become items.
+
+        Taking feedback back before what it replaced may leave an entry with less than nothing for a while.
+        """
+        n = np.maximum(np.broadcast_to(tally.counts(tally.pulls), tally.total.shape), 0.0)
+        total, square, support = np.clip(tally.total, 0.0, n), np.maximum(tally.square, 0.0), tally.support
+        pulls = _in_order(tally.pulls.reshape(len(n) // n_segments, -1))
+        if n_segments > 1:
+            support = Dense(n_segments * support.n_items, support.n_arms)
+            n, total, square = (part.reshape(support.shape(-1)) for part in (n, total, square))
+        return cls(support, pulls, n, total, square, listed)
+
+    def across(self, x: Floats) -> Floats:
+        """Numbers of replications (R,), so that they broadcast against entries."""
+        return x.reshape(-1, *[1] * (self.n.ndim - 1))
+
+    def sum_all(self, entries: Floats) -> Floats:
+        """The sum over all entries, (R,), in a fixed order."""
+        return _in_order(self.support.sum_items(entries))
+
+    def events(self, dispersion: Floats) -> tuple[Floats, Floats]:
+        """Observations and outcomes, both divided by the dispersion."""
+        scale = self.across(dispersion)
+        return self.n / scale, self.total / scale
+
+
+def fit(observed: Observed, cap: float) -> Prior:
+    """The prior of maximal marginal likelihood, averaged over a grid of strengths, which are at most ``cap``."""
+    support, across = observed.support, observed.across
+    total = observed.sum_all(observed.total)
+    ratio = (observed.sum_all(observed.square) + 0.01) / (total + 0.01)
+    dispersion = np.where(total > 0.0, np.clip(ratio, 0.002, 1.0), 1.0)
+    n, s = observed.events(dispersion)
+    together = np.maximum(observed.sum_all(observed.n) / np.maximum(observed.pulls, 1.0), 1.0)
+    base = (observed.sum_all(s) + 1.0) / (observed.sum_all(n) + 30.0)
+    lift = np.ones((len(n), support.n_items))
+    for _ in range(2):
+        theta = (1.0 + support.sum_items(s)) / (1.0 / base[:, None] + support.sum_items(n * support.by_item(lift)))
+        lift = (4.0 + support.sum_arms(s)) / (4.0 + support.sum_arms(n * support.by_arm(theta)))
+    shown = n * support.by_item(lift)
+    expected = shown * support.by_arm(theta)
+    kappa = np.full(len(n), np.inf)
+    if support.widest > 1:
+        kappa = np.minimum(_average(_entry_likelihood(observed, (shown, s, expected), base))[0], cap)
+    trust = _trust(across(kappa), expected) / across(together)
+    likelihood, means = _arm_likelihood(
+        support.sum_items(trust * s), support.sum_items(trust * shown), base, observed.listed
+    )
+    alpha, chance = _average(likelihood)
+    mean = np.stack([_in_order(chance * means[:, :, group]) for group in (0, 1)], 1)
+    return Prior(together, dispersion, lift, kappa, np.minimum(alpha, cap), mean)
+
+
+def _entry_likelihood(observed: Observed, events: tuple[Floats, Floats, Floats], base: Floats) -> Floats:
+    """The log-likelihood of each kappa, (R, n): every entry is predicted from the other entries of its arm."""
+    shown, s, expected = events
+    support, across, seen = observed.support, observed.across, shown > 0.0
+    likelihood = np.repeat(-0.5 * (log(STRENGTHS / 2.0) / 1.5)[None] ** 2, len(s), 0)
+    for place, kappa in enumerate(STRENGTHS):
+        trust = _trust(kappa, expected)
+        a = 1.0 + support.by_arm(support.sum_items(trust * s)) - trust * s
+        b = across(1.0 / base) + support.by_arm(support.sum_items(trust * shown)) - trust * shown
+        density = _negative_binomial(s, shown * a / b, 1.0 / (1.0 / a + 1.0 / kappa + 1.0 / (a * kappa)))
+        likelihood[:, place] += observed.sum_all(np.where(seen, density, 0.0))
+    return likelihood
+
+
+def _arm_likelihood(s: Floats, shown: Floats, base: Floats, listed: Bools) -> tuple[Floats, Floats]:
+    """The log-likelihood of each alpha, (R, n), and the means off and on the list, (R, n, 2), at which it is so large.
+
+    ``s`` and ``shown`` (R, n_arms) are the events of arms and how often they were shown.
+    """
+    likelihood = np.repeat(-0.5 * _LOGS[None] ** 2, len(s), 0)
+    means = np.empty((*likelihood.shape, 2))
+    for place, alpha in enumerate(STRENGTHS):
+        for group in (0, 1):
+            mine = listed == bool(group)
+            first = base / (LIST_ADVANTAGE if listed.any() and not group else 1.0)
+            mean = first
+            for _ in range(5):
+                share = np.where(mine, alpha / (alpha + mean[:, None] * shown), 0.0)
+                mean = (1.0 + _in_order(share * s)) / (1.0 / first + _in_order(share * shown))
+            means[:, place, group] = mean
+        expected = np.where(listed, means[:, place, 1:], means[:, place, :1]) * shown
+        density = _negative_binomial(s, expected, alpha)
+        likelihood[:, place] += _in_order(np.where(shown > 0.0, density, 0.0))
+    return likelihood, means
+
+
+class Posterior:
+    """What is known of arms and entries under a prior.
+
+    ``shape`` and ``rate`` (R, n_arms) are those of the Gamma distribution of the arms' effects.
+    """
+
+    def __init__(self, observed: Observed, prior: Prior) -> None:
+        support, self.observed, self.prior = observed.support, observed, prior
+        self.n, self.s = observed.events(prior.dispersion)
+        self.lift, self.first = support.by_item(prior.lift), np.zeros(len(self.n), np.uint64)
+        mean = np.where(observed.listed, prior.mean[:, 1:], prior.mean[:, :1])
+        alpha, shown = prior.alpha[:, None], self.n * self.lift
+        theta = (alpha + support.sum_items(self.s)) / (alpha / mean + support.sum_items(shown))
+        trust = _trust(observed.across(prior.kappa), shown * support.by_arm(theta)) / observed.across(prior.together)
+        self.shape = alpha + support.sum_items(trust * self.s)
+        self.rate = alpha / mean + support.sum_items(trust * shown)
+
+    def in_segment(self, segment: Ints, n_segments: int) -> "Posterior":
+        """The same with the entries of the ``segment`` (R,) of each decision alone."""
+        n_items, own = self.n.shape[1] // n_segments, copy(self)
+        rows = np.arange(len(segment)) if len(self.n) > 1 else 0
+        shape = (len(self.n), n_segments, n_items, -1)
+        own.n, own.s, own.lift = (part.reshape(shape)[rows, segment] for part in (self.n, self.s, self.lift))
+        own.first = (segment * n_items).astype(np.uint64)
+        own.observed = replace(self.observed, support=Dense(n_items, self.shape.shape[1]))
+        return own
+
+    def means(self) -> Floats:
+        """The posterior means of all entries."""
+        a, b = self._shapes(self.shape / self.rate)
+        return a if b is None else a / (a + b)
+
+    def draw(self, sharpness: float, keys: Any, t: int, waiting: Any = 0.0) -> Floats:
+        """A draw of all entries from the posterior with ``sharpness`` times as much data; one effect per arm.
+
+        Pending pulls, ``waiting`` (R, n_arms), make the effects of arms more certain, and change no mean.
+        """
+        support = self.observed.support
+        arms = states(keys, t, np.arange(support.n_arms))
+        sharper = sharpness * (1.0 + waiting / self.rate)
+        a, b = self._shapes(_gammas(mix(arms), sharper * self.shape) / (sharper * self.rate))
+        if b is None:
+            return a
+        own = mix(self._places(arms))
+        x, y = _gammas(own, sharpness * a), _gammas(own ^ _FLIP, sharpness * b)
+        return x / (x + y)
+
+    def _shapes(self, theta: Floats) -> tuple[Floats, Floats | None]:
+        """Both parameters of the Beta distributions of entries; with one item per arm only their means."""
+        kappa = self.observed.across(self.prior.kappa)
+        mean = np.clip(self.observed.support.by_arm(theta) * self.lift, 1e-6, 0.9)
+        if np.isinf(kappa).any():
+            return mean, None
+        strength = np.maximum(kappa * (1.0 - mean) / mean, 0.5)
+        return strength * mean + self.s, strength * (1.0 - mean) + (self.n - self.s)
+
+    def _places(self, arms: Any) -> Any:
+        """The state of the random numbers of each entry, from those of the arms (R, n_arms).
+
+        Entries of an arm that are seen together have one in common: their outcomes may depend on one another, and
+        errors of independent draws would cancel out in a batch.
+        """
+        support, apart = self.observed.support, (self.prior.together < 1.5)[:, None]
+        if isinstance(support, Dense):
+            places = self.first[:, None] + np.arange(1, support.n_items + 1, dtype=np.uint64)
+            return arms[:, None, :] + (np.where(apart, places, places[:, :1]) * STEP)[:, :, None]
+        places = (np.arange(support.size) - support.start[support.arm_of] + 1).astype(np.uint64)
+        return arms[:, support.arm_of] + np.where(apart, places, np.uint64(1)) * STEP
+
+
+def _trust(kappa: Any, expected: Floats) -> Any:
+    """By how much an entry counts for its arm: it says at most kappa events about it."""
+    return 1.0 if np.isinf(kappa).any() else kappa / (kappa + expected)
+
+
+def _average(likelihood: Floats) -> tuple[Floats, Floats]:
+    """The geometric mean of the strengths (R,) under their log-probabilities (R, n), and the probabilities."""
+    chance = decay(likelihood.max(1, keepdims=True) - likelihood)
+    chance = chance / _in_order(chance)[:, None]
+    mean = _in_order(chance * _LOGS)
+    return sigmoid(mean) / sigmoid(-mean), chance  # the first is exp(mean)
+
+
+def _negative_binomial(s: Floats, mean: Floats, shape: Any) -> Floats:
+    """The logarithm of the density at ``s`` without the terms that do not depend on ``mean`` and ``shape``."""
+    mean = np.maximum(mean, 1e-12)
+    count = _log_gamma(s + shape) - _log_gamma(shape + np.zeros_like(s))
+    return count - shape * log1p(mean / shape) - s * log1p(shape / mean)
+
+
+def _log_gamma(x: Floats) -> Floats:
+    """log Gamma(x) - log(2 pi) / 2 of numbers > 0, by Stirling's series at x + 8."""
+    below, z = x * (x + 1.0) * (x + 2.0) * (x + 3.0), x + 8.0
+    below = below * ((x + 4.0) * (x + 5.0) * (x + 6.0) * (x + 7.0))
+    r = 1.0 / (z * z)
+    series = (1.0 / 12.0 - r * (1.0 / 360.0 - r * (1.0 / 1260.0 - r / 1680.0))) / z
+    return (z - 0.5) * log(z) - z + series - log(below)
+
+
+def _gammas(own: Any, shape: Floats) -> Floats:
+    flat, x = np.ascontiguousarray(np.broadcast_to(shape, own.shape)).reshape(-1), np.empty(own.size)
+    op("gammas", 100 * x.size)(own.reshape(-1), flat, x)
+    return x.reshape(own.shape)
+
+
+def _in_order(x: Floats) -> Floats:
+    """The sum over the last axis, from the first to the last."""
+    return np.cumsum(x, -1)[..., -1]

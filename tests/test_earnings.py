@@ -1,0 +1,172 @@
+"""The contest of earnings: its shops, its visits against an agent, its table, and its command."""
+
+import csv
+import itertools
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import superarm as sa
+from superarm.cli import main
+from superarm.core import streams
+from superarm.earnings import KINDS, Earnings, Kind, Service, commands, draw_shop, format_table, people, summarise
+from superarm.earnings.shops import Draft, best_slates, mean_amount
+from superarm.policies import cts, discounted, kl_moss, pooled_thompson
+from superarm.simulation.replicate import seeds
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_shop_has_a_list_that_is_good_and_can_be_beaten(name):
+    shop = draw_shop(name, 3)
+    assert shop.means.shape[0] == len(shop) == 3
+    earned = Service(shop, None, 40).run()
+    np.testing.assert_array_equal(earned.policy, earned.present)
+    share = earned.present.sum(1) / earned.best.sum(1)
+    assert (share > 0.3).all()
+    assert (share < 1.0).all()
+    again = draw_shop(name, 2, first=1)
+    np.testing.assert_array_equal(again.means, shop.means[1:])
+    rates = shop.chances[:, 0]
+    assert np.quantile(rates, 0.5) > (0.001 if name == "rare clicks" else 0.005)
+
+
+def test_development_and_held_out_shops_are_apart():
+    held_out = {name for name, kind in KINDS.items() if kind.held_out}
+    assert held_out == set(sa.earnings.HELD_OUT)
+    assert len(held_out) >= 6
+    assert len(KINDS) >= 12
+    assert {kind.form for kind in sa.earnings.HELD_OUT.values()} == {"one", "items", "context"}
+    assert not {kind.make for kind in sa.earnings.HELD_OUT.values()} & {
+        kind.make for kind in sa.earnings.DEVELOPMENT.values()
+    }
+
+
+@pytest.mark.parametrize("form", ["one", "items", "context"])
+def test_best_slates_are_best(form):
+    p = np.random.default_rng(1).uniform(0.0, 0.5, (2 if form != "one" else 1, 6))
+    shares = (0.7, 0.3) if form != "one" else (1.0,)
+    kind, sale = Kind(lambda rng: Draft(p), 6, 2, form, shares), np.array([1, 1, 1, 1, 0, 1], bool)
+
+    def value(slate, segment):
+        shown = p[:, list(slate)]
+        return shares @ (1.0 - np.prod(1.0 - shown, 1)) if form == "items" else shown[segment].sum()
+
+    for segment, slate in enumerate(best_slates(p, sale, kind)):
+        best = max(itertools.combinations([0, 1, 2, 3, 5], 2), key=lambda pair: value(pair, segment))
+        assert value(slate, segment) >= (1.0 - 0.25) * value(best, segment)
+        assert form == "items" or set(slate) == set(best)
+
+
+def test_amounts_have_the_mean_that_is_counted():
+    x = np.minimum(1.0, 0.3 * np.exp(0.8 * np.random.default_rng(2).normal(size=400_000) - 0.32))
+    assert abs(x.mean() - mean_amount(np.array([0.3]), 0.8)[0]) < 5.0 * x.std() / np.sqrt(len(x))
+
+
+def serve_by_agent(shop, policy, visits, draw, reload=()):
+    """The slates of a service, beside those of an agent that is told the same clicks."""
+    service, kind = Service(shop, policy, visits, seed=3), shop.kind
+    agent, told = sa.Agent(shop.problem, policy, seed=seeds(3, len(shop))[draw], silence=0.0), {}
+    for t in range(1, visits + 1):
+        service._enter_phase((t - 1) * shop.means.shape[1] // visits)
+        segment = int(service.segments[t - 1])
+        slates = service.serve(t, segment)
+        for decision, clicks in told.pop(t, ()):
+            agent.tell(decision, clicks=clicks)
+        if t in reload:
+            agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+        about = {"context": {"context": {"segment": str(segment)}}, "items": {"items": [segment]}}.get(kind.form, {})
+        decision = agent.ask(eligible=np.flatnonzero(shop.for_sale[draw, service.phase]).tolist(), **about)
+        yield slates[draw].tolist(), decision.action.tolist()
+        taken = service.outcome(t, segment, slates)[0][draw].sum(1)
+        lost = streams.shared_uniform(service.keys.environment, t)[draw, 0] < kind.lost
+        if taken.any() and not lost:
+            later = t + (int(service.delays[t - 1]) if kind.delay else 1)
+            clicks = {int(j): float(x) for j, x in zip(decision.action, taken, strict=True) if x > 0.0}
+            told.setdefault(later, []).append((decision, clicks))
+
+
+@pytest.mark.parametrize("name", ["corner", "front page", "revenue", "daily", "stars"])
+@pytest.mark.parametrize("policy", ["pooled", "list", "forgets", "kl_moss", "cts"])
+def test_an_agent_that_is_told_clicks_alone_decides_as_the_contest_does(name, policy):
+    shop = draw_shop(name, 2)
+    made = {
+        "pooled": pooled_thompson(),
+        "list": pooled_thompson(baseline=shop.ranking.tolist(), cautious=30),
+        "forgets": discounted(pooled_thompson(), 20),
+        "kl_moss": kl_moss(),
+        "cts": cts(),
+    }[policy]
+    for ours, theirs in serve_by_agent(shop, made, 60, draw=1, reload=(17, 44)):
+        assert ours == theirs
+
+
+def test_the_list_is_followed_at_first_and_left_later():
+    shop = draw_shop("corner", 4)
+    policy = pooled_thompson(baseline=shop.ranking.tolist(), cautious=100)
+    service = Service(shop, policy, 1500)
+    earned = service.run()
+    assert (earned.policy[:, :100].sum(1) > 0.9 * earned.present[:, :100].sum(1)).all()
+    late, list_late = earned.policy[:, -500:].sum(1), earned.present[:, -500:].sum(1)
+    poor = list_late < 0.8 * earned.best[:, -500:].sum(1)
+    assert poor.sum() == 3
+    assert (late[poor] > 1.2 * list_late[poor]).all()
+    assert (late > 0.95 * list_late).all()
+
+
+def test_the_table_says_when_a_policy_is_ahead_and_how_far_it_came():
+    present, best = np.ones((2, 6000)), np.full((2, 6000), 2.0)
+    policy = np.concatenate([np.full((2, 2000), 0.5), np.full((2, 4000), 1.5)], 1)
+    entry = summarise("shop", True, "mine", Earnings(policy, present, best))
+    assert entry.ahead.tolist() == [4001, 4001]  # 1,000 less after 2,000 visits, half a unit more in each after that
+    row = sa.earnings.report.make_row(entry)
+    assert row.first_1000 == 0.5
+    assert row.first_5000 == (1000 + 4500) / 5000
+    assert row.total == 7000 / 6000
+    assert row.way_to_best == pytest.approx(1 / 6)
+    assert row.share_of_best == pytest.approx(7 / 12)
+    assert "| shop* | `mine` | 0.50 ± 0.00 |" in format_table([entry])
+    never = summarise("shop", False, "mine", Earnings(0.5 * present, present, best))
+    assert "not yet" in format_table([never])
+
+
+def test_real_people_are_counted_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUPERARM_DATA", str(tmp_path))
+    assert people.real_shops() == []
+    rng = np.random.default_rng(3)
+    lines = ["userId,movieId,rating"]
+    lines += [f"{user},{film},{rng.choice([3, 5])}" for user in range(40) for film in range(8)]
+    with zipfile.ZipFile(tmp_path / "ml-latest-small.zip", "w") as archive:
+        archive.writestr("ml/ratings.csv", "\n".join(lines))
+        archive.writestr("ml/movies.csv", "\n".join(["movieId,title,genres", *(f"{j},Film,War" for j in range(8))]))
+    assert people.real_shops() == ["MovieLens"]
+    shop = people.draw_real("MovieLens", 3)
+    service = Service(shop, pooled_thompson(), 30)
+    earned = service.run()
+    slates = shop.ranking[:5]
+    expected = [table[:, slates].any(1).mean() for table in shop.people]
+    np.testing.assert_allclose(earned.present[:, 0], expected)
+    assert (earned.best >= earned.policy - 1e-9).all()
+    outcome, seen = service.outcome(31, 0, np.tile(slates, (3, 1)))
+    assert {tuple(row) for row in outcome[0, :, 0][None]} <= {tuple(row) for row in shop.people[0][:, slates]}
+    assert seen.all()
+
+
+def test_the_command_prints_and_writes_the_table_and_the_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "VISITS", 120)
+    monkeypatch.setenv("SUPERARM_DATA", str(tmp_path))
+    options = ["run", "earnings", "--draws", "2", "--shop", "corner", "--shop", "stars", "--workers", "1"]
+    done = CliRunner().invoke(main, [*options, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "| stars* | `pooled_thompson` |" in done.output
+    with (tmp_path / "out" / "earnings.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(commands.POLICIES)
+    assert {row["held_out"] for row in rows if row["shop"] == "stars"} == {"True"}
+    assert (tmp_path / "out" / "earnings.png").stat().st_size > 10_000
+    assert (tmp_path / "out" / "earnings.md").read_text() in done.output
+    wrong = CliRunner().invoke(main, ["run", "earnings", "--shop", "nowhere"])
+    assert wrong.exit_code == 2
+    assert "there is no shop 'nowhere'" in wrong.output

@@ -1,0 +1,317 @@
+"""Pooled Thompson sampling: its prior against an independent fit, its draws, its exactness, and the list's limit."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import gamma, kstest
+
+import superarm as sa
+from superarm.core.ops import engine
+from superarm.core.support import Dense, Sparse
+from superarm.core.tally import Tally
+from superarm.policies import discounted, pooled_thompson
+from superarm.policies.pooling import Observed, Posterior, fit
+from superarm.reference import gammas
+
+GRID = 2.0 ** np.arange(-2, 7)
+
+
+# --- the fit ---
+
+
+def negative_binomial(s, mean, shape):
+    return (
+        gammaln(s + shape) - gammaln(shape) + shape * np.log(shape / (shape + mean)) + s * np.log(mean / (shape + mean))
+    )
+
+
+def weighted(log_chance):
+    chance = np.exp(log_chance - log_chance.max())
+    chance /= chance.sum()
+    return np.exp(chance @ np.log(GRID)), chance
+
+
+def fit_by_loops(n, s, square, listed, cap):
+    """The prior of tables (n_arms, n_items), written from the formulas, arm by arm and entry by entry."""
+    phi = min(max((square.sum() + 0.01) / (s.sum() + 0.01), 0.002), 1.0) if s.sum() > 0 else 1.0
+    n, s = n / phi, s / phi
+    arms, items = range(n.shape[0]), range(n.shape[1])
+    m0 = (s.sum() + 1.0) / (n.sum() + 30.0)
+    lift = [1.0 for _ in items]
+    for _ in range(2):
+        theta = [(1 + sum(s[j])) / (1 / m0 + sum(n[j, i] * lift[i] for i in items)) for j in arms]
+        lift = [(4 + sum(s[:, i])) / (4 + sum(n[j, i] * theta[j] for j in arms)) for i in items]
+
+    def credible(kappa, j, i):
+        return kappa / (kappa + n[j, i] * lift[i] * theta[j]) if np.isfinite(kappa) else 1.0
+
+    kappa = np.inf
+    if len(items) > 1:
+        score = []
+        for k in GRID:
+            total = -0.5 * (np.log(k / 2.0) / 1.5) ** 2
+            for j in arms:
+                for i in items:
+                    if n[j, i] > 0:
+                        others = [other for other in items if other != i]
+                        a = 1 + sum(credible(k, j, o) * s[j, o] for o in others)
+                        b = 1 / m0 + sum(credible(k, j, o) * n[j, o] * lift[o] for o in others)
+                        shape = 1 / (1 / a + 1 / k + 1 / (a * k))
+                        total += negative_binomial(s[j, i], n[j, i] * lift[i] * a / b, shape)
+            score.append(total)
+        kappa = min(weighted(np.array(score))[0], cap)
+    events = np.array([sum(credible(kappa, j, i) * s[j, i] for i in items) for j in arms])
+    shown = np.array([sum(credible(kappa, j, i) * n[j, i] * lift[i] for i in items) for j in arms])
+    score, means = [], []
+    for k in GRID:
+        mean = {}
+        for group in (False, True):
+            first = mean[group] = m0 / (3.0 if listed.any() and not group else 1.0)
+            for _ in range(5):
+                share = np.where(listed == group, k / (k + mean[group] * shown), 0.0)
+                mean[group] = (1 + share @ events) / (1 / first + share @ shown)
+        own = np.array([mean[bool(on)] for on in listed])
+        density = negative_binomial(events[shown > 0], (own * shown)[shown > 0], k)
+        score.append(-0.5 * np.log(k) ** 2 + density.sum())
+        means.append([mean[False], mean[True]])
+    alpha, chance = weighted(np.array(score))
+    return phi, np.array(lift), kappa, min(alpha, cap), chance @ np.array(means)
+
+
+def observed(n, s, square=None, listed=None):
+    """Tables (n_arms, n_items) as the fit takes them."""
+    tables = (np.ascontiguousarray(part.T)[None] for part in (n, s, s if square is None else square))
+    return Observed(Dense(n.shape[1], len(n)), *tables, np.zeros(len(n), bool) if listed is None else listed)
+
+
+@pytest.mark.parametrize("n_items", [1, 3])
+@pytest.mark.parametrize("kind", ["clicks", "amounts", "list", "nothing", "half seen"])
+def test_the_prior_is_that_of_the_formulas(kind, n_items):
+    rng = np.random.default_rng(n_items)
+    n = rng.poisson(40, (12, n_items)).astype(float) * (kind != "nothing")
+    n *= rng.random(n.shape) < 0.5 if kind == "half seen" else 1.0
+    s = rng.binomial(n.astype(int), rng.beta(1.0, 12.0, n.shape)).astype(float)
+    size = 0.2 if kind == "amounts" else 1.0
+    listed = np.arange(12) < 4 if kind == "list" else np.zeros(12, bool)
+    found = fit(observed(n, size * s, size * size * s, listed), 16.0)
+    for ours, theirs in zip(found, fit_by_loops(n, size * s, size * size * s, listed, 16.0), strict=True):
+        np.testing.assert_allclose(ours[0], theirs, rtol=1e-8)
+
+
+def test_replications_and_sparse_problems_have_the_same_prior_to_the_last_bit():
+    rng = np.random.default_rng(5)
+    n, p = rng.poisson(30, (4, 3, 20)).astype(float), rng.beta(1.0, 20.0, (4, 3, 20))
+    s, nobody = rng.binomial(n.astype(int), p).astype(float), np.zeros(20, bool)
+    whole = fit(Observed(Dense(3, 20), n, s, s, nobody), 16.0)
+    start, items = np.arange(0, 61, 3), np.tile(np.arange(3), 20)
+    flat = [np.ascontiguousarray(part.transpose(0, 2, 1)).reshape(4, -1) for part in (n, s, s)]
+    sparse = fit(Observed(Sparse(3, 20, start, items), *flat, nobody), 16.0)
+    for r in range(4):
+        alone = fit(Observed(Dense(3, 20), n[r : r + 1], s[r : r + 1], s[r : r + 1], nobody), 16.0)
+        for one, many, other in zip(alone, whole, sparse, strict=True):
+            np.testing.assert_array_equal(one[0], many[r])
+            np.testing.assert_allclose(one[0], other[r], rtol=1e-12)
+
+
+def from_model(rng, alpha, kappa, shape=(400, 4), pulls=400):
+    """Counts drawn from the model itself, with a mean of 4 % and the lifts 0.6 to 1.4."""
+    theta = rng.gamma(alpha, 0.04 / alpha, shape[0])[:, None] * np.linspace(0.6, 1.4, shape[1])
+    p = np.minimum(theta * rng.gamma(kappa, 1.0 / kappa, shape), 1.0) if np.isfinite(kappa) else theta
+    n = np.full(shape, float(pulls))
+    return n, rng.binomial(pulls, np.minimum(p, 1.0)).astype(float)
+
+
+@pytest.mark.parametrize(("alpha", "kappa"), [(1.0, 1.0), (4.0, 2.0), (2.0, 8.0)])
+def test_the_fit_recovers_the_strengths_of_the_model(alpha, kappa):
+    # 400 arms with 64 events each: over 100 other seeds, both lay within a factor of 1.35 of the truth
+    found = fit(observed(*from_model(np.random.default_rng(1), alpha, kappa)), 16.0)
+    assert alpha / 1.35 < found.alpha[0] < alpha * 1.35
+    assert kappa / 1.35 < found.kappa[0] < kappa * 1.35
+    np.testing.assert_allclose(found.lift[0] / found.lift[0].mean(), np.linspace(0.6, 1.4, 4), rtol=0.1)
+
+
+def test_the_entry_strength_goes_to_its_cap_without_own_effects_and_to_one_if_entries_are_unrelated():
+    rng = np.random.default_rng(2)
+    assert fit(observed(*from_model(rng, 2.0, np.inf)), 16.0).kappa[0] == 16.0
+    n = np.full((200, 4), 200.0)
+    s = rng.binomial(200, rng.beta(0.8, 25.0, (200, 4))).astype(float)
+    assert 0.6 < fit(observed(n, s), 16.0).kappa[0] < 1.6
+
+
+# --- draws ---
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 3.3, 500.0])
+def test_gamma_numbers_have_their_distribution(shape):
+    own, x = np.random.default_rng(3).integers(0, 2**63, 20_000).astype(np.uint64), np.empty(20_000)
+    gammas(own, np.full(20_000, shape), x)
+    assert kstest(x, gamma(shape).cdf).pvalue > 1e-4  # the false-alarm rate of each
+
+
+def test_a_draw_has_the_posterior_mean_and_shares_the_effect_of_an_arm():
+    n, s = np.array([[100.0, 100.0], [0.0, 0.0]]), np.array([[5.0, 5.0], [0.0, 0.0]])
+    posterior = Posterior(observed(n, s), fit(observed(*from_model(np.random.default_rng(4), 2.0, 8.0, (50, 2))), 16.0))
+    keys = np.random.default_rng(5).integers(0, 2**63, 40_000).astype(np.uint64)
+    draws = posterior.draw(1.0, keys, 7)
+    assert draws.shape == (40_000, 2, 2)
+    np.testing.assert_allclose(draws.mean(0), posterior.means()[0], rtol=0.05)  # five standard errors, at the least
+    related = np.corrcoef(draws[:, :, 1].T)[0, 1]
+    assert related > 0.5  # of an arm that was never seen, both entries have its effect in common
+    sharper = posterior.draw(4.0, keys, 7)
+    np.testing.assert_allclose(sharper.std(0) / draws.std(0), 0.5, atol=0.08)
+
+
+def test_numpy_and_kernels_make_the_same_decisions():
+    instance = sa.instances.random_coverage(n_arms=12, n_items=3, k=2)
+    for policy in (pooled_thompson(), pooled_thompson(baseline=[5, 7, 1], cautious=20)):
+        pulls = []
+        for mode in ("numpy", "numba"):
+            with engine(mode):
+                results = sa.simulate(instance, {"": policy}, 60, 3, seed=1, progress=False)
+            pulls.append(results.pulls[""])
+        np.testing.assert_array_equal(*pulls)
+
+
+def test_half_of_every_outcome_leaves_the_choice_nearly_as_it_was():
+    problem, rng = sa.Problem(40, 1, sa.Linear(), sa.Subsets(5)), np.random.default_rng(6)
+    shown = rng.integers(0, 40, 4000)
+    clicks = (rng.random(4000) < rng.beta(1.0, 15.0, 40)[shown]).astype(float)
+    keys, often = rng.integers(0, 2**63, 4000).astype(np.uint64), []
+    for scale in (1.0, 0.5):
+        tally = problem.past(shown, scale * clicks[:, None])
+        many = tally.take(np.zeros(4000, int))
+        policy = pooled_thompson()
+        batches = policy.choose(problem, problem.view(many, 9, keys), policy.prepare(problem, many))
+        often.append(np.bincount(batches.reshape(-1), minlength=40) / 4000)
+    assert np.abs(often[0] - often[1]).max() < 0.04  # four standard errors of a difference are 0.045 at most
+    assert often[0].max() > 0.9
+
+
+# --- exactness ---
+
+PROBLEMS = {
+    "items": sa.Problem(9, 3, sa.Coverage(), sa.Subsets(3), weights=[3, 2, 1]),
+    "one item": sa.Problem(9, 1, sa.Linear(), sa.Subsets(3)),
+    "segments": sa.Problem(
+        9, 2, sa.Coverage(), sa.Subsets(3), context=sa.Context(sa.Features(categorical={"s": ["a", "b", "c"]}))
+    ),
+}
+POLICIES = {
+    "plain": pooled_thompson(),
+    "list": pooled_thompson(baseline=[4, 8, 2, 0], cautious=30),
+    "forgets": discounted(pooled_thompson(), 20),
+}
+
+
+def live(agent, rounds, rng, reload=False):
+    """Ask and tell, late and out of order; the decisions and what they were told."""
+    history, waiting = [], []
+    for _ in range(rounds):
+        context = {"context": {"s": str(rng.choice(list("abc")))}} if agent.problem.context else {}
+        decision = agent.ask(**context)
+        waiting.append((decision, (rng.random((len(decision.action), agent.problem.n_items)) < 0.2).astype(float)))
+        history.append(decision.action.tolist())
+        if len(waiting) > 6:
+            agent.tell(*waiting.pop(int(rng.integers(6))))
+        if reload:
+            agent = sa.Agent.from_state(json.loads(json.dumps(agent.to_state())))
+    return agent, history, waiting
+
+
+@pytest.mark.parametrize("silence", [None, 0.0])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_saved_agent_goes_on_as_a_live_one_does(problem, policy, silence):
+    histories = []
+    for reload in (False, True):
+        agent = sa.Agent(PROBLEMS[problem], POLICIES[policy], seed=3, silence=silence)
+        histories.append(live(agent, 70, np.random.default_rng(1), reload)[1])
+    assert histories[0] == histories[1]
+
+
+def test_an_agent_decides_as_a_simulation_does():
+    instance = sa.Instance(PROBLEMS["items"], sa.environments.Bernoulli(np.random.default_rng(2).random((9, 3)) ** 3))
+    results = sa.simulate(instance, {"": POLICIES["plain"]}, 80, 2, seed=11, progress=False)
+    root = np.random.SeedSequence(11, spawn_key=(1,))
+    agent, keys = sa.Agent(instance.problem, POLICIES["plain"], seed=root), sa.core.streams.run_keys([root])
+    for t in range(1, 81):
+        decision = agent.ask()
+        answer = instance.environment.draw(instance.problem, decision.action[None], t, keys.environment)
+        agent.tell(decision, answer.outcome[0])
+    np.testing.assert_array_equal(agent.tally.pulls[0], results.pulls[""][1])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_taking_everything_back_gives_the_draws_of_an_empty_tally(problem):
+    agent = sa.Agent(PROBLEMS[problem], pooled_thompson(), seed=4)
+    rng, told = np.random.default_rng(5), []
+    for _ in range(40):
+        context = {"context": {"s": str(rng.choice(list("abc")))}} if agent.problem.context else {}
+        decision = agent.ask(**context)
+        told.append((decision, (rng.random((3, agent.problem.n_items)) < 0.3).astype(float)))
+        agent.tell(*told[-1])
+    for decision, outcome in told:
+        agent.untell(decision, outcome)
+        agent.cancel(decision)
+    learner = agent.learner
+    learner.memory.prior = None  # as it is fitted next
+    given = {"context": {"s": "b"}} if agent.problem.context else {}
+    fresh = sa.Agent(PROBLEMS[problem], pooled_thompson(), seed=4)
+    fresh.learner.asked = learner.asked
+    assert fresh.ask(**given).action.tolist() == agent.ask(**given).action.tolist()
+    np.testing.assert_array_equal(learner.tally.total, 0.0)
+
+
+def test_past_data_count_in_the_first_decision():
+    problem = sa.Problem(30, 1, sa.Linear(), sa.Subsets(3))
+    arms = np.repeat(np.arange(30), 400)
+    outcome = (np.random.default_rng(1).random(12_000) < np.where(arms < 3, 0.2, 0.02)).astype(float)[:, None]
+    agent = sa.Agent(problem, pooled_thompson(), seed=1)
+    agent.ask()
+    agent.warm_start(problem.past(arms, outcome))
+    assert sorted(agent.ask().action.tolist()) == [0, 1, 2]
+
+
+def test_silence_counts_at_once_and_what_is_told_replaces_it():
+    problem = PROBLEMS["items"]
+    silent, told = sa.Agent(problem, sa.kl_moss(), seed=1, silence=0.0), sa.Agent(problem, sa.kl_moss(), seed=1)
+    for n in range(30):
+        one, two = silent.ask(items=[n % 3]), told.ask()
+        assert one.action.tolist() == two.action.tolist()
+        outcome, seen = np.zeros((3, 3)), np.zeros((3, 3), bool)
+        seen[:, n % 3] = True
+        if n % 4 == 0:
+            outcome[1, n % 3] = 1.0
+            assert silent.tell(one, clicks=[int(one.action[1])])
+            assert not silent.tell(one, clicks={int(one.action[1]): 1.0})
+        told.tell(two, outcome, seen)
+    for name in Tally.SUMS:
+        np.testing.assert_array_equal(getattr(silent.tally, name), getattr(told.tally, name))
+    decision = silent.ask(items=[1])
+    silent.cancel(decision)
+    np.testing.assert_array_equal(silent.tally.pulls, told.tally.pulls)
+
+
+def test_clicks_need_a_decision_about_one_item_and_arms_of_its_batch():
+    agent = sa.Agent(PROBLEMS["items"], seed=1)
+    with pytest.raises(sa.InvalidArgument, match="about 3 items"):
+        agent.tell(agent.ask(), clicks=[0])
+    decision = agent.ask(items=[0])
+    other = next(j for j in range(9) if j not in decision.action)
+    with pytest.raises(sa.InvalidArgument, match="not in the batch"):
+        agent.tell(decision, clicks=[other])
+
+
+def test_new_arms_and_items_keep_the_prior():
+    agent = sa.Agent(PROBLEMS["items"], pooled_thompson(), seed=1)
+    agent, _, waiting = live(agent, 60, np.random.default_rng(1))
+    kappa = agent.learner.memory.prior.kappa
+    agent.add_arms(2)
+    agent.add_items(1)
+    assert agent.learner.memory.prior.kappa == kappa
+    assert agent.learner.memory.prior.lift.shape == (1, 4)
+    for decision, outcome in waiting:
+        agent.tell(decision, outcome)
+    assert len(agent.ask().action) == 3
