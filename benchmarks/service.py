@@ -44,7 +44,6 @@ def echo() -> Any:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
-
     from superarm.service.interpreter import tune_interpreter
 
     async def answer(request: Request) -> Response:
@@ -57,9 +56,10 @@ def echo() -> Any:
 
 def service() -> Any:
     """The service on a file; ``SYNCHRONOUS=OFF`` takes durability away, to see what it costs."""
+    from superarm.service.interpreter import collect_regularly, tune_interpreter
+
     from superarm.service.application import application
     from superarm.service.http.service import ServiceLimits
-    from superarm.service.interpreter import collect_regularly, tune_interpreter
     from superarm.service.runtime.coordinator import SNAPSHOT_EVERY
     from superarm.service.storage.sqlite import Sqlite
 
@@ -76,9 +76,10 @@ def service() -> Any:
 
 def made(path: Path, names: list[str], **settings: Any) -> None:
     """A log with problems, and a snapshot of counters as ``PULLS`` rounds over all arms leave them."""
+    from superarm.service.domain.event_lines import encode
+
     from superarm.core.streams import new_stream
     from superarm.core.tally import Feedback
-    from superarm.service.domain.event_lines import encode
     from superarm.service.domain.events import Created
     from superarm.service.domain.ledger import Ledger, LogEntry
     from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings

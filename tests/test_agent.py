@@ -8,8 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pandas
-import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -769,10 +767,20 @@ def test_a_small_agent_needs_neither_numba_nor_scipy():
 
 # --- data frames
 
-FRAMES = {
-    "pandas": lambda table, columns, index: pandas.DataFrame(table, index, columns),
-    "polars": lambda table, columns, index: polars.DataFrame(table, columns, orient="row"),
-}
+
+def pandas_frame(table, columns=None, index=None):
+    import pandas  # here, and not above: it takes half a second
+
+    return pandas.DataFrame(table, index, columns)
+
+
+def polars_frame(table, columns=None, index=None):
+    import polars
+
+    return polars.DataFrame(table, columns, orient="row")
+
+
+FRAMES = {"pandas": pandas_frame, "polars": polars_frame}
 
 
 @pytest.mark.parametrize("library", FRAMES)

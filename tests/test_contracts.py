@@ -259,12 +259,12 @@ class WrongDerivative(rewards.Coverage):
 
 class TooSmooth(rewards.Linear):
     def smoothness(self, k):
-        return Smoothness(0.9, 10.0, 10.0)
+        return Smoothness(0.9, 10.0)
 
 
 class TooGini(rewards.Linear):
     def smoothness(self, k):
-        return Smoothness(1.0, 0.1, 0.1)
+        return Smoothness(1.0, 0.1)
 
 
 class TooFewBatches(Subsets):

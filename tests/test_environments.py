@@ -95,17 +95,6 @@ def test_outcomes_average_to_the_means_and_rewards_to_the_expected_ones(name, is
             assert reward == pytest.approx(problem.values(means, action[:1])[0])
 
 
-def test_beta_outcomes_have_their_mean_and_variance():
-    """20,000 draws of each of four entries: means within 4 standard errors (false alarms: 3 in 10,000)."""
-    p = np.array([[0.02, 0.5], [0.9, 1.0]])
-    problem = Problem(2, 2, Coverage(), Subsets(2))
-    environment, keys = environments.Beta(p, 4.0), np.arange(20_000).astype(np.uint64)
-    x = environment.draw(problem, np.tile([0, 1], (20_000, 1)), 1, keys).outcome
-    error = np.sqrt(p * (1.0 - p) / 5.0 / 20_000)
-    assert (np.abs(x.mean(0) - p) <= 4.0 * error).all()
-    np.testing.assert_allclose(x.var(0), p * (1.0 - p) / 5.0, rtol=0.1)
-
-
 def test_free_samples_show_every_arm_alone():
     environment = environments.FreeSamples(environments.Cascade(P), 2)
     assert (environment.free_samples, environment.partial, environment.own_reward) == (2, True, False)

@@ -112,14 +112,10 @@ def test_wrong_parameters_are_refused():
 
 def test_epsilon_greedy_explores_as_often_as_it_says_and_follows_its_policy_otherwise():
     policy, n = epsilon_greedy(0.3), 4000
-    tally = policy.new_tally(PROBLEM, 1)
+    tally = policy.new_tally(PROBLEM, n)
     for j in range(6):
-        tally.record(Feedback(1, np.array([[j]]), np.full((1, 1, 4), 0.1 + 0.1 * (j == 4))))
-    view = PROBLEM.view(tally, 9)
-    view.keys = np.random.default_rng(1).integers(0, 2**63, n).astype(np.uint64)
-    view.counts, view.eligible = np.repeat(view.counts, n, 0), np.repeat(view.eligible, n, 0)
-    view.pinned = np.empty((n, 0), int)
-    tally.mean = np.repeat(tally.mean, n, 0)
+        tally.record(Feedback(1, np.full((n, 1), j), np.full((n, 1, 4), 0.1 + 0.1 * (j == 4))))
+    view = PROBLEM.view(tally, 9, np.random.default_rng(1).integers(0, 2**63, n).astype(np.uint64))
     batches = policy.choose(PROBLEM, view, None)
     leader = policy.policy.choose(PROBLEM, view, None)
     other = (np.sort(batches) != np.sort(leader)).any(1).mean()

@@ -142,7 +142,7 @@ def test_gamma_g_of_coverage_is_the_numerical_supremum(k):
 def test_the_constants_of_the_paper():
     smoothness = sa.Coverage().smoothness(8)
     assert smoothness.gamma_inf == 1.0
-    assert smoothness.gamma_g_paper == pytest.approx(0.606531, abs=5e-7)
+    assert smoothness.gamma_g <= 1.0 / math.sqrt(math.e)
 
 
 def test_the_symmetric_point_is_not_the_supremum():
@@ -177,7 +177,7 @@ def test_clipped_slopes(q, slope):
 @pytest.mark.parametrize("k", [1, 4, 9])
 def test_linear_smoothness(k):
     smoothness = sa.Linear().smoothness(k)
-    assert smoothness == (1.0, math.sqrt(k) / 2.0, math.sqrt(k) / 2.0)  # all at 1/2
+    assert smoothness == (1.0, math.sqrt(k) / 2.0)  # all at 1/2
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_clipped_smoothness_is_the_supremum_where_the_line_rises(slope, shift):
         wanted = slope * math.sqrt(k * (rising * (1.0 - rising)).max())
         assert smoothness.gamma_g == pytest.approx(wanted, abs=2e-5)
         assert smoothness.gamma_g >= wanted
-        assert smoothness.gamma_g_paper == pytest.approx(slope * math.sqrt(k) / 2.0)
+        assert smoothness.gamma_g <= slope * math.sqrt(k) / 2.0
 
 
 # gamma_g for k = 1, 2, 4, 16, 64, by c; computed for the table by multistart L-BFGS.
@@ -254,7 +254,7 @@ def test_gamma_g_of_logistic_rewards_is_the_table(c):
         smoothness = sa.Logistic(c).smoothness(k)
         assert smoothness.gamma_g == pytest.approx(wanted, abs=6e-7)
         assert smoothness.gamma_g == pytest.approx(naive.logistic_gamma_g(c, k), rel=1e-9)
-        assert smoothness.gamma_g_paper == pytest.approx(PAPER[c], abs=5e-7)
+        assert smoothness.gamma_g <= PAPER[c]
 
 
 @pytest.mark.parametrize(("c", "k"), [(1e-3, 3), (0.2, 1000), (1.0, 10**5), (50.0, 10**4), (1e12, 40), (1e12, 10**5)])
@@ -279,11 +279,9 @@ def test_gamma_inf_is_the_supremum_over_sums(c, k):
     assert sa.Logistic(c).smoothness(k).gamma_inf == pytest.approx((f * (1.0 - f)).max(), rel=1e-8)
 
 
-def test_the_paper_s_bound_holds_from_0_48497_on_and_is_not_claimed_below():
+def test_the_paper_s_bound_holds_from_0_48497_on_and_not_below():
     for c in (0.48497, 0.6, 1.0, 3.0, 1e3):
-        assert sa.Logistic(c).smoothness(10**5).gamma_g <= sa.Logistic(c).smoothness(10**5).gamma_g_paper
-    for c in (0.1, 0.37, 0.47):
-        assert math.isnan(sa.Logistic(c).smoothness(10).gamma_g_paper)
+        assert sa.Logistic(c).smoothness(10**5).gamma_g <= math.sqrt(1.0 + math.log(c)) / 4.0
     assert naive.logistic_gamma_g(0.47, 10**5) > math.sqrt(1.0 + math.log(0.47)) / 4.0
 
 

@@ -1,5 +1,6 @@
 """Arms that a batch triggers: what is learnt of them, in a simulation and through an agent, to the same bits."""
 
+import functools
 import json
 
 import numpy as np
@@ -16,13 +17,17 @@ N, K, ROUNDS = 7, 2, 40
 TABLE = np.where(np.random.default_rng(3).random((N, N)) < 0.3, np.random.default_rng(4).random((N, N)), 0.0)
 P = sparse.csr_array(TABLE * (1.0 - np.eye(N)))
 PROBLEM = sa.Problem(N, N, Spread(), sa.Subsets(K), support=P)
-WORLD = IndependentCascade(P, samples=2000)
 SUMS = ("pulls", "total", "square")
+
+
+@functools.cache
+def world():
+    return IndependentCascade(P, samples=2000)
 
 
 def told_by(action, t, keys):
     """The observed arms of a batch, and their outcomes laid flat."""
-    answer = WORLD.draw(PROBLEM, action[None], t, keys.environment)
+    answer = world().draw(PROBLEM, action[None], t, keys.environment)
     arms = answer.observed[0][answer.observed[0] >= 0]
     rows = [answer.outcome[0, n, : PROBLEM.support.widths[j]] for n, j in enumerate(arms)]
     return arms, np.concatenate(rows)
@@ -31,7 +36,7 @@ def told_by(action, t, keys):
 def test_an_agent_learns_of_triggered_arms_as_a_simulation_does():
     seed, policy = np.random.SeedSequence(2), sa.policies.bcucb_t(0.1)
     keys = run_keys([seed])
-    run = Run(PROBLEM, WORLD, policy, keys)
+    run = Run(PROBLEM, world(), policy, keys)
     run.advance(ROUNDS)
     agent, seen = sa.Agent(PROBLEM, policy, seed=seed), np.zeros(N)
     for t in range(1, ROUNDS + 1):

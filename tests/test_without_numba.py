@@ -57,11 +57,3 @@ def test_everything_is_the_same_without_numba():
     assert done.returncode == 0, done.stderr
     with ops.engine("numba"):
         assert json.loads(done.stdout) == work()
-
-
-def test_a_small_agent_decides_before_numba_is_imported():
-    script = (
-        "import sys; import superarm as sa; agent = sa.Agent(sa.Problem(4, 3, sa.Coverage(), sa.Subsets(2)));"
-        "agent.tell(agent.ask(), [[1, 0, 1], [0, 0, 1]]); agent.ask(); assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)

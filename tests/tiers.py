@@ -3,12 +3,13 @@
 A test of the second tier is marked ``slow(reason)``; ``make test`` leaves these out with ``-m "not slow"`` and says at
 its end what they are. A test that runs a program of the system is marked ``needs(name)``: where the program is missing
 it is not run, which is said at the end, or fails if SUPERARM_REQUIRE_ALL is set. With ``--budget SECONDS`` a run fails
-if a file takes more processor time, or if collecting the tests takes more than ``COLLECTING``.
+if a file takes more processor time.
 """
 
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -19,8 +20,6 @@ import pytest
 
 from tests.system_packages import NEEDS, how_to_install, required
 
-COLLECTING = 5.0
-"""The seconds of processor time in which one process has collected all tests."""
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2 << 30
 """Where temporary files are, if so much memory is free."""
 MISSING = "missing: "
@@ -57,12 +56,25 @@ class Tiers:
     """What a process has left out, and the processor time of its files; xdist's workers report to the first process."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.config, self.seconds = config, Counter[str]()
-        self.left_out = Counter[str]()
-        self.collecting = self.began = 0.0
+        self.config, self.seconds, self.left_out = config, Counter[str](), set[str]()
 
-    def pytest_collection(self) -> None:
-        self.began = processor_seconds()
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Do not even import a file of the second tier for the first one."""
+        if self.config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+            return None
+        text = collection_path.read_text(encoding="utf-8")
+        mark = re.search(r'^pytestmark = pytest\.mark\.slow\("(.+)"\)$', text, re.MULTILINE)
+        if mark:
+            self.left_out.add(mark[1])
+        return True if mark else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Any:
+        """Import a file for the examples in its docstrings only if it is of the package and has some."""
+        found = yield
+        own = file_path.suffix == ".py" and "tests" not in file_path.parts
+        examples = own and ">>> " in file_path.read_text(encoding="utf-8")
+        return [one for one in found if examples or type(one).__name__ != "DoctestModule"]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
@@ -73,10 +85,7 @@ class Tiers:
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         for item in items:
             if mark := item.get_closest_marker("slow"):
-                self.left_out[mark.args[0]] += 1
-
-    def pytest_collection_finish(self) -> None:
-        self.collecting = processor_seconds() - self.began
+                self.left_out.add(mark.args[0])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -97,13 +106,12 @@ class Tiers:
         report = getattr(node, "workeroutput", {}).get("tiers")
         if report:
             self.seconds.update(report["seconds"])
-            self.left_out = Counter(report["left_out"])  # every worker collects all tests
-            self.collecting = max(self.collecting, report["collecting"])
+            self.left_out |= set(report["left_out"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(self.config, "workerinput"):
-            report = {"seconds": dict(self.seconds), "left_out": dict(self.left_out), "collecting": self.collecting}
+            report = {"seconds": dict(self.seconds), "left_out": sorted(self.left_out)}
             self.config.workeroutput["tiers"] = report  # type: ignore[attr-defined]
         elif self.over_budget() or (required() and self.skipped()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -120,10 +128,7 @@ class Tiers:
         budget = self.config.getoption("budget")
         if not budget:
             return []
-        found = [f"{file}: {s:.0f} s of {budget:.0f}" for file, s in self.seconds.most_common() if s > budget]
-        if self.collecting > COLLECTING:
-            found.append(f"collecting the tests: {self.collecting:.1f} s of {COLLECTING:.0f}")
-        return found
+        return [f"{file}: {s:.0f} s of {budget:.0f}" for file, s in self.seconds.most_common() if s > budget]
 
     def skipped(self) -> list[str]:
         """Why tests were not run, one reason for each."""
@@ -134,13 +139,15 @@ class Tiers:
         """The lines at the end."""
         total, skipped = sum(self.seconds.values()), Counter(self.skipped())
         lines = [f"Run: {n_run} tests of {len(self.seconds)} files in {total:.0f} s of processor time."]
+        most = ", ".join(f"{file} {seconds:.0f} s" for file, seconds in self.seconds.most_common(6))
+        lines.append(f"Most of it: {most}.")
         lines += [f"Above its budget of processor time: {line}" for line in self.over_budget()]
         if skipped:
             reasons = ", ".join(f"{reason} ({n})" for reason, n in sorted(skipped.items()))
             names = [reason.removeprefix(MISSING) for reason in skipped if reason.startswith(MISSING)]
             remedy = f" To run them as well: {how_to_install(names)}." if names else ""
             lines.append(f"Not run: {skipped.total()} tests; {reasons}.{remedy}")
-        if self.left_out:
-            parts = ", ".join(f"{reason} ({n})" for reason, n in sorted(self.left_out.items()))
-            lines.append(f"make test-all has {self.left_out.total()} more: {parts}.")
+        if self.left_out and self.config.getoption("markexpr") == "not slow":
+            parts = ", ".join(sorted(self.left_out))
+            lines.append(f"make test-all has besides: {parts}; upgrades, the built package, the documentation site.")
         return lines

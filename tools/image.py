@@ -4,7 +4,7 @@
     make image-test                             run it with podman, and drive a decision through it
     make image IMAGE=registry.example/superarm  another name
     make image IMAGE_BASE=debootstrap           a minimal Debian as base, made here, if no registry can be reached
-    make image IMAGE_ARGS='--build-arg CPU=generic'
+    make image IMAGE_ARGS='--build-arg BASE=docker.io/library/python:3.12-slim'
 
 Without IMAGE_BASE, the base that the Containerfile names is taken, and the minimal Debian if it cannot be pulled. How
 this machine reaches the package index (pip's settings, certificates, directories that they name) is mounted while the

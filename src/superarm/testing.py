@@ -36,6 +36,7 @@ __all__ = [
     "check_oracle",
     "check_policy",
     "check_reward",
+    "check_store",
 ]
 
 _TRIALS = 300
@@ -319,3 +320,13 @@ def check_environment(environment: Environment, problem: Problem | None = None, 
     p = task.support.rows(environment.means(task, 1), arms[None])[0]
     error = np.sqrt(np.maximum(p * (1.0 - p), 1e-12) / count)
     _require_everywhere(np.abs(mean - p) <= 6.0 * error + 1e-9, "outcomes average to the means", mean=mean, p=p)
+
+
+def check_store(open_store: Callable[[], Any]) -> None:
+    """Check that a store of the service keeps what was committed, in order and once, and that a state outlives it.
+
+    ``open_store`` opens an empty database, and when it is called again, the same one, as a new process would.
+    """
+    from superarm.service.storage.checking import check_store as check_it
+
+    check_it(open_store)

@@ -62,9 +62,28 @@ def test_bounds_names_theorems_guarantees_and_assumptions(tmp_path):
     done = _invoke(bounds, spec, "--out", tmp_path / "bounds", "--quiet")
     assert done.exit_code == 0, done.output
     assert "CUCB: Wang-Chen; regret and gaps are measured from alpha beta r_max, alpha 0.75, beta 1" in done.output
-    assert "uniform: its oracle guarantees nothing here" in done.output
+    assert "uniform: no theorem is about this policy here" in done.output
     assert "complete feedback before the next round" in done.output
     assert (tmp_path / "bounds" / "01" / "bounds.png").is_file()
+
+
+@pytest.mark.usefixtures("blank_figures")
+def test_bounds_uses_stored_results(tmp_path, monkeypatch):
+    spec = tmp_path / "small.toml"
+    spec.write_text(SPEC.format(horizon=60).replace("{ sweep = [2, 3] }", "2"))
+    options = ("--out", tmp_path / "bounds", "--results", tmp_path / "results", "--quiet")
+    simulated = _invoke(bounds, spec, *options)
+    assert _invoke(run, spec, "--out", tmp_path / "results", "--quiet").exit_code == 0
+    monkeypatch.delattr("superarm.theory.report.simulate")  # nothing is simulated from here on
+    stored = _invoke(bounds, spec, *options)
+    assert stored.exit_code == 0, stored.output
+    assert f"with the regret in {tmp_path / 'results'}" in stored.output
+
+    def regret(output):
+        return [line for line in output.splitlines() if line.startswith("regret")]
+
+    assert len(regret(stored.output)) == 2
+    assert regret(stored.output) == regret(simulated.output)
 
 
 @pytest.mark.usefixtures("blank_figures")

@@ -101,7 +101,7 @@ def test_the_command_prints_and_writes_a_page(log, tmp_path):
     [
         (["--policy", "magic", "--reward", "coverage"], "give a policy of the catalogue, such as kl_ucb"),
         (["--policy", "sliding_window", "--reward", "coverage"], "unknown 'sliding_window'"),
-        (["--policy", "kl_ucb nu=2", "--reward", "coverage"], "no policy with these parameters"),
+        (["--policy", "kl_ucb nu=2", "--reward", "coverage"], "no 'kl_ucb' with the parameters"),
         (["--reward", "magic"], "give coverage, linear, logistic"),
         ([], "reward: the file does not say"),
         (["--slate", "nobody", "--reward", "coverage"], "unknown name 'nobody'"),

@@ -18,6 +18,16 @@ from .running import Server
 FIRST_CERTIFICATE = Path(certifi.where()).read_text().partition("-----END")[0] + "-----END CERTIFICATE-----\n"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs PostgreSQL is part of the second tier."""
+    for item in items:
+        given = getattr(item, "callspec", None)
+        needs = {*getattr(item, "fixturenames", ()), *map(str, given.params.values() if given is not None else ())}
+        if Path(__file__).parent in item.path.parents and needs & {"postgres", "postgres_server"}:
+            item.add_marker(pytest.mark.slow("PostgreSQL"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def few_certificates() -> Iterator[None]:
     """Let httpx trust one authority: it reads all of them for every client, and tests call loopback without TLS."""

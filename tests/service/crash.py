@@ -1,7 +1,7 @@
 """kill -9 at random moments under load, with a ledger of acknowledgements that the service knows nothing of.
 
     python -m tests.service.crash --rounds 200 --store sqlite
-    python -m tests.service.crash --rounds 200 --store postgres --workers 2
+    python -m tests.service.crash --rounds 200 --store postgres
 
 Every round starts the service, loads two problems, one of them with contexts, with decisions about all items or one,
 feedback, new and retired arms, changes of settings and windows that end, and kills it. On PostgreSQL, every third round
@@ -13,10 +13,7 @@ Snapshots are taken after every few events, so that every round restarts from on
 
 import argparse
 import asyncio
-import contextlib
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
@@ -26,7 +23,7 @@ from typing import NamedTuple
 import httpx
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash_audit import audit, compare
 from .crash_load import ARMS, ITEMS, SUBJECTS, Acknowledged, K, Subject, load
@@ -48,7 +45,6 @@ class Trial(NamedTuple):
     db: str
     rounds: int
     seed: int
-    workers: int = 1
     database: Database | None = None
 
 
@@ -58,13 +54,10 @@ def crash(trial: Trial, tell=lambda line: None) -> Books:
     books = {subject.name: Acknowledged() for subject in SUBJECTS}
     for n in range(trial.rounds):
         options = ["--snapshot-every", str(rng.randint(*SNAPSHOT_EVERY))]
-        if trial.workers > 1:
-            options += ["--workers", str(trial.workers)]
         server = Server(trial.db, *options)
         try:
             if sums is None:
                 for subject in SUBJECTS:
-                    compile_ahead(server, subject)
                     create(server.url, subject)
             else:
                 for name, found in sums.items():
@@ -91,12 +84,6 @@ def describe(books: Books) -> dict[str, int]:
 
 SPEC = {"arms": [f"a{j}" for j in range(ARMS)], "items": [f"i{i}" for i in range(ITEMS)], "k": K}
 SETTINGS = {"window_s": 0.5, "at_window_end": 0.0}
-
-
-def compile_ahead(server: Server, subject: Subject) -> None:
-    """Compile what changes of the policy will need: on a busy machine that takes longer than a round."""
-    for policy in subject.policies:
-        create(server.url, subject._replace(name=f"{subject.name}-with-{policy}", policies=(policy,)))
 
 
 def create(url: str, subject: Subject) -> None:
@@ -140,9 +127,6 @@ async def _progress(books: Books, loading: asyncio.Task, server: Server) -> None
 async def _outage(server: Server, books: Books, rng: random.Random, database: Database) -> None:
     await asyncio.to_thread(database.kill)
     refused, seen = _refused(books), next(iter(books.values())).seen
-    if rng.random() < 0.5:
-        _kill_a_worker(server, rng)
-        seen["workers killed while the database was away"] += 1
     while _refused(books) == refused:
         assert server.process.poll() is None, server.log.read_text()[-4000:]
         await asyncio.sleep(0.02)
@@ -153,24 +137,10 @@ async def _outage(server: Server, books: Books, rng: random.Random, database: Da
     assert "Traceback" not in text, text[-4000:]
 
 
-def _kill_a_worker(server: Server, rng: random.Random) -> None:
-    pid = server.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    workers = [int(child) for child in children if b"spawn_main" in _command(child)]
-    if workers:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(rng.choice(workers), signal.SIGKILL)
-
-
-def _command(pid: str) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.store == "sqlite":
@@ -182,10 +152,7 @@ def main() -> None:
         database = Database()
         try:
             url = fresh(database.address, "crash")
-            books = crash(
-                Trial(url, options.rounds, options.seed, options.workers, database),
-                lambda line: print(line, flush=True),
-            )
+            books = crash(Trial(url, options.rounds, options.seed, database), lambda line: print(line, flush=True))
         finally:
             if database.server.poll() is not None:
                 database.start()

@@ -18,6 +18,7 @@ IMPORTED = [
     "superarm.cli",
     "superarm.agent",
     "superarm.contextual",
+    "superarm.kernels",
     "superarm.service.server",
     "superarm.service.demo",
     "superarm.service.personalizer",

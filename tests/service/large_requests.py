@@ -115,7 +115,7 @@ def decisions(n: Scale) -> Requests:
     yield some._replace(what="the same bulk again")
     told = [json.dumps({"decision": f"l{j}", "outcome": [[0.25] * n(100)] * 10}) for j in range(n(1_000))]
     yield LargeRequest("feedback of 1,000 lines of 10 x 100", "POST", "/v1/feedback/bulk", "\n".join(told))
-    for view in ("", "problems", "versions", "decisions", "evaluation"):
+    for view in ("", "problems", "versions", "decisions"):
         yield get(f"console: /{view} of 10,000 x 100", f"/{view}?problem=large")
     yield get("console: sorted by name", "/?problem=large&sort=name&page=9")
     yield get("console: an arm", "/arm?problem=large&arm=a1")
@@ -161,7 +161,6 @@ def feedback(n: Scale) -> Requests:
     yield LargeRequest("feedback of 10,000 lines", "POST", "/v1/feedback/bulk", told)
     yield LargeRequest("the same feedback again", "POST", "/v1/feedback/bulk", told)
     yield get("the page of 20,000 decisions", "/?problem=many")
-    yield get("evaluation of 20,000 decisions", "/evaluation?problem=many")
     yield get("history of 20,000 decisions", "/v1/problems/many/history?arm=a1&points=1000")
     yield LargeRequest("erase a unit with 5,000 decisions", "POST", "/v1/problems/many/erasures", {"unit": "u0"})
     yield LargeRequest("delete a problem with 20,000 decisions", "DELETE", "/v1/problems/many")

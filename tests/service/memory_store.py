@@ -1,19 +1,17 @@
-"""A log in memory: the store of tests that need no disk."""
+"""A log in memory: the store of tests that need no disk, and the least that a store has to be."""
 
-import contextlib
 from collections.abc import Iterator
 
-from superarm.service.storage.base import DecisionSpan, FormerPlaces, LogLine, Position, ReadEntry, decode_line
+from superarm.service.storage.base import DecisionSpan, KeyRow, LogLine, Position, ReadEntry, Store, decode_line
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """A store without a file; what is read is what was there when reading began."""
-
-    worker, shards, compactor = "", None, None
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
         self.saved = []
+        self.keys: dict[str, KeyRow] = {}
         self._taken: set[tuple[str, str, str, int]] = set()
 
     def commit(self, lines: list[LogLine]) -> list[int]:
@@ -28,25 +26,10 @@ class MemoryStore:
             numbers.append(len(self.lines))
         return numbers
 
-    def logs_of(self, lines: list[LogLine]) -> list[str]:
-        return [""] * len(lines)
-
-    def open(self) -> None:
-        pass
-
-    def probe(self) -> None:
-        pass
-
-    def find(self, lines: list[LogLine]) -> list[int]:
-        return [1 + self.lines.index(line) if line in self.lines else 0 for line in lines]
-
     def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
         for seq, line in enumerate(list(self.lines), 1):
             if seq > after.get("", 0) and (line.kind == "problem" or not problems):
                 yield ReadEntry("", seq, decode_line(line))
-
-    def read_transaction(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
 
     def stream(self, tenant: str, kind: str, stream: str) -> list:
         entries = [decode_line(line) for line in list(self.lines)]
@@ -63,12 +46,6 @@ class MemoryStore:
     def snapshots(self) -> Iterator:
         yield from reversed(self.saved)
 
-    def bases(self) -> list:
-        return []
-
-    def problem_logs(self) -> Iterator:
-        return iter(())
-
     def save(self, saved) -> None:
         self.saved.append(saved)
 
@@ -78,17 +55,11 @@ class MemoryStore:
     def keep_out_others(self) -> None:
         pass
 
-    def key_rows(self) -> list:
-        return []
+    def key_rows(self) -> list[KeyRow]:
+        return list(self.keys.values())
 
-    def put_key(self, row) -> None:
-        raise NotImplementedError
-
-    def former_places(self) -> FormerPlaces:
-        return {}
-
-    def lost_tail(self) -> str:
-        return ""
+    def put_key(self, row: KeyRow) -> None:
+        self.keys[row.id] = row
 
     def close(self) -> None:
         pass

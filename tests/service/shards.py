@@ -22,9 +22,9 @@ import httpx
 import psycopg
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
-from .crash import compile_ahead, create
+from .crash import create
 from .crash_audit import audit, compare
 from .crash_load import Acknowledged, Client, Subject
 from .database import Database, fresh
@@ -147,7 +147,6 @@ def trial(database: Database, home: Path, rounds: int, seed: int, tell=lambda li
     books = {name: Acknowledged() for name in PROBLEMS}
     fleet = Fleet(db, home, 3, rng)
     try:
-        compile_ahead(fleet.workers[0], Subject("p"))
         for name in books:
             create(fleet.url, Subject(name))
         done = asyncio.run(attack(fleet, books, rng, rounds, tell))

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import superarm as sa
-from superarm.core.describe import describe
 from superarm.agent.learner import fit_policy
 from superarm.agent.outcomes import to_flat
+from superarm.core.describe import describe
 from superarm.service.application import application
 from superarm.service.domain import history
 from superarm.service.domain.ledger import Ledger, fold
@@ -93,7 +93,10 @@ ACTIONS = {
         sa.Knapsack([1, 2, 1.5, 2, 1, 3], 4.0),
     ),
     "forests": ({"actions": {"name": "forests", "parameters": edges()}}, sa.actions.GraphicMatroid(4, EDGES)),
-    "spanning_trees": ({"actions": {"name": "spanning_trees", "parameters": edges()}}, sa.actions.SpanningTrees(4, EDGES)),
+    "spanning_trees": (
+        {"actions": {"name": "spanning_trees", "parameters": edges()}},
+        sa.actions.SpanningTrees(4, EDGES),
+    ),
     "matching": (
         {"actions": {"name": "matching", "parameters": edges([(f"l{n // 2}", f"r{n % 3}") for n in range(6)])}},
         sa.actions.Matching(3, 3, [(n // 2, n % 3) for n in range(6)]),

@@ -2,20 +2,17 @@
 
 import asyncio
 
-import numpy as np
 import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.domain.ledger import fold
 from superarm.service.http.service import ServiceLimits
-from superarm.service.storage import archive_erasure
+from superarm.service.storage import compaction as archive_erasure
 from superarm.service.storage.archive import read_archive
-from superarm.service.storage.archive_erasure import erase_archived
-from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import encode_counters, restore_ledger
+from superarm.service.storage.compaction import compact, erase_archived
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .running import invoke

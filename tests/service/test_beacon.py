@@ -13,9 +13,8 @@ import pytest
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
 from superarm.service.errors import RequestError
-from superarm.service.http.auth import make_key
+from superarm.service.http.auth import Signer, make_key
 from superarm.service.http.service import ServiceLimits, check_beacon
-from superarm.service.http.signing import Signer
 from superarm.service.storage.sqlite import Sqlite
 
 from .inprocess import serving

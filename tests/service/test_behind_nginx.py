@@ -10,7 +10,7 @@ from tests.system_packages import nginx
 
 from .running import Server, free_port, invoke
 
-pytestmark = pytest.mark.needs("nginx")
+pytestmark = [pytest.mark.needs("nginx"), pytest.mark.slow("nginx")]
 
 CONFIGURATION = """
 daemon off;

@@ -12,14 +12,13 @@ import httpx
 import msgspec
 import pytest
 
+from superarm.service import personalizer as personalizer_routes
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked, Created
+from superarm.service.domain.events import Asked, Created, encode
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.http.auth import make_key
 from superarm.service.http.operations import OPERATIONS
 from superarm.service.http.service import ServiceLimits
-from superarm.service.personalizer import routes as personalizer_routes
 from superarm.service.storage.base import LogLine, Store
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.sqlite import Sqlite
@@ -269,10 +268,7 @@ def test_old_names_stay_readable(tmp_path):
     """Earlier versions took such names: their logs are read, their problems asked and their decisions told."""
     store = Sqlite(tmp_path / "log.db")
     spec = ProblemSpec(arms=ODD, items=[".."], k=2, settings=Settings(policy=PolicySpec("bc_ucb")))
-    events = [
-        ("problem", " ", Created(0, spec, "key")),
-        ("decision", "..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1)),
-    ]
+    events = [("problem", " ", Created(0, spec, "key")), ("decision", "..", Asked(0, " ", "..", "", 1, (0, 1), 1, 1))]
     store.commit([LogLine("default", kind, stream, 0, encode(event)) for kind, stream, event in events])
 
     async def trial(http: httpx.AsyncClient) -> None:

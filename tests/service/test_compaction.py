@@ -15,9 +15,8 @@ from superarm.service.storage.archive import read_archive
 from superarm.service.storage.base import SavedSnapshot, recall_decision
 from superarm.service.storage.compaction import compact
 from superarm.service.storage.replay import replay
-from superarm.service.storage.snapshot import encode_counters, restore_ledger
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
-from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .running import invoke

@@ -13,8 +13,7 @@ from superarm.service.application import application
 from superarm.service.domain import components
 from superarm.service.domain.components import PolicyEntry
 from superarm.service.server import import_components
-from superarm.service.storage.snapshot import restore_ledger
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import restore_ledger, verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -41,7 +40,8 @@ def during(trial, store=None):
 def test_everything_that_can_be_named_is_listed_and_can_be_created():
     wrappers = {"sliding_window", "discounted"}  # settings.policy.window and half_life
     functions = {name for name in sa.policies.__all__ if inspect.isfunction(getattr(sa.policies, name))}
-    public = functions - wrappers - {"policy"}
+    in_agents = {"policy", "pooled_thompson"}  # the log has no events of refits yet
+    public = functions - wrappers - in_agents
 
     async def trial(http) -> None:
         policies = (await http.get("/v1/policies")).json()["components"]
@@ -50,7 +50,9 @@ def test_everything_that_can_be_named_is_listed_and_can_be_created():
             given = {one["name"]: one["default"] for one in policy["parameters"]}
             assert given == {
                 name: float(one.default)
-                for name, one in inspect.signature(vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]).parameters.items()
+                for name, one in inspect.signature(
+                    vars(sa.policies).get(policy["name"]) or vars(sa.contextual)[policy["name"]]
+                ).parameters.items()
                 if isinstance(one.default, (int, float))
             }
             assert policy["summary"]
@@ -105,7 +107,7 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["logistic", "conjunctive"])
-@pytest.mark.parametrize("policy", ["kl_ucb", "cts"])
+@pytest.mark.parametrize("policy", ["kl_ucb", "kl_moss"])
 def test_a_reward_whose_batches_are_listed_can_have_more_arms_than_a_slate_and_one(name, policy):
     """What is compiled ahead on a smaller problem lists the batches of that one."""
     spec = {**SPEC, "arms": list("abcdef"), "reward": {"name": name}, "settings": {"policy": {"name": policy}}}

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import superarm as sa
+from superarm.service import personalizer as features
 from superarm.service.application import application
-from superarm.service.domain import context_spec
+from superarm.service.domain import spec as context_spec
 from superarm.service.domain.events import Asked, Framed
 from superarm.service.http.service import ServiceLimits
-from superarm.service.personalizer import features
-from superarm.service.personalizer.features import action_words, flatten
-from superarm.service.storage.snapshot import restore_ledger, take_snapshot
+from superarm.service.personalizer import action_words, flatten
+from superarm.service.storage.snapshot import restore_ledger, take_snapshot, verify
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .memory_store import MemoryStore
@@ -332,7 +331,7 @@ def test_personalizer_learns_from_features(monkeypatch):
 
 
 def test_the_client_takes_arrays_and_explains():
-    from superarm.service.remote import RemoteAgent, to_plain
+    from superarm.service.client import RemoteAgent, to_plain
 
     calls = []
 

@@ -7,13 +7,10 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.control import is_control
 from superarm.service.domain.events import Asked, Guarded
 from superarm.service.domain.ledger import fold
-from superarm.service.domain.lift import LiftSums, check_guard, largest_reward, measure_lift
-from superarm.service.runtime import batcher
-from superarm.service.runtime.batcher import QueuedAsk
-from superarm.service.schemas import AskBody
+from superarm.service.domain.lift import LiftSums, check_guard, largest_rewards, measure_lift
+from superarm.service.domain.slate import is_control
 from superarm.service.storage.replay import replay
 from superarm.service.storage.snapshot import decode_snapshot, take_snapshot
 
@@ -177,13 +174,14 @@ def test_the_guardrail_lets_a_proven_policy_play():
 
 
 @pytest.mark.parametrize(
-    ("reward", "most"), [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)]
+    ("reward", "most"),
+    [(sa.Linear(), 6.0), (sa.Coverage(), 3.0), (sa.Logistic(1.0), None), (sa.rewards.Conjunctive(), 3.0)],
 )
 def test_no_slate_is_worth_more_than_the_largest_reward(reward, most):
     problem = sa.Problem(4, 2, reward, sa.Subsets(2), [2.0, 1.0])
     value = problem.value(np.ones(8), np.array([0, 3]))
-    assert largest_reward(problem) == pytest.approx(most if most is not None else value)
-    assert largest_reward(problem) >= value - 1e-12
+    assert sum(largest_rewards(problem)) == pytest.approx(most if most is not None else value)
+    assert sum(largest_rewards(problem)) >= value - 1e-12
 
 
 def test_the_client_and_the_export_tell_the_groups(tmp_path):
@@ -225,16 +223,3 @@ def test_asks_chosen_together_are_those_chosen_one_by_one(control_slate):
     assert [(one["arms"], one["group"]) for one in together] == [(one["arms"], one["group"]) for one in alone]
     assert {one["group"] for one in together} == {"policy", "control"}
     assert all(one.same for one in replay(store, None, None, 1))
-
-
-def test_asks_are_chosen_together_up_to_the_next_one_of_the_control_share():
-    learner = make()
-    learner.versions[-1] = type(learner.settings)(policy=learner.settings.policy, control=0.2, control_slate="uniform")
-    asks = [QueuedAsk("t", "p", f"d{n}", AskBody(unit=f"u{n}"), "", learner, None) for n in range(40)]
-    assert all(ask.plain for ask in asks)
-    parts = batcher._split(asks, True)
-    assert [ask for part in parts for ask in part] == asks
-    in_control = [is_control(learner, ask.id, ask.body.unit) for ask in asks]
-    assert 1 < len(parts) <= 1 + sum(in_control)
-    for part in parts[:-1]:
-        assert [in_control[asks.index(ask)] for ask in part] == [False] * (len(part) - 1) + [True]

@@ -5,10 +5,9 @@ import asyncio
 from superarm.service.application import application
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.snapshot import restore_ledger
+from superarm.service.storage.snapshot import restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
 from superarm.service.storage.tables import describe_problems, rows
-from superarm.service.storage.verify import verify
 
 from .database import fresh
 from .inprocess import serving
@@ -101,7 +100,7 @@ def test_other_workers_notice_that_a_problem_was_deleted(postgres):
 
 def test_a_problem_has_a_rate_of_its_own(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("superarm.service.runtime.rates.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("superarm.service.runtime.condition.time.monotonic", lambda: now[0])
 
     async def live() -> None:
         async with serving(application(Sqlite(tmp_path / "log.db"))) as http:

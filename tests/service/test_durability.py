@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from superarm.service.server import open_store
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .crash import Trial, crash
 from .database import fresh
@@ -47,13 +47,14 @@ def test_kill_9_under_load_on_sqlite(sqlite_file):
     assert all(len(book.told) > 10 for book in books.values())
 
 
-def test_kill_9_of_workers_and_of_postgresql_under_load(postgres_server):
+def test_kill_9_of_the_service_and_of_postgresql_under_load(postgres_server):
     url = fresh(postgres_server.address, "crash")
-    books = crash(Trial(url, rounds=2, seed=2, workers=2, database=postgres_server))
+    books = crash(Trial(url, rounds=2, seed=2, database=postgres_server))
     assert all(len(book.told) > 5 for book in books.values())
     assert books["p"].seen["outages of the database"] == 1
 
 
+@pytest.mark.slow("faults of a real process")
 def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
     """Audit, D6: a real failing write: the soft limit on file sizes, put on the running process and lifted again."""
     with Server(sqlite_file) as server:
@@ -76,6 +77,7 @@ def test_a_full_disk_gives_503_and_no_acknowledgement_and_recovers(sqlite_file):
     assert logged(sqlite_file) == ["before", "full-0", "after"]
 
 
+@pytest.mark.slow("faults of a real process")
 def test_on_a_disk_with_room_for_a_page_but_not_for_an_event_health_stays_bad(sqlite_file):
     """Audit, D6: a commit that changes nothing needs one page, and said every second that the log can be written."""
     with Server(sqlite_file) as server:
@@ -109,6 +111,7 @@ int fdatasync(int fd) { if (broken()) { errno = EIO; return -1; } return syscall
 """
 
 
+@pytest.mark.slow("faults of a real process")
 @pytest.mark.needs("cc")
 def test_a_failing_fsync_gives_503_and_no_acknowledgement_and_recovers(sqlite_file, tmp_path):
     (tmp_path / "shim.c").write_text(SHIM)
@@ -134,6 +137,7 @@ def test_a_second_process_refuses_and_says_why(sqlite_file):
         assert "served by another process" in second.stderr
 
 
+@pytest.mark.slow("faults of a real process")
 def test_a_wall_clock_that_jumped_ends_no_window_early_or_never(sqlite_file):
     """Decisions stamped a day ahead, as a clock set back leaves them, keep at most their window."""
     with Server(sqlite_file) as server:
@@ -175,6 +179,7 @@ int clock_gettime(clockid_t id, struct timespec *now) {
 """
 
 
+@pytest.mark.slow("faults of a real process")
 @pytest.mark.needs("cc")
 def test_a_wall_clock_that_jumps_while_it_runs_does_no_harm(sqlite_file, tmp_path):
     (tmp_path / "clock.c").write_text(CLOCK)
@@ -219,6 +224,7 @@ def test_a_graceful_stop_answers_what_was_asked_and_leaves_a_snapshot(sqlite_fil
     assert not Path(f"{sqlite_file}-wal").exists()
 
 
+@pytest.mark.slow("faults of a real process")
 def test_a_flood_without_feedback_is_bounded(sqlite_file):
     with Server(sqlite_file) as server, httpx.Client(base_url=server.url, timeout=30.0) as http:
         put(server)

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from superarm.agent.state import held_to_plain, tally_to_plain
-
 from superarm.context import frames
 from superarm.service.application import application
 from superarm.service.domain.events import Refitted
 from superarm.service.http.service import ServiceLimits
 from superarm.service.storage.compaction import compact
-from superarm.service.storage.snapshot import restore_ledger
+from superarm.service.storage.snapshot import restore_ledger, verify
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import verify
 
 from .inprocess import serving
 from .test_erasure import ASK, counters_without

@@ -9,7 +9,7 @@ import pytest
 import superarm as sa
 from superarm.core.errors import InvalidArgument
 from superarm.service.application import application
-from superarm.service.storage.past_outcomes import read_pulls
+from superarm.service.storage.tables import read_pulls
 
 from .inprocess import serving
 from .memory_store import MemoryStore

@@ -9,8 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DEFAULTED, PENDING
-from superarm.service.domain.events import decode, encode
-from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired
+from superarm.service.domain.events import ALL, UNSEEN, Asked, Created, Expired, decode, encode
 from superarm.service.domain.ledger import Ledger, LogEntry, fold
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, Settings
 from superarm.service.errors import RequestError

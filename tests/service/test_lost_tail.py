@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from superarm.service.storage import mark
-from superarm.service.storage.base import StoreUnavailable
-from superarm.service.storage.postgres import Postgres
+from superarm.service.storage import sqlite_files as mark
+from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
-from superarm.service.storage.verify import verify
 
-from .database import fresh
 from .running import invoke
 from .test_sqlite import asked, crashed, filled
 

@@ -7,12 +7,10 @@ import os
 import queue
 import re
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 import yaml
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -22,12 +20,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 from superarm.service.application import application
-from superarm.service.http.service import ServiceLimits
-from superarm.service.http.worker_files import Counted, WorkerFiles
+from superarm.service.server import trace_requests
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.tracing import trace_requests
 
-from .database import fresh
 from .inprocess import serving
 from .running import Server, invoke
 
@@ -70,7 +65,7 @@ def test_metrics_say_what_happened(metrics):
     assert value_of(metrics, "superarm_events_total") == 4
     assert value_of(metrics, "superarm_commit_seconds_count") == 4
     path = "/v1/problems/{name}/decisions"
-    assert value_of(metrics, "superarm_request_seconds_count", method="POST", path=path) == 2
+    assert value_of(metrics, "superarm_request_seconds_count", tenant="default", method="POST", path=path) == 2
 
 
 def expressions():
@@ -100,43 +95,6 @@ def test_every_alert_is_explained_in_the_runbook():
     alerts = [title for title, _ in expressions() if title.startswith("Superarm")]
     assert len(alerts) >= 8
     assert [alert for alert in alerts if f"`{alert}`" not in runbook] == []
-
-
-def test_numbers_of_workers_are_added_up_also_of_those_that_ended(tmp_path):
-    async def run():
-        app = application(Sqlite(tmp_path / "log.db"), ServiceLimits(metrics_directory=str(tmp_path)))
-        async with serving(app) as http:
-            await http.get("/v1/problems")
-            return (await http.get("/metrics")).text
-
-    key = ("default", "GET", "/v1/problems")
-    past = Counted([(*key, 200, 41), (*key, 503, 2)], [(*key, [1.0] * 15)], [2.0] * 15, 7, 3)
-    (tmp_path / "999999.json").write_bytes(msgspec.json.encode(past))
-    found = read_metrics(asyncio.run(run()))
-    labels = {"method": "GET", "path": "/v1/problems"}
-    assert value_of(found, "superarm_requests_total", status="200", **labels) == 42
-    assert value_of(found, "superarm_requests_total", status="503", **labels) == 2
-    assert value_of(found, "superarm_request_seconds_count", **labels) == 15
-    assert value_of(found, "superarm_commit_seconds_count") == 28
-    assert value_of(found, "superarm_commit_seconds_sum") == 2.0
-    assert value_of(found, "superarm_events_total") == 7
-    assert value_of(found, "superarm_commit_failures_total") == 3
-    assert [one.events for one in WorkerFiles(str(tmp_path)).read_others()] == [7]
-    assert (tmp_path / f"{os.getpid()}.json").exists()
-
-
-def test_two_workers_on_one_port_show_the_same_sums(postgres):
-    with Server(fresh(postgres, "metrics"), "--workers", "2") as server:
-        for _ in range(20):
-            httpx.get(f"{server.url}/v1/problems")  # a new connection each: either worker may take it
-        limit, counts = time.monotonic() + 30, set()
-        while counts != {20.0} and time.monotonic() < limit:
-            time.sleep(0.5)
-            texts = [httpx.get(f"{server.url}/metrics").text for _ in range(6)]
-            key = {"method": "GET", "path": "/v1/problems", "status": "200"}
-            name = ("superarm_requests_total", *sorted(key.items()))
-            counts = {read_metrics(text).get(name, 0.0) for text in texts}  # none before a worker has told the others
-    assert counts == {20.0}
 
 
 def test_request_ids_are_in_answers_and_in_the_log(tmp_path):

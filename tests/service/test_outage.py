@@ -20,8 +20,8 @@ from superarm.service.server import Preparation, prepare_store
 from superarm.service.storage import snapshot
 from superarm.service.storage.base import AddressRefused, StoreUnavailable
 from superarm.service.storage.postgres import Postgres, is_away
+from superarm.service.storage.snapshot import verify
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import verify
 
 from .database import Database, fresh
 from .inprocess import serving

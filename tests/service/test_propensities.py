@@ -9,8 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.chances import Drawn, exact_chances
-from superarm.service.domain.slate import SlateRequest, TargetPolicy, choose_slate, draw_slate
+from superarm.service.domain.slate import Drawn, SlateRequest, TargetPolicy, choose_slate, draw_slate, exact_chances
 from superarm.service.storage.base import recall_decision
 from superarm.service.storage.replay import replay
 
@@ -18,7 +17,6 @@ from .inprocess import serving
 from .memory_store import MemoryStore
 from .running import Server, invoke
 from .test_slates import make
-
 
 ANY_SLATE = SlateRequest(None, [], [], None)
 

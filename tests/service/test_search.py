@@ -9,8 +9,7 @@ import pytest
 
 import superarm as sa
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, encode
 from superarm.service.storage.base import DecisionSpan, LogLine
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.search import END_OF_TIME, DecisionFilter, arm_history, decode_cursor, find_page
@@ -29,6 +28,9 @@ def store(request, tmp_path):
         found = Sqlite(tmp_path / "log.db")
     else:
         found = Postgres(fresh(request.getfixturevalue("postgres"), "search"))
+        for problem in [(tenant, name) for tenant in ("t", "other") for name in NAMES]:
+            found.acquire(problem)
+            found.admit(problem)
     yield found
     found.close()
 

@@ -7,19 +7,19 @@ import pytest
 
 from superarm.core.errors import SuperarmError
 from superarm.service.application import application
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, encode
 from superarm.service.http.service import ServiceLimits
 from superarm.service.runtime import ownership
 from superarm.service.storage.base import MOVED, LogLine, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.postgres import Postgres
-from superarm.service.storage.verify import verify
+from superarm.service.storage.snapshot import verify
 
 from .database import fresh
 from .inprocess import serving
 from .running import invoke
 from .shards import trial
+
+pytestmark = pytest.mark.slow("PostgreSQL fleets")
 
 SPEC = {"arms": ["a", "b", "c"], "items": ["x", "y"], "k": 2, "settings": {"policy": {"name": "cucb"}}}
 P = ("default", "p")
@@ -103,21 +103,6 @@ def test_two_sessions_that_both_believe_to_own_a_problem_cannot_both_write(postg
     second.close()
 
 
-def test_workers_with_and_without_sharding_exclude_each_other(postgres):
-    url = fresh(postgres, "modes")
-    store = Postgres(url)
-    with pytest.raises(SuperarmError, match="at the same time"):
-        Postgres(url)
-    store.close()
-    whole = Postgres(url)
-    with pytest.raises(SuperarmError, match="at the same time"):
-        Postgres(url)
-    whole.commit([line("d1")])
-    whole.close()
-    with pytest.raises(SuperarmError, match="superarm reshard"):
-        Postgres(url)
-
-
 async def create_and_decide(http, name: str = "p", ids: tuple[str, ...] = ("d1", "d2")) -> None:
     assert (await http.put(f"/v1/problems/{name}", json=SPEC)).status_code == 201
     for id in ids:
@@ -128,7 +113,7 @@ async def create_and_decide(http, name: str = "p", ids: tuple[str, ...] = ("d1",
 
 
 def sharded(store: Postgres, snapshot_every: int = 50_000):
-    return application(store, ServiceLimits(snapshot_every=snapshot_every, sharded=True))
+    return application(store, ServiceLimits(snapshot_every=snapshot_every))
 
 
 def test_a_problem_moves_to_the_worker_that_gets_its_requests(postgres, monkeypatch):
@@ -200,7 +185,17 @@ def test_a_worker_that_lost_its_session_and_nothing_else_goes_on(postgres):
     assert streams(url) == ["d1", "d2", "d3", "p"]
 
 
-def test_a_whole_log_becomes_logs_of_problems(postgres):
+WORKER_LOG = """
+UPDATE superarm_events AS event SET worker = 'w0', seq = place.n FROM (
+    SELECT worker, seq, row_number() OVER (ORDER BY kind DESC, seq, tenant, stream, step) AS n FROM superarm_events
+) AS place WHERE (place.worker, place.seq) = (event.worker, event.seq);
+UPDATE superarm_snapshots SET log = ''
+"""
+"""What earlier versions wrote: the events of all problems in the log of a worker."""
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_the_log_of_a_worker_becomes_logs_of_problems(postgres, tmp_path, compacted):
     url = fresh(postgres, "reshard")
 
     async def whole() -> list[object]:
@@ -208,28 +203,33 @@ def test_a_whole_log_becomes_logs_of_problems(postgres):
             await create_and_decide(http)
             await create_and_decide(http, "q", ("d7",))
             assert (await http.post("/v1/problems/p/arms", json={"add": ["d"]})).status_code == 200
+            assert (await http.post(ASK, json={"id": "open"})).status_code == 201
             return [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
 
     async def parts() -> list[object]:
-        async with serving(sharded(Postgres(url))) as http:
+        async with serving(application(Postgres(url))) as http:
             found = [(await http.get(f"/v1/problems/{name}/arms")).json() for name in "pq"]
             assert (await http.post(ASK, json={"id": "d8"})).status_code == 201
             return found
 
     before = asyncio.run(whole())
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DELETE FROM superarm_snapshots")
+        connection.execute(WORKER_LOG)
+    if compacted:
+        done = invoke("compact", "--db", url, "--archive", str(tmp_path), "--older-than", "0")
+        assert "3 decisions archived" in done.output, done.output
+    with pytest.raises(SuperarmError, match="superarm reshard"):
+        Postgres(url)
     done = invoke("reshard", "--db", url)
-    assert (done.exit_code, "9 events" in done.output) == (0, True), done.output
+    assert done.exit_code == 0, done.output
     assert asyncio.run(parts()) == before
-    assert streams(url) == ["d1", "d2", "d7", "d8", "p", "q"]
+    assert streams(url) == (["d8", "open", "p", "q"] if compacted else ["d1", "d2", "d7", "d8", "open", "p", "q"])
     assert "0 events" in invoke("reshard", "--db", url).output
 
 
+@pytest.mark.slow("nginx")
 @pytest.mark.needs("nginx")
 def test_behind_nginx_problems_move_and_nothing_is_lost_or_counted_twice(postgres_server, tmp_path):
     done = trial(postgres_server, tmp_path, 2, seed=1)
     assert (done["kill"], done["lose"]) == (1, 1)
-
-
-def test_options_that_sharding_cannot_have(tmp_path):
-    refused = invoke("serve", "--db", str(tmp_path / "x.db"))
-    assert (refused.exit_code, "--sharded: needs PostgreSQL" in refused.output) == (2, True), refused.output

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 import superarm as sa
 from superarm.actions.base import joinable_after
+from superarm.core.tally import Feedback
 from superarm.service.domain import slate as slates
 from superarm.service.domain.events import Created
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import PolicySpec, ProblemSpec, RewardSpec, Settings
 from superarm.service.errors import RequestError
-from superarm.service.runtime.planning import plan_decision
+from superarm.service.runtime.ask import plan_decision
 from superarm.service.schemas import AskBody, SlotBody
-from superarm.core.tally import Feedback
 
 NAMES = list("abcdef")
 

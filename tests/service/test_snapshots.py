@@ -20,9 +20,15 @@ from superarm.service.schemas import AskBody, TellBody, UnitBody
 from superarm.service.storage.base import LogLine, ReadEntry, Store, StoreUnavailable
 from superarm.service.storage.postgres import Postgres
 from superarm.service.storage.replay import replay
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import (
+    RepairReport,
+    encode_counters,
+    repair,
+    restore_ledger,
+    take_snapshot,
+    verify,
+)
 from superarm.service.storage.sqlite import Sqlite
-from superarm.service.storage.verify import RepairReport, repair, verify
 
 from .database import fresh
 from .inprocess import serving

@@ -10,14 +10,12 @@ import pytest
 from msgspec import msgpack
 
 from superarm.core.errors import SuperarmError
-from superarm.service.domain.events import encode
-from superarm.service.domain.events import Asked, Expired
+from superarm.service.domain.events import Asked, Expired, encode
 from superarm.service.domain.ledger import Ledger, LogEntry
 from superarm.service.storage.base import LogLine, SavedSnapshot, recall_decision
-from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot
+from superarm.service.storage.snapshot import encode_counters, restore_ledger, take_snapshot, verify
 from superarm.service.storage.sqlite import DamagedLog, Sqlite
 from superarm.service.storage.sqlite_tables import MIGRATIONS, migrate
-from superarm.service.storage.verify import verify
 
 from .running import command, free_port, invoke
 from .test_ledger import created

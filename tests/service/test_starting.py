@@ -1,7 +1,5 @@
 """How a service is started: first keys, refusals before anything is created, and addresses behind a proxy."""
 
-import asyncio
-import logging
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,14 +8,7 @@ import httpx
 import pytest
 
 import superarm as sa
-from superarm import _compiling
-from superarm.service.application import application
-from superarm.service.http.service import ServiceLimits
-from superarm.service.runtime import admin
-from superarm.service.server import read_limits
 
-from .inprocess import serving
-from .memory_store import MemoryStore
 from .running import Server, command, invoke
 
 SPEC = {"arms": ["a", "b"], "k": 1, "settings": {"policy": {"name": "cucb"}}}
@@ -47,9 +38,9 @@ def test_a_new_key_is_stored_nowhere_until_the_service_is_started_with_it(tmp_pa
 
 
 def test_what_is_refused_creates_no_file(tmp_path):
-    refused = invoke("serve", "--db", str(tmp_path / "log.db"))
+    refused = invoke("serve", "--db", str(tmp_path / "log.db"), "--discard")
     assert refused.exit_code == 2
-    assert "--sharded: needs PostgreSQL" in refused.output
+    assert "give --retain-days" in refused.output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,42 +81,6 @@ def test_the_forwarded_address_is_that_of_the_client_if_the_proxy_is_believed(tm
         httpx.get(f"{server.url}/v1/problems", headers={"x-forwarded-for": "203.0.113.7"}, timeout=60.0)
         lines = server.lines_until("path", "/v1/problems")
     assert [line["client"] for line in lines if line.get("path") == "/v1/problems"] == [address]
-
-
-def test_a_worker_ignores_settings_that_only_another_version_knows(caplog):
-    """The first process of a service may be older or newer than the workers that it starts."""
-    limits = read_limits({"problems": 7, "setting_of_tomorrow": 1})
-    assert limits == ServiceLimits(problems=7)
-    assert "setting_of_tomorrow" in caplog.text
-
-
-def test_compiling_is_logged_and_keeps_nobody_waiting(monkeypatch, caplog):
-    """Audit, D12: with a cold cache the creation of a problem took a minute, without a word in the log."""
-    caplog.set_level(logging.INFO)
-    monkeypatch.setattr(_compiling, "_QUIET_SECONDS", 0.0)
-    finish, compile_kernels = threading.Event(), admin.compile_kernels
-
-    def compile_slowly(created) -> None:
-        with _compiling.compiling("choose", [], None, "choose"):
-            assert finish.wait(60.0)
-        compile_kernels(created)
-
-    monkeypatch.setattr(admin, "compile_kernels", compile_slowly)
-
-    async def live() -> list[int]:
-        async with serving(application(MemoryStore())) as http:
-            creating = [asyncio.ensure_future(http.put("/v1/problems/p", json=SPEC)) for _ in range(2)]
-            while "compiling " not in caplog.text:  # of which composition depends on what was done before
-                assert not any(each.done() for each in creating)
-                assert (await http.get("/health")).status_code == 200
-                await asyncio.sleep(0.001)
-            assert not any(each.done() for each in creating)
-            finish.set()
-            statuses = sorted([(await each).status_code for each in creating])
-            assert (await http.post("/v1/problems/p/decisions", json={})).status_code == 201
-            return statuses
-
-    assert asyncio.run(live()) == [200, 201]  # whoever gives up and asks again gets the same problem
 
 
 def test_a_client_outlasts_a_creation_that_takes_longer_than_its_timeout():

@@ -24,6 +24,8 @@ from tests.system_packages import chromium
 
 from .running import Server, free_port
 
+pytestmark = pytest.mark.slow("npm and a browser")
+
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "typescript"
 SECRET = "a secret of the tests, and of nobody else"

@@ -6,7 +6,7 @@ import pytest
 import superarm as sa
 from superarm.context.sums import round_weight
 from superarm.simulation.contextual_instances import contextual_coverage, linear_cascade
-from superarm.theory.upper.contextual import information
+from superarm.theory.upper import contextual
 
 NEAR_ZERO = np.geomspace(1e-6, 0.5, 40)
 
@@ -79,22 +79,22 @@ def test_bounds_are_those_on_paper():
 
     radius = np.sqrt(plain + 2 * np.log(t)) + 1
     expected = 2 * radius * smooth.gamma_inf * norm * np.sqrt(2 * t * plain / np.log(2)) + lost(plain, 1 + np.log(t))
-    assert float(sa.theory.upper_bound_c2_ucb(problem, t)) == pytest.approx(expected)
+    assert float(contextual.upper_bound_c2_ucb(problem, t)) == pytest.approx(expected)
     weighted = d * np.log(1 + 4096 * n * t / d)
     log_n = d * np.log(4 * d**2 * n**4 * t**4)
     radius = 2 + 4 * np.sqrt(np.log(6 * t**2) + log_n + np.log(np.log(3 * t**2) + log_n))
     leading = 12.4 * radius * smooth.gamma_g * norm * np.sqrt(t * weighted / np.log(2))
-    assert float(sa.theory.upper_bound_vac2_ucb(problem, t)) == pytest.approx(leading + lost(weighted, 1))
-    assert float(information(3, 10, 4.0, 2.0)) == pytest.approx(3 * np.log(1 + 40 / 6))
+    assert float(contextual.upper_bound_vac2_ucb(problem, t)) == pytest.approx(leading + lost(weighted, 1))
+    assert float(contextual.information(3, 10, 4.0, 2.0)) == pytest.approx(3 * np.log(1 + 40 / 6))
 
 
 def test_the_batch_size_enters_one_bound_by_its_root_and_the_other_inside_logarithms():
     small, large = (linear_cascade(n_arms=300, k=k, n_contexts=1).problem for k in (4, 256))
-    blind, aware = sa.theory.upper_bound_c2_ucb, sa.theory.upper_bound_vac2_ucb
+    blind, aware = contextual.upper_bound_c2_ucb, contextual.upper_bound_vac2_ucb
     assert float(blind(large, 1e12)) / float(blind(small, 1e12)) > 7.0  # the root of 64 is 8
     assert float(aware(large, 1e12)) / float(aware(small, 1e12)) < 1.3
 
 
 def test_a_problem_without_a_linear_model_is_refused():
     with pytest.raises(sa.InvalidArgument, match="it has no shared linear model"):
-        sa.theory.upper_bound_vac2_ucb(sa.Problem(3, 1, sa.Coverage(), sa.Subsets(1)), 10)
+        contextual.upper_bound_vac2_ucb(sa.Problem(3, 1, sa.Coverage(), sa.Subsets(1)), 10)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.theory import upper_bound_directional, upper_bound_directional_greedy
+from superarm.indices import KL
+from superarm.theory.upper.directional import upper_bound_directional, upper_bound_directional_greedy
 
 
 def sample_bound(y, x):
@@ -16,23 +17,11 @@ def sample_bound(y, x):
     return float(np.min((1.0 - np.exp(np.log1p(-np.outer(kappa, y)).mean(axis=1) - x)) / kappa))
 
 
-def test_the_mixture_is_at_least_a_part_of_the_largest_product():
-    # (b) in the proof of Lemma 2: the integral over lambda by quadrature, the largest product over a grid
-    rng, grid = np.random.default_rng(1), np.linspace(0.0, 1.0, 4001)
-    for n in (1, 2, 5, 30, 200):
-        for mu in (0.02, 0.3, 0.9):
-            y = np.where(rng.random(n) < 0.5, rng.beta(0.2, 2.0, n), rng.integers(0, 2, n))
-            log_products = np.log1p(-np.outer(grid, (y - mu) / (1.0 - mu)).clip(max=1.0 - 1e-12)).sum(axis=1)
-            top = log_products.max()
-            mixture = np.trapezoid(np.exp(log_products - top), grid)
-            assert mixture >= 0.999 / (math.e * (n + 1))
-
-
 def test_optimism_at_all_counts():
-    # At level l the theorem allows e (t + 1) exp(-l) = 0.05; 400 runs of a law that is rarely high. A false alarm needs
+    # At level l the theorem allows 2 sqrt(t) exp(-l) = 0.05; 400 runs of a law that is rarely high. A false alarm needs
     # 41 failures of Binomial(400, 0.05): probability below 1e-4.
     rng, t = np.random.default_rng(2), 64
-    level = math.log(math.e * (t + 1) / 0.05)
+    level = math.log(2.0 * math.sqrt(t) / 0.05)
     failures = 0
     for _ in range(400):
         y = np.where(rng.random(t) < 0.1, 1.0, 0.2)
@@ -73,7 +62,8 @@ def test_optimism_and_deviations_in_every_direction():
             norm = np.abs(c).sum()
             if norm > 0.0:
                 deviation = abs(float(c @ (x.mean(axis=0) - p)))
-                assert deviation <= 2.0 * math.sqrt(2.0 * (x @ c).var() * level) + 8.0 * norm * level + 1e-9
+                spread = sum(float((x @ part).std()) for part in (np.maximum(c, 0.0), np.maximum(-c, 0.0)))
+                assert deviation <= math.sqrt(2.0 * level) * spread + 5.2361 * norm * level + 1e-9
             weights = np.abs(c)
             if weights.sum() > 0.0:
                 checked += 1
@@ -125,68 +115,78 @@ def test_ordered_batches_have_at_most_half_the_square_of_the_weights():
         assert total <= 0.5 * w.sum() ** 2 + 1e-12
 
 
+def failures(rho, c, horizon, factor, m):
+    """The sum of min(1, factor C_m(t) exp(-level)) over t, one by one."""
+    total = 0.0
+    for t in range(1, horizon + 1):
+        level = rho * math.log(t) + c * math.log(max(1.0, math.log(t)))
+        growth = math.lgamma(t + (m + 1) / 2) - math.lgamma((m + 1) / 2) - math.lgamma(t + 0.5)
+        total += min(1.0, factor * math.exp(0.5 * math.log(math.pi) + growth - level))
+    return total
+
+
+def level(rho, c, t):
+    return rho * math.log(t) + c * math.log(max(1.0, math.log(t)))
+
+
+@pytest.mark.parametrize("constants", [(1.5, 2.0), (3.0, 0.0), (1.0, 3.0)])
 @pytest.mark.parametrize("environment", [sa.environments.Bernoulli, sa.environments.Comonotone])
-def test_the_bound_is_above_simulated_regret(environment):
+def test_one_arm_per_batch_by_hand_and_above_simulated_regret(environment, constants):
     p = np.repeat([[0.5], [0.3], [0.2]], 4, axis=1)
     instance = sa.Instance(sa.Problem(3, 4, sa.Coverage(), sa.Subsets(1)), environment(p))
-    scale = 2.0 if environment is sa.environments.Bernoulli else 4.0
-    bound = upper_bound_directional(instance, scale * np.sqrt(p[:, 0] * (1.0 - p[:, 0])), [100, 400])
-    policy = sa.policies.directional_kl_ucb(rho=3.0, c=0.0)
+    policy = sa.policies.directional_kl_ucb(*constants)
+    bound = sa.theory.bounds(instance, policy, [100, 400])["upper_bound_directional"]
     results = sa.simulate(instance, {"": policy}, 400, 2, target="optimal", rounds=[100, 400], progress=False)
     assert (results.regret[""].mean(axis=0) < bound.value).all()
-    # By hand: arms 1 and 2 have gaps 0.8 and 1.2, b = 4, and 13 * 3 * 1.2 pays for initial and failed rounds.
-    main = 24.0 * scale**2 * (0.21 / 0.8 + 0.16 / 1.2)
-    by_hand = (main + 14.0 * 4.0 * 2.0) * math.log(400) + 2.0 + 13.0 * 3.0 * 1.2
+    # arms 1 and 2 have gaps 0.8 and 1.2, b = 4; E = 1, as all gaps of an arm are equal
+    square = 4.0 if environment is sa.environments.Bernoulli else 16.0
+    growing = 8.0 * square * (0.21 / 0.8 + 0.16 / 1.2) + 14.0 / 3.0 * 4.0 * 2.0
+    optimism, width = failures(*constants, 400, 1.0, 1), failures(*constants, 400, 2.0, 0) - 1.0
+    by_hand = growing * level(*constants, 400) + 1.2 * (3.0 + optimism + 3.0 * width)
     assert float(bound.value[1]) == pytest.approx(by_hand)
 
 
 def test_linear_rewards_on_a_matroid_by_hand():
     p = np.array([[0.9], [0.5], [0.4]])
     instance = sa.Instance(sa.Problem(3, 1, sa.Linear(), sa.Subsets(2)), sa.environments.Bernoulli(p))
-    sd = np.sqrt(p[:, 0] * (1.0 - p[:, 0]))
-    bound = upper_bound_directional(instance, sd, 1000)
-    factors = sa.theory.charge_factors(2)
+    bound = upper_bound_directional(instance, 1000)
     least, most = np.array([0.1, 0.5, 0.1]), np.array([0.1, 0.5, 0.5])
-    main = 24.0 * 0.49 * factors.total * (1.0 / least).sum()
-    slow = 14.0 * (factors.base + factors.ratio * np.log(most / least)).sum()
-    assert float(bound.value) == pytest.approx((main + slow) * math.log(1000) + 14.0 * 3.0 * 0.5)
+    spread = np.array([0.34, 0.49, 0.49])  # 0.09, 0.25 and 0.24: the arm itself and the largest other one
+    lam = 1.0 + np.geomspace(1e-3, 1e6, 100_001)[:, None]
+    e, ratio = lam * np.log(1 + 2 / (lam - 1)), lam * 2 / (lam + 1)
+    main = (8.0 * spread / least * (e + ratio * (1 - least / most))).sum(axis=1)
+    slow = (14.0 / 3.0 * (e + ratio * np.log(most / least))).sum(axis=1)
+    failed = 3.0 + failures(1.5, 2.0, 1000, 2.0, 1) + 3.0 * (failures(1.5, 2.0, 1000, 2.0, 0) - 1.0)
+    assert float(bound.value) == pytest.approx((main + slow).min() * level(1.5, 2.0, 1000) + failed * 0.5)
 
 
 def test_estimated_directions_are_refused():
     instance = sa.instances.random_coverage(4, 2, 2)
     with pytest.raises(sa.InvalidArgument, match="direction is estimated"):
-        upper_bound_directional(instance, np.ones(4), 10)
-
-
-def test_the_sums_of_failures():
-    t = np.arange(1.0, 2e5)
-    tail = 2.0 * (math.e + 2.0) / 2e5
-    assert ((math.e * (t + 1.0) + 2.0 * t) / t**3).sum() + tail <= 12.0
-    assert math.e**2 * (t**-3.0).sum() + 1e-9 <= 9.0
-    for m in (1, 5, 40):
-        late = t[t >= m]
-        assert (math.e * np.exp(m * np.log1p(1.0 / late)) <= math.e**2 * (1.0 + 1e-12)).all()
+        upper_bound_directional(instance, 10)
 
 
 def test_coverage_with_several_arms_by_hand_and_above_simulated_regret():
     p = np.array([[0.9, 0.8], [0.8, 0.9], [0.1, 0.05], [0.05, 0.1]])
     problem = sa.Problem(4, 2, sa.Coverage(), sa.Subsets(2), weights=[1.0, 2.0])
     instance = sa.Instance(problem, sa.environments.Bernoulli(p))
-    bound = upper_bound_directional_greedy(instance, [50, 200])
-    value = {
-        a: float([1.0, 2.0] @ (1.0 - np.prod(1.0 - p[list(a)], axis=0))) for a in itertools.combinations(range(4), 2)
-    }
-    gaps = {a: 0.75 * max(value.values()) - v for a, v in value.items()}
-    factors, main, slow = sa.theory.charge_factors(2), 0.0, 0.0
+    policy = sa.policies.directional_kl_ucb(rho=2.0, c=2.0)
+    bound = sa.theory.bounds(instance, policy, [50, 200])["upper_bound_directional_greedy"]
+    gaps = {a: 0.75 * max(coverage_values(p, problem.weights, 2).values()) - v
+            for a, v in coverage_values(p, problem.weights, 2).items()}  # fmt: skip
+    lam = 1.0 + np.geomspace(1e-3, 1e6, 100_001)
+    e, ratio, growing = lam * np.log(1 + 2 / (lam - 1)), lam * 2 / (lam + 1), 0.0
     for j in range(4):
         own = [gap for a, gap in gaps.items() if j in a and gap > 0.0]
         if own:
-            main += 25.0 * 9.0 * factors.total / min(own)
-            slow += 34.0 * 3.0 * (factors.base + factors.ratio * math.log(max(own) / min(own)))
-    by_hand = 5.0 * (main + slow) * math.log(200) + (44.0 + 2.0) * max(gaps.values())
+            growing += 9.0 * 9.0 / min(own) * (e + ratio * (1 - min(own) / max(own)))
+            growing += 23.0 * 3.0 * (e + ratio * math.log(max(own) / min(own)))
+    failed = 4.0 + failures(2.0, 2.0, 200, 8.0, 2)
+    by_hand = growing.min() * level(2.0, 2.0, 200) + failed * max(gaps.values())
     assert float(bound.value[1]) == pytest.approx(by_hand)
-    policy = sa.policies.directional_kl_ucb(rho=5.0, c=0.0)
     results = sa.simulate(instance, {"": policy}, 200, 2, target="approximation", rounds=[50, 200], progress=False)
     assert (results.regret[""].mean(axis=0) < bound.value).all()
     with pytest.raises(sa.InvalidArgument, match="another reward"):
         upper_bound_directional_greedy(sa.instances.disjoint_batches(2), 10)
+    with pytest.raises(sa.InvalidArgument, match="too low"):
+        upper_bound_directional_greedy(instance, 10, index=KL(0.9, 3.0))

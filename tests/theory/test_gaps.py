@@ -8,6 +8,7 @@ import superarm as sa
 from superarm.theory import gaps
 from superarm.theory.gaps import _enumerate_gaps, _search_gaps
 from superarm.theory.search import SubsetSearch
+from superarm.theory.upper.paper import upper_bound, upper_bound_gap_free
 
 
 def naive(instance, alpha):
@@ -81,7 +82,7 @@ def test_everything_optimal():
     problem = sa.Problem(n_arms=2, n_items=1, reward=sa.Coverage(), actions=sa.Subsets(2))
     found = gaps(sa.Instance(problem, sa.environments.Bernoulli([[0.5], [0.4]])))
     assert (found.largest, found.smallest) == (0.0, math.inf)
-    assert float(sa.theory.upper_bound(sa.Instance(problem, sa.environments.Bernoulli([[0.5], [0.4]])), 10)) == 0.0
+    assert float(upper_bound(sa.Instance(problem, sa.environments.Bernoulli([[0.5], [0.4]])), 10)) == 0.0
 
 
 def test_an_unfinished_search_is_a_bracket_that_holds():
@@ -93,8 +94,8 @@ def test_an_unfinished_search_is_a_bracket_that_holds():
     assert bracket.r_max.low <= exact.r_max.high <= bracket.r_max.high
     assert (bracket.minimum <= exact.minimum).all()
     assert (bracket.maximum >= exact.maximum).all()
-    assert float(sa.theory.upper_bound(instance, 100, bracket)) == math.inf
-    assert math.isfinite(float(sa.theory.upper_bound_gap_free(instance, 100, bracket)))
+    assert float(upper_bound(instance, 100, bracket)) == math.inf
+    assert math.isfinite(float(upper_bound_gap_free(instance, 100, bracket)))
 
 
 def test_alpha_is_the_oracles():

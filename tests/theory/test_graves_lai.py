@@ -6,7 +6,8 @@ import pytest
 from scipy.optimize import minimize
 
 import superarm as sa
-from superarm.theory import graves_lai, lower_bound
+from superarm.theory import graves_lai
+from superarm.theory.lower import lower_bound
 
 
 def kl(p, q):
@@ -17,7 +18,7 @@ def kl(p, q):
 def test_lower_bound_instance_is_lai_robbins(n_items):
     instance = sa.instances.lower_bound(7, 3, n_items=n_items, epsilon=0.15)
     found = graves_lai(instance)
-    assert found.low == pytest.approx(lower_bound(instance, 2).exact, rel=1e-6)
+    assert found.low == pytest.approx(lower_bound(instance).exact, rel=1e-6)
     assert found.high == pytest.approx(found.low, rel=1e-5)
 
 

@@ -193,7 +193,7 @@ def test_the_charges_of_one_arm(c1, c2, d, ratio, k, lam):
     s = np.arange(1, reach + 1)[:, None]
     charges = np.minimum(gaps, np.maximum(0.0, (b1 / gaps + b2) / s - gaps * share)).max(axis=1)
     base, slope = lam * math.log(1 + k / (lam - 1)), lam * k / (k + lam - 1)
-    stated = c1 * (base + slope) / d + c2 * (base + slope * math.log(ratio)) + d
+    stated = c1 * (base + slope * (1 - 1 / ratio)) / d + c2 * (base + slope * math.log(ratio))
     assert charges.sum() <= stated * (1 + 1e-9)
 
 

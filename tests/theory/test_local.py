@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import superarm as sa
-from superarm.theory import gaps, local_slopes, upper_bound_local, upper_bound_local_default
-from superarm.theory.upper.bc_ucb import charge_factors
+from superarm.theory import gaps
+from superarm.theory.upper.local import local_slopes, upper_bound_local, upper_bound_local_default
 
 
 def random(seed, reward=None, alpha=1.0):
@@ -55,15 +55,16 @@ def test_slopes_are_the_definition(reward, alpha):
 def test_the_bound_by_hand():
     instance, known = random(2)
     slopes, mask, t = local_slopes(instance, known), known.suboptimal, 5000.0
-    factors = charge_factors(2)
     least, most = known.minimum[mask], known.maximum[mask]
-    main = (slopes.main[mask] * factors.total / least).sum()
-    slow = (slopes.slow[mask] * (factors.base + factors.ratio * np.log(most / least))).sum()
-    constant = 5 * known.largest
-    expected = (24 * main + 12 * slow) * math.log(t) + constant * (2 + math.pi**2)
+    lam = 1.0 + np.geomspace(1e-3, 1e6, 100_001)[:, None]  # the smallest sum over a grid: the minimum is flat
+    e, ratio = lam * np.log(1 + 2 / (lam - 1)), lam * 2 / (lam + 1)
+    main = (slopes.main[mask] * (e + ratio * (1 - least / most)) / least).sum(axis=1)
+    slow = (slopes.slow[mask] * (e + ratio * np.log(most / least))).sum(axis=1)
+    total, constant = (2 * main + slow).min(), 5 * known.largest
+    expected = 12 * total * math.log(t) + constant * (1 + math.pi**2)
     assert float(upper_bound_local(instance, t, known)) == pytest.approx(expected)
     level = math.log(t) + 3 * math.log(math.log(t))
-    expected = (8 * main + 4 * slow) * level + constant * (2 + 6 * math.e * (math.log(math.log(t)) + 2.3))
+    expected = 4 * total * level + constant * (1 + 6 * math.e * (math.log(math.log(t)) + 2.3))
     assert float(upper_bound_local_default(instance, t, known)) == pytest.approx(expected)
 
 

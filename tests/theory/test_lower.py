@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 import superarm as sa
-from superarm.theory import gaps, graves_lai, kl_inf, lower_bound, lower_bound_gap_free, lower_bound_independent
-from superarm.theory.lower import divergence, rates
+from superarm.theory import gaps, graves_lai, kl_inf
+from superarm.theory.lower import divergence, lower_bound, lower_bound_gap_free, lower_bound_independent, rates
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.3, 0.5])
@@ -28,10 +28,10 @@ def test_of_the_named_instance():
     instance = sa.instances.lower_bound(10, 4, n_items=3, epsilon=0.2)
     found = gaps(instance)
     assert found.smallest == found.largest == pytest.approx(3 * 0.2)
-    bound = lower_bound(instance, [10, 100])
-    assert bound.stated == pytest.approx(9 * 6 / (4 * 0.6))
-    np.testing.assert_allclose(np.asarray(bound), bound.exact * np.log([10, 100]))
-    assert float(lower_bound(instance, 10)) == pytest.approx(bound.value[0])
+    rate = lower_bound(instance)
+    assert rate.stated == pytest.approx(9 * 6 / (4 * 0.6))
+    table = sa.theory.bounds(instance, sa.kl_ucb(), [10, 100])
+    np.testing.assert_allclose(table["lower_bound"].value, rate.exact * np.log([10, 100]))
 
 
 def test_gap_free():
@@ -58,7 +58,7 @@ def with_independent_items(n_arms, k, weights, epsilon):
 def test_independent_items_against_graves_lai(weights, epsilon):
     # Graves-Lai solves a program by cutting planes; here the minimum has one multiplier
     instance = with_independent_items(6, 3, weights, epsilon)
-    bound, rate = lower_bound_independent(instance, 100), graves_lai(instance, precision=1e-5)
+    bound, rate = lower_bound_independent(instance), graves_lai(instance, precision=1e-5)
     assert rate.low * (1 - 1e-6) <= bound.exact <= rate.high * (1 + 1e-6)
     assert bound.stated <= bound.exact * (1 + 1e-12)
     assert bound.stated == pytest.approx(sum(weights) * 3 / (4 * len(weights) * epsilon))
@@ -66,12 +66,12 @@ def test_independent_items_against_graves_lai(weights, epsilon):
 
 def test_independent_items_have_the_stated_limit():
     weights = np.array([0.5, 1.0, 3.0])
-    bound = lower_bound_independent(with_independent_items(6, 3, weights, 1e-4), 100)
+    bound = lower_bound_independent(with_independent_items(6, 3, weights, 1e-4))
     assert bound.exact == pytest.approx(3 * (weights @ weights) / (2 * 4.5e-4), rel=1e-3)
     equal = np.ones(4)
-    exact = lower_bound_independent(with_independent_items(6, 3, equal, 0.2), 100).exact
+    exact = lower_bound_independent(with_independent_items(6, 3, equal, 0.2)).exact
     assert exact == pytest.approx(3 * 0.2 / divergence(0.3, 0.5))  # M times less than with dependent items
-    assert lower_bound(sa.instances.lower_bound(6, 3, n_items=4, epsilon=0.2), 100).exact == pytest.approx(4 * exact)
+    assert lower_bound(sa.instances.lower_bound(6, 3, n_items=4, epsilon=0.2)).exact == pytest.approx(4 * exact)
 
 
 @pytest.mark.parametrize("gap", [0.0, -0.1, 0.51, math.inf, math.nan])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import superarm as sa
-from superarm.theory import best_sequences, follow, geometric
+from superarm.theory import follow
+from superarm.theory.bound import setting
 from superarm.theory.proof import _ProofSteps
+from superarm.theory.sequences import best_sequences, geometric
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_levels_beyond_the_first():
     # six arms need two levels; S^1 and S^2 and the first k with |S^k| >= K b_k, by the definition
     instance = sa.instances.lower_bound(10, 6, epsilon=0.3)
     known = sa.theory.gaps(instance)
-    steps = _ProofSteps(instance, sa.theory.setting(instance, known), known, geometric(6))
+    steps = _ProofSteps(instance, setting(instance, known), known, geometric(6))
     g = (864 / math.e + 68 * 0.3) * 6 * 9  # l = 4 k0 + 1 = 9, Mbar = 1
     limits = np.array([0.2, 0.04]) * g * math.log(50) / 0.3**2
     for pulls, level in (

@@ -28,7 +28,7 @@ def test_no_smaller_constant_holds_for_all_rewards():
     # one arm; f rises like the angle up to 1 - eta and linearly beyond: gamma_g = 1, and the ratio tends to 2
     a, eta = 1e-4, 1e-9
     rise = 2 * math.asin(math.sqrt(1 - eta)) - 2 * math.asin(math.sqrt(1 - a))
-    bound = sensitivity(sa.rewards.Smoothness(1 / math.sqrt(eta * (1 - eta)), 1.0, math.nan), u=math.sqrt(a / (1 - a)))
+    bound = sensitivity(sa.rewards.Smoothness(1 / math.sqrt(eta * (1 - eta)), 1.0), u=math.sqrt(a / (1 - a)))
     assert 0.99 < rise / bound <= 1.0
 
 

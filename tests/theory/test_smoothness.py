@@ -114,7 +114,7 @@ class Pair(sa.Reward):
 
 class Claiming(Pair):
     def smoothness(self, k):
-        return Smoothness(self.claim, self.claim, math.nan)
+        return Smoothness(self.claim, self.claim)
 
 
 # x (1 - x) (2 (1 - x))^2 is largest at x = 1/4: 27/64

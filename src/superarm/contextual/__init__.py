@@ -21,9 +21,8 @@ from superarm.contextual.history import ContextHistory, DecisionContext, feature
 from superarm.contextual.kept import Refit, carry_kept, grow_kept
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy
-from superarm.contextual.pooled import PooledSegments
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, Rule, VarianceWeighted
-from superarm.contextual.segments import SegmentPolicy
+from superarm.contextual.segments import PooledSegments, SegmentPolicy
 
 __all__ = [
     "ContextForgetting",

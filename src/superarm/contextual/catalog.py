@@ -9,9 +9,8 @@ from superarm.contextual.base import ContextPolicy
 from superarm.contextual.forgetting import ContextForgetting
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.logistic import GroupedPolicy, LogisticPolicy, is_one_hot
-from superarm.contextual.pooled import PooledSegments
 from superarm.contextual.rules import Ellipsoid, GaussianPosterior, VarianceWeighted
-from superarm.contextual.segments import SegmentPolicy
+from superarm.contextual.segments import PooledSegments, SegmentPolicy
 from superarm.core.component import named
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense

@@ -1,11 +1,11 @@
-"""Data frames of pandas and polars: rows and columns are found by their names, not by their places."""
+"""Data frames: rows and columns are found by their names, not by their places; tables for pandas, polars and Arrow."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from superarm.core.errors import InvalidArgument
+from superarm.core.errors import InvalidArgument, MissingExtra
 
 _SHOWN = 5
 """A message lists so many names."""
@@ -90,3 +90,30 @@ def _sort(one: Any, shape: tuple[int, ...], rows: list[int] | None, columns: lis
         return one
     array = array if rows is None else array[rows]
     return array if columns is None else array[:, columns]
+
+
+def to_arrow(columns: Mapping[str, Any]) -> Any:
+    """An Arrow table."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("pyarrow", "lab") from None
+    return pyarrow.table(dict(columns))
+
+
+def to_pandas(columns: Mapping[str, Any]) -> Any:
+    """A pandas DataFrame."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtra("pandas", "frames") from None
+    return pandas.DataFrame(dict(columns))
+
+
+def to_polars(columns: Mapping[str, Any]) -> Any:
+    """A polars DataFrame."""
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtra("polars", "frames") from None
+    return polars.DataFrame(dict(columns))

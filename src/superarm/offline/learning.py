@@ -142,7 +142,7 @@ def _eligible(log: "Log", eligible: Any) -> Any:
 def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05, alpha: float = 1.0) -> float:
     r"""How far the pessimistic slate may fall short of alpha times a slate A, given how often A's arms were observed.
 
-    .. math:: \alpha r(A; p) - r(\hat A; p) \le 4 \alpha \gamma_g \bar M \sqrt{\sum_{j \in A} \frac{x_j}{N_j}},
+    .. math:: \alpha r(A; p) - r(\hat A; p) \le 2\sqrt2\,\alpha \gamma_g \bar M \sqrt{\sum_{j \in A} \frac{x_j}{N_j}},
               \qquad x_j = \log\frac{L M}{\delta} + \tfrac12 \log N_j + \log 2
 
     with probability 1 - delta, for all slates A at once, any logging policy that looks at the past only, and any
@@ -168,14 +168,14 @@ def kl_clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05,
     >>> problem = Problem(n_arms=20, n_items=5, reward=Coverage(), actions=Subsets(3))
     >>> bound = kl_clcb_bound(problem, [10_000] * 20, [0, 1, 2])
     >>> round(bound, 3)
-    0.622
+    0.44
     """
     n = np.ravel(pulls)[np.asarray(slate, int)]
     if not (n > 0).all():
         return math.inf
     gamma_g = smoothness_of(problem.reward, len(n)).gamma_g
     x = math.log(problem.n_entries / delta) + 0.5 * np.log(n) + math.log(2.0)
-    return float(4.0 * alpha * gamma_g * problem.weights.sum() * math.sqrt((x / n).sum()))
+    return float(math.sqrt(8.0) * alpha * gamma_g * problem.weights.sum() * math.sqrt((x / n).sum()))
 
 
 def clcb_bound(problem: Problem, pulls: Any, slate: Any, delta: float = 0.05, alpha: float = 1.0) -> float:

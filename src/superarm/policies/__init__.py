@@ -13,10 +13,9 @@ from superarm.policies.catalog import *  # noqa: F403
 from superarm.policies.covariance import CovarianceBox, CovarianceEllipsoid, CovariancePolicy
 from superarm.policies.directional import Covariance, DirectionalPolicy, SampleVariance, Triangle
 from superarm.policies.forgetting import Forgetting
-from superarm.policies.functions import policy
 from superarm.policies.index import IndexPolicy
 from superarm.policies.pooled import PooledThompson
-from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform
+from superarm.policies.wrappers import EpsilonGreedy, OneGaussian, Uniform, policy
 
 __all__ = [
     "BatchPolicy",

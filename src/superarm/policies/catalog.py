@@ -80,9 +80,9 @@ def kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _DEFAULT) -> Index
     r"""KL-UCB for semi-bandits, superarm's default: :math:`N\,kl(\hat p, q) \le \rho\log t + c\log\log t`.
 
     The default ``rho=1, c=3``, the choice of [GarivierCappe2011]_, has a regret bound of the form of BC-UCB's, with
-    smaller constants and no :math:`\gamma_\infty` term (``theory.upper_bound_kl_default``), and so has
-    ``rho=3, c=0`` (``theory.upper_bound_kl``, and ``theory.upper_bound_kl_late`` for late feedback); proofs in
-    ``docs/theory/kl-ucb.md``. Other constants have none. Implements [GarivierCappe2011]_ for batches.
+    smaller constants and no :math:`\gamma_\infty` term, and so has ``rho=3, c=0``, also for late feedback
+    (``theory.bounds``); proofs in ``docs/theory/kl-ucb.md``. Other constants have none. Implements
+    [GarivierCappe2011]_ for batches.
 
     ``rho`` and ``c`` are the constants of the exploration.
 
@@ -201,8 +201,7 @@ def bcucb_t(rho: float = 3.0, oracle: Oracle = _DEFAULT) -> IndexPolicy:
     r"""BCUCB-T: the radius of BC-UCB, :math:`\sqrt{6\hat V\log t/N} + 9\log t/N`, for triggered arms.
 
     Its regret bound grows with the logarithm of the batch size only under the TPVM condition of smoothness.
-    ``theory.upper_bound_cascade`` computes one for disjunctive and conjunctive cascades. Implements [LiuEtAl2022]_
-    (Algorithm 1).
+    ``theory.bounds`` has one for disjunctive and conjunctive cascades. Implements [LiuEtAl2022]_ (Algorithm 1).
 
     ``rho`` scales the exploration; the theorem is for 3.
 
@@ -243,7 +242,7 @@ def cascade_kl_ucb(rho: float = 1.0, c: float = 3.0, oracle: Oracle = _TOP) -> I
     r"""CascadeKL-UCB: lists by the largest q with :math:`N\,kl(\hat p, q) \le \log t + 3\log\log t`, largest first.
 
     Implements [KvetonEtAl2015]_ (Algorithm 1, section 4.1); minimax up to logarithms, [VialEtAl2022]_.
-    ``theory.upper_bound_cascade_kl`` computes a regret bound. Differs: as :func:`cascade_ucb1`.
+    ``theory.bounds`` has a regret bound. Differs: as :func:`cascade_ucb1`.
 
     ``rho`` and ``c`` are the constants of the exploration.
 

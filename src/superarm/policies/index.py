@@ -88,7 +88,7 @@ class IndexPolicy(Policy):
         chance = Chance(view.keys, view.t, problem.support, self.shared)
         level = self.index.level(known, view.t, share)
         mean, deviation = tally.mean, tally.deviation
-        if len(view) > len(tally):  # one tally for many views, whose counts differ
+        if len(view) > len(mean):  # one tally for many views, whose counts differ
             mean, deviation = (np.repeat(part, len(view), 0) for part in (mean, deviation))
         q: Any = self.index.score(mean, deviation, level, chance)
         return q if unknown is None or self.index.prior else np.where(unknown, self.index.unknown, q)

@@ -39,7 +39,7 @@ _FLIP = np.uint64(1 << 32)
 
 
 class Prior(NamedTuple):
-    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on the list.
+    """The fitted model of R replications: (R,), (R,), (R, n_items), (R,), (R,), and (R, 2) for arms off and on a list.
 
     ``together`` is how many entries of an arm were seen at once, in the mean.
     """

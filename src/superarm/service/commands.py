@@ -1,15 +1,115 @@
 """The commands of the service. Heavy imports are inside of the functions, so that ``--help`` answers at once."""
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from superarm.core.errors import SuperarmError
-from superarm.service.command_options import DB, IMPORT, open_for_reading
-from superarm.service.retention_commands import compact, erase
 from superarm.service.serve_command import serve
+
+DB = click.option(
+    "--db",
+    envvar="SUPERARM_DB",
+    default="superarm.db",
+    show_default=True,
+    show_envvar=True,
+    help="A SQLite file, or postgresql://user@host/database.",
+)
+
+
+IMPORT = click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="A Python module that adds policies or rewards of your own; may be given several times.",
+)
+
+
+@contextlib.contextmanager
+def open_for_reading(db: str) -> Iterator[Any]:
+    """The store of a command that may run beside a service."""
+    from superarm.service.server import open_reader
+
+    store = open_reader(db)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@click.command()
+@DB
+@click.option(
+    "--archive",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The directory that gets a Parquet file with the events of the decisions that leave the log.",
+)
+@click.option("--discard", is_flag=True, help="Keep no archive: the decisions are lost, their counts stay.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0.0),
+    default=30.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Only decisions that ended, and did not change for so long.",
+)
+@IMPORT
+def compact(db: str, archive: Path | None, discard: bool, older_than: float, imports: tuple[str, ...]) -> None:
+    """Move old decisions from the log to an archive, and remove erased ones; no service may run.
+
+    The log then begins with a snapshot that was verified; counters, settings and pending decisions stay as they are.
+    """
+    import time
+
+    from superarm.service.server import import_components
+    from superarm.service.storage.compaction import compact as run
+
+    if (archive is None) != discard:
+        raise SuperarmError("give --archive DIRECTORY, or --discard to keep no archive")
+    import_components(imports)
+    with open_for_reading(db) as store:
+        done = run(store, archive, int((time.time() - 86_400 * older_than) * 1000))
+        n_events = sum(1 for _ in store.tail({}))
+    where = "" if done.archive is None else f" to {done.archive}"
+    click.echo(f"{done.archived} decisions archived{where}, {done.removed} removed")
+    click.echo(f"{n_events} events stay in the log")
+
+
+@click.command()
+@DB
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="The directory with the files that superarm compact has written.",
+)
+@click.option("--problem", required=True, help="The problem that the decisions belong to.")
+@click.option("--tenant", default="default", show_default=True, help="The tenant of the problem.")
+@click.option("--unit", default=None, help="Erase all decisions that were made for this unit.")
+@click.option("--decision", default=None, metavar="ID", help="Erase this decision.")
+@IMPORT
+def erase(
+    db: str, archive: Path, problem: str, tenant: str, unit: str | None, decision: str | None, imports: tuple[str, ...]
+) -> None:
+    """Erase archived decisions of a person from the archive and from the counters; no service may run.
+
+    Decisions that are still in the log are erased over HTTP: POST /v1/problems/{name}/erasures.
+    """
+    from superarm.service.server import import_components
+    from superarm.service.storage.compaction import erase_archived
+
+    if (unit is None) == (decision is None):
+        raise SuperarmError("give --unit UNIT, or --decision ID")
+    import_components(imports)
+    with open_for_reading(db) as store:
+        done = erase_archived(store, archive, (tenant, problem), unit=unit, decision=decision, by="superarm erase")
+    click.echo(f"{done.erased} decisions erased from {archive} and from the counters")
+    for old, new in done.replaced.items():
+        click.echo(f"{old} was replaced by {new}" if new else f"{old} was removed: nothing else was in it")
 
 
 @click.command()
@@ -28,8 +128,8 @@ from superarm.service.serve_command import serve
 def verify(db: str, repair: bool, accept_loss: bool, imports: tuple[str, ...]) -> None:
     """Check the log, that nothing of it is missing, and that the counters follow from it, bit for bit."""
     from superarm.service.server import import_components
-    from superarm.service.storage.verify import repair as rebuild
-    from superarm.service.storage.verify import verify as check
+    from superarm.service.storage.snapshot import repair as rebuild
+    from superarm.service.storage.snapshot import verify as check
 
     import_components(imports)
     with open_for_reading(db) as store:
@@ -144,7 +244,7 @@ def import_(source: Path, problem: str, only: str | None, url: str, key: str | N
     Importing the same file again changes nothing.
     """
     from superarm.service.client import connect
-    from superarm.service.storage.past_outcomes import read_pulls
+    from superarm.service.storage.tables import read_pulls
 
     with contextlib.closing(connect(url, key)) as service:
         n = service.problem(problem).warm_start(read_pulls(source, only), source.stem)

@@ -2,7 +2,7 @@
 
 instances, contextual_instances: named instances · engine: rounds of many replications at once · runs: replications
 played to the end · replicate: ``simulate``, policies on an instance · regret: what regret is measured against ·
-results, plots, frames: tables, figures, data frames · progress
+results, plots: tables, data frames, figures · progress
 """
 
 from superarm.simulation.instances import Instance

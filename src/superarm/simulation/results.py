@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm.core import labels
 from superarm.core.arrays import Floats, Ints
 from superarm.core.errors import MissingExtra
 from superarm.core.statistics import mean_and_standard_error
-from superarm.simulation import frames
 from superarm.simulation.regret import Target, find_negative, warn_of_negative
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ class Results:
 
     def to_pandas(self) -> Any:
         """The table of ``to_frame`` as a pandas DataFrame."""
-        return frames.to_pandas(self.to_frame())
+        return labels.to_pandas(self.to_frame())
 
     def to_polars(self) -> Any:
         """The table of ``to_frame`` as a polars DataFrame."""
-        return frames.to_polars(self.to_frame())
+        return labels.to_polars(self.to_frame())
 
     def to_arrow(self) -> Any:
         """The table of ``to_frame`` as an Arrow table."""
-        return frames.to_arrow(self.to_frame())
+        return labels.to_arrow(self.to_frame())
 
     def table(self) -> str:
         """The final regret of each policy as text, best first."""

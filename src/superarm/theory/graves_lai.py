@@ -16,13 +16,14 @@ program is solved by cutting planes: its value with finitely many :math:`\lambda
 solution until it is feasible gives an upper bound. Entries are independent, or the items of each arm identical.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 
 from superarm.actions import Explicit
-from superarm.core.arrays import Bools, Floats
+from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Dense
 from superarm.environments import Bernoulli, Comonotone
@@ -37,17 +38,22 @@ _MIN_PULL_SHARE = 1e-9
 
 
 MAX_BATCHES = 400
-"""Every batch has a constraint of its own, and every cutting plane costs a bisection per batch."""
+"""Every batch has a constraint of its own."""
 
 
 class _Case(NamedTuple):
-    """p (n_arms, n_items), weights, batches as a boolean (n_batches, n_arms), gaps, free arms (outside of O), r_max."""
+    """Suboptimal batches of which some arm is free, that is in no optimal batch: see ``_read_case``.
+
+    ``p`` is (n_batches, k, n_items), ``arms`` (n_batches, k), with the number n_arms and p = 0 where a batch is
+    smaller; ``free`` says which arms are, with n_arms + 1 entries; ``holds`` is (n_batches, n_arms + 1).
+    """
 
     p: Floats
-    weights: Floats
-    holds: Bools
-    gap: Floats
+    arms: Ints
     free: Bools
+    holds: Floats
+    gap: Floats
+    weights: Floats
     r_max: float
     linear: bool
 
@@ -68,35 +74,20 @@ def graves_lai(instance: Instance, rounds: int = 200, precision: float = 1e-6) -
     (44.697, 44.697)
     """
     case = _read_case(instance)
-    suboptimal = np.flatnonzero(case.gap > 0.0)
-    suboptimal = suboptimal[(case.holds[suboptimal] & case.free).any(axis=1)]
-    if not suboptimal.size:
-        return Bracket(0.0, 0.0)
-    eta = np.ones(len(case.gap))
-    cuts: list[Floats] = []
+    eta, cuts = np.ones(len(case.gap)), np.zeros((0, len(case.free)))
     low, high = 0.0, np.inf
-    for _ in range(rounds):
-        pulls = case.holds.T @ eta
-        found = [_separate(case, int(a), pulls) for a in suboptimal]
-        worst = min(information for information, _ in found)
-        if worst > 0.0:
-            high = min(high, float(eta @ case.gap) / worst)
+    for _ in range(rounds if len(case.gap) else 0):
+        information, prices = _separate(case, case.holds.T @ eta)
+        if information.min() > 0.0:
+            high = min(high, float(eta @ case.gap / information.min()))
         if high - low <= precision * high:
             break
-        new = [cut for information, cut in found if np.isfinite(information) and (not cuts or information < 1.0)]
-        if not cuts and not new:
+        cuts = np.concatenate([cuts, prices[np.isfinite(information) & ((information < 1.0) | (len(cuts) == 0))]])
+        if not len(cuts):
             return Bracket(0.0, 0.0)  # no batch can be as good as an optimal one
-        cuts += new
-        solved = linprog(
-            case.gap[suboptimal],
-            A_ub=-np.array(cuts) @ case.holds[suboptimal].T,
-            b_ub=-np.ones(len(cuts)),
-            method="highs",
-        )
-        low = max(low, float(solved.fun))
-        eta = np.zeros(len(case.gap))
-        eta[suboptimal] = solved.x
-    return Bracket(min(low, high), high)
+        solved = linprog(case.gap, A_ub=-cuts @ case.holds.T, b_ub=-np.ones(len(cuts)), method="highs")
+        low, eta = max(low, float(solved.fun)), solved.x
+    return Bracket(min(low, high), high) if len(case.gap) else Bracket(0.0, 0.0)
 
 
 def _read_case(instance: Instance) -> _Case:
@@ -111,100 +102,102 @@ def _read_case(instance: Instance) -> _Case:
         p, weights = p[:, :1], weights.sum(keepdims=True)
     elif not isinstance(environment, Bernoulli):
         raise InvalidArgument("instance", "its outcomes are dependent", "give environments.Bernoulli(p)")
-    table = list_batches(problem)
+    table, n_arms = list_batches(problem), problem.n_arms
     value = batch_values(problem, instance.p, table)
     best = float(value.max())
-    gap = np.where(value < best - ROUNDING * best, best - value, 0.0)
-    holds = (table[:, :, None] == np.arange(problem.n_arms)).any(1)
-    free = ~holds[gap == 0.0].any(axis=0)
+    arms, optimal = np.where(table >= 0, table, n_arms), value >= best - ROUNDING * best
+    free = np.arange(n_arms + 1) < n_arms
+    free[arms[optimal]] = False
+    kept = ~optimal & free[arms].any(axis=1)
+    holds = (arms[kept, :, None] == np.arange(n_arms + 1)).any(axis=1).astype(float)
+    padded = np.concatenate([np.minimum(p, 1.0 - 1e-15), np.zeros((1, p.shape[1]))])[arms[kept]]
     linear = isinstance(problem.reward, Linear)
-    return _Case(np.minimum(p, 1.0 - 1e-15), weights, holds, gap, free, best, linear)
+    return _Case(padded, arms[kept], free, holds, best - value[kept], weights, best, linear)
 
 
-def _separate(case: _Case, batch: int, pulls: Floats) -> tuple[float, Floats]:
-    """The least information that distinguishes ``batch`` from an optimal one, and its amount per pull of each arm."""
-    arms = case.holds[batch] & case.free
-    known = case.holds[batch] & ~case.free
-    n = np.maximum(pulls[arms], _MIN_PULL_SHARE * pulls.max())
-    p = case.p[arms]
-    price = np.zeros(len(pulls))
+def _separate(case: _Case, pulls: Floats) -> tuple[Floats, Floats]:
+    """The least information that makes each batch as good as an optimal one, and its amount per pull of each arm.
+
+    An arm that is not free counts as pulled infinitely often: its parameters stay as they are.
+    """
+    n = np.where(case.free, np.maximum(pulls, _MIN_PULL_SHARE * pulls.max()), np.inf)[case.arms]
     if case.linear:
-        needed = case.r_max - float((case.p[known] @ case.weights).sum())
-        if needed >= len(p) * float(case.weights.sum()):
-            return np.inf, price
-        lam = cheapest_sum(p, n, case.weights, needed)
+        lam = cheapest_sum(case.p, n, case.weights, case.r_max)
+        reached = (lam @ case.weights).sum(axis=1) >= case.r_max - 1e-9 * abs(case.r_max)
     else:
-        fixed = np.prod(1.0 - case.p[known], axis=0) * case.weights
-        left = float(case.weights.sum()) - case.r_max  # the largest weight that may stay uncovered
-        lam = _cheapest_parameters(p, n, fixed, left)
-    price[arms] = divergences(p, lam).sum(axis=1)
-    return float(price @ pulls), price
+        lam = _cheapest_parameters(case.p, n, case.weights, float(case.weights.sum()) - case.r_max)
+        reached = np.ones(len(lam), bool)
+    price = np.zeros(case.holds.shape)
+    np.put_along_axis(price, case.arms, divergences(case.p, lam).sum(axis=2), axis=1)
+    return np.where(reached, price @ pulls, np.inf), price
+
+
+def _bisect(above: Callable[[Floats], Any], n: int) -> Floats:
+    """The numbers (n,) from -60 to 60 from which on ``above`` holds, all at once; 60 if it never does."""
+    low, high = np.full(n, -60.0), np.full(n, 60.0)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        over = above(middle)
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return high
 
 
 def cheapest_sum(p: Floats, n: Floats, weights: Floats, needed: float) -> Floats:
-    r"""The cheapest :math:`\lambda` with :math:`\sum_{ij} w_i\lambda_{ij} \ge needed`.
+    r"""For each batch the cheapest :math:`\lambda` with :math:`\sum_{ij} w_i\lambda_{ij} \ge needed`, if there is one.
 
     By the optimality conditions
     :math:`n_j(\lambda_{ij} - p_{ij}) / (\lambda_{ij}(1 - \lambda_{ij})) = \nu w_i`: a quadratic for every entry, whose
-    root grows with :math:`\nu`.
+    root grows with :math:`\nu`. Parameters are (n_batches, k, n_items), pulls ``n`` (n_batches, k).
     """
 
-    def solve(log_nu: float) -> Floats:
-        slope = np.exp(log_nu) * weights[None, :] / n[:, None]
+    def solve(log_nu: Floats) -> Floats:
+        slope = np.exp(log_nu)[:, None, None] * weights / n[:, :, None]
         root = np.sqrt((1.0 - slope) ** 2 + 4.0 * slope * p)
         steep = slope > 1.0  # each form of the root where it does not cancel
         lam = np.where(steep, slope - 1.0 + root, 2.0 * p) / np.where(steep, 2.0 * slope, 1.0 - slope + root)
         return np.asarray(np.clip(lam, p, 1.0 - 1e-15))
 
-    def missing(log_nu: float) -> float:
-        return float((solve(log_nu) @ weights).sum()) - needed
-
-    low, high = -60.0, 60.0
-    return solve(high if missing(high) < 0.0 else brentq(missing, low, high, xtol=1e-11))
+    return solve(_bisect(lambda log_nu: (solve(log_nu) @ weights).sum(axis=1) >= needed, len(p)))
 
 
-def _cheapest_parameters(p: Floats, n: Floats, fixed: Floats, left: float) -> Floats:
-    r"""The cheapest :math:`\lambda` with :math:`\sum_i fixed_i\prod_j(1 - \lambda_{ij}) \le left`.
+def _cheapest_parameters(p: Floats, n: Floats, weights: Floats, left: float) -> Floats:
+    r"""For each batch the cheapest :math:`\lambda` with :math:`\sum_i w_i\prod_j(1 - \lambda_{ij}) \le left`.
 
-    By the optimality conditions :math:`n_j(1 - p_{ij}/\lambda_{ij}) = \nu\, fixed_i\prod_j(1 - \lambda_{ij})` with one
+    By the optimality conditions :math:`n_j(1 - p_{ij}/\lambda_{ij}) = \nu\, w_i\prod_j(1 - \lambda_{ij})` with one
     multiplier :math:`\nu`: the left side grows with :math:`\lambda`, the right falls, so both are found by bisection.
     """
 
-    def uncovered(log_nu: float) -> float:
-        return float(_uncovered(_lambdas(p, n, fixed, np.exp(log_nu)), fixed).sum()) - left
+    def solve(log_nu: Floats) -> Floats:
+        return _lambdas(p, n, weights, np.exp(log_nu))
 
-    low, high = -60.0, 60.0
-    if uncovered(high) > 0.0:
-        return _lambdas(p, n, fixed, float(np.exp(high)))
-    return _lambdas(p, n, fixed, float(np.exp(brentq(uncovered, low, high, xtol=1e-11))))
+    return solve(_bisect(lambda log_nu: _uncovered(solve(log_nu), weights).sum(axis=1) <= left, len(p)))
 
 
-def _uncovered(lam: Floats, fixed: Floats) -> Floats:
-    return np.asarray(fixed * np.prod(1.0 - lam, axis=0))
+def _uncovered(lam: Floats, weights: Floats) -> Floats:
+    return np.asarray(weights * np.prod(1.0 - lam, axis=1))
 
 
-def _lambdas(p: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
-    """The parameters at multiplier ``nu``, item by item: bisection on the common slope mu of the item's arms."""
-    low, high = np.zeros(p.shape[1]), np.full(p.shape[1], n.min())
-    for _ in range(60):
+def _lambdas(p: Floats, n: Floats, weights: Floats, nu: Floats) -> Floats:
+    """The parameters at the multipliers ``nu``, item by item: bisection on the common slope mu of the item's arms."""
+    low, high = np.zeros((len(p), p.shape[2])), np.repeat(n.min(axis=1)[:, None], p.shape[2], axis=1)
+    for _ in range(50):
         mu = 0.5 * (low + high)
-        short = mu < nu * _uncovered(_at(p, n, mu), fixed)
+        short = mu < nu[:, None] * _uncovered(_at(p, n, mu), weights)
         low, high = np.where(short, mu, low), np.where(short, high, mu)
-    return _take_excess(_at(p, n, 0.5 * (low + high)), n, fixed, nu)
+    return _take_excess(_at(p, n, 0.5 * (low + high)), n, weights, nu)
 
 
 def _at(p: Floats, n: Floats, mu: Floats) -> Floats:
-    lam = p / np.maximum(1.0 - mu[None, :] / n[:, None], 1e-300)
+    lam = p / np.maximum(1.0 - mu[:, None, :] / n[:, :, None], 1e-300)
     return np.clip(lam, p, 1.0 - 1e-15)
 
 
-def _take_excess(lam: Floats, n: Floats, fixed: Floats, nu: float) -> Floats:
+def _take_excess(lam: Floats, n: Floats, weights: Floats, nu: Floats) -> Floats:
     """Where no multiplier balances an item, its cheapest arm takes the rest: kl is linear at p = 0."""
-    cheapest = int(np.argmin(n))
-    over = nu * _uncovered(lam, fixed) / n[cheapest]
-    excess = over > 1.0 + 1e-9
-    lam = lam.copy()
-    lam[cheapest, excess] = 1.0 - (1.0 - lam[cheapest, excess]) / over[excess]
+    rows, cheapest = np.arange(len(n)), n.argmin(axis=1)
+    over = (nu / n[rows, cheapest])[:, None] * _uncovered(lam, weights)
+    rest = (1.0 - lam[rows, cheapest]) / np.where(over > 1.0 + 1e-9, over, 1.0)
+    lam[rows, cheapest] = 1.0 - rest
     return lam
 
 

@@ -122,8 +122,8 @@ def least_information(weights: Floats, p: float, value: float) -> float:
     >>> round(least_information(np.ones(3), 0.25, 1.5) / 3.0 - divergence(0.25, 0.5), 12)
     0.0
     """
-    mean = np.full((1, int((weights > 0.0).sum())), p)
-    return float(divergences(mean, cheapest_sum(mean, np.ones(1), weights[weights > 0.0], value)).sum())
+    mean = np.full((1, 1, int((weights > 0.0).sum())), p)
+    return float(divergences(mean, cheapest_sum(mean, np.ones((1, 1)), weights[weights > 0.0], value)).sum())
 
 
 def kl_inf(values: Any, probabilities: Any, mean: float) -> float:

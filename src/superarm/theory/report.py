@@ -15,7 +15,7 @@ from superarm.simulation.regret import target
 from superarm.simulation.replicate import simulate
 from superarm.simulation.results import Results
 from superarm.theory.bound import Bound
-from superarm.theory.theorems import Bounds, Case, explain_left_out, tabulate
+from superarm.theory.theorems import Bounds, Question, explain_left_out, tabulate
 
 SMALLEST_DRAWN = 1e-9
 """Regret below it is drawn at it, since a log axis has no 0."""
@@ -46,7 +46,7 @@ def bounds_report(
     """
     if results is None:
         results = simulate(instance, policies, horizon, replications, seed, target="approximation", progress=progress)
-    cases = {label: Case(instance, policy, np.asarray(results.rounds, float)) for label, policy in policies.items()}
+    cases = {label: Question(instance, policy, np.asarray(results.rounds, float)) for label, policy in policies.items()}
     tables = {label: tabulate(case) for label, case in cases.items()}
     known = {case.gaps.alpha: case.gaps for label, case in cases.items() if tables[label].applying and not case.unusual}
     exact = [label for label, case in cases.items() if case.guarantee == Guarantee(1.0, 1.0)]

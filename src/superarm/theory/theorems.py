@@ -11,13 +11,13 @@ import numpy as np
 from superarm.actions import Explicit, Subsets
 from superarm.contextual.linear import LinearPolicy
 from superarm.contextual.rules import Ellipsoid
+from superarm.core import labels
 from superarm.core.arrays import Floats
 from superarm.core.errors import InvalidArgument
 from superarm.environments import Bernoulli, Comonotone, Environment, FreeSamples
 from superarm.indices import KL, Bernstein, Hoeffding, Index
 from superarm.oracles import Guarantee
 from superarm.policies import DirectionalPolicy, IndexPolicy, Policy
-from superarm.simulation import frames
 from superarm.simulation.instances import Instance
 from superarm.simulation.regret import target
 from superarm.theory import lower
@@ -35,8 +35,8 @@ _ABOUT, EXACT = "it is about ", "exact oracles (alpha = beta = 1)"
 
 
 @dataclass(frozen=True)
-class Case:
-    """A policy on an instance, with feedback at most ``delay`` rounds late."""
+class Question:
+    """What theorems are asked about: a policy on an instance, with feedback at most ``delay`` rounds late."""
 
     instance: Instance
     policy: Policy
@@ -111,39 +111,43 @@ class Case:
 class Theorem:
     """One theorem: its bound, the policies that it is about in words and as a test, and what else it assumes."""
 
-    compute: Callable[[Case], Bound]
+    compute: Callable[[Question], Bound]
     about: str
-    covers: Callable[[Case], bool]
+    covers: Callable[[Question], bool]
     assumptions: str = COMPLETE
 
 
 def _theorems(
-    about: str, covers: Callable[[Case], bool], *computes: Any, assumptions: str = COMPLETE, more: Any = lambda c: ()
+    about: str,
+    covers: Callable[[Question], bool],
+    *computes: Any,
+    assumptions: str = COMPLETE,
+    more: Any = lambda c: (),
 ) -> dict[str, Theorem]:
     """Theorems about the same policies, by name; ``more`` are further arguments of their functions."""
 
-    def bound(compute: Callable[..., Bound]) -> Callable[[Case], Bound]:
+    def bound(compute: Callable[..., Bound]) -> Callable[[Question], Bound]:
         return lambda c: compute(c.instance, c.horizon, c.gaps, *more(c))
 
     return {compute.__name__: Theorem(bound(compute), about, covers, assumptions) for compute in computes}
 
 
-def _has(index: Index, lists: bool = False) -> Callable[[Case], bool]:
+def _has(index: Index, lists: bool = False) -> Callable[[Question], bool]:
     """Whether the policy has this index, with its constants; with ``lists``, on an instance with partial feedback."""
     return lambda c: c.index == index and (c.instance.environment.partial or not lists)
 
 
-def _plays_c2_ucb(case: Case) -> bool:
+def _plays_c2_ucb(case: Question) -> bool:
     policy = case.policy
     return (
         isinstance(policy, LinearPolicy) and policy.rule == Ellipsoid(1.0, policy.rule.ridge) and policy.discount == 1
     )
 
 
-def _below(rate: Callable[[Case], float], environment: type | None) -> Theorem:
+def _below(rate: Callable[[Question], float], environment: type | None) -> Theorem:
     """An asymptotic lower bound, of this instance, or of ``instances.lower_bound`` in this kind of environment."""
 
-    def compute(case: Case) -> Bound:
+    def compute(case: Question) -> Bound:
         kind: Kind = "lower" if environment is None or _is_constructed(case.instance, environment) else "size"
         found = rate(case)
         return Bound("", case.horizon, (0.0, 0.0, lambda t: found * np.log(t)), kind=kind)
@@ -151,7 +155,7 @@ def _below(rate: Callable[[Case], float], environment: type | None) -> Theorem:
     return Theorem(compute, EXACT, _is_exact, CONSISTENT)
 
 
-def _is_exact(case: Case) -> bool:
+def _is_exact(case: Question) -> bool:
     return case.guarantee == Guarantee(1.0, 1.0)
 
 
@@ -166,12 +170,12 @@ def _is_constructed(instance: Instance, environment: type) -> bool:
     return bool((own == own[:, :1]).all() and values[-1] == 0.5 and counts.tolist() == [n - 1, 1])
 
 
-def _gap_free(case: Case) -> Bound:
+def _gap_free(case: Question) -> Bound:
     term = functools.partial(lower.lower_bound_gap_free, case.instance)
     return Bound("", case.horizon, (0.0, 0.0, term), kind="size")
 
 
-def _c2_ucb(case: Case) -> Bound:
+def _c2_ucb(case: Question) -> Bound:
     rule = case.policy.rule  # type: ignore[attr-defined]
     return contextual.upper_bound_c2_ucb(case.instance.problem, case.horizon, rule.ridge)
 
@@ -210,7 +214,7 @@ THEOREMS: Mapping[str, Theorem] = {
 """All theorems by name: upper bounds, then lower bounds."""
 
 
-def evaluate(name: str, case: Case) -> Bound:
+def evaluate(name: str, case: Question) -> Bound:
     """What one theorem says about a case, or why it does not apply."""
     theorem = THEOREMS[name]
     reason = case.violates(theorem.assumptions) if theorem.covers(case) else f"{_ABOUT}{theorem.about}"
@@ -254,10 +258,10 @@ def bounds(instance: Instance, policy: Policy, horizon: Any, delay: int = 0) -> 
     >>> table["upper_bound"]
     Theorem 1 (BC-UCB) does not apply: it is about bc_ucb().
     """
-    return tabulate(Case(instance, policy, rounds(horizon), delay))
+    return tabulate(Question(instance, policy, rounds(horizon), delay))
 
 
-def tabulate(case: Case) -> "Bounds":
+def tabulate(case: Question) -> "Bounds":
     """What every theorem says about a case."""
     found = {name: evaluate(name, case) for name in THEOREMS}
     if any(bound.applies for bound in found.values()):
@@ -300,7 +304,7 @@ class Bounds:
 
     def to_pandas(self) -> Any:
         """The table of ``to_frame`` as a pandas DataFrame."""
-        return frames.to_pandas(self.to_frame())
+        return labels.to_pandas(self.to_frame())
 
     def __repr__(self) -> str:
         applying = self.applying

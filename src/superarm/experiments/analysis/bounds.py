@@ -17,7 +17,7 @@ from superarm.policies import Policy
 from superarm.simulation import Instance, Results, Target
 from superarm.simulation.regret import Bracket
 from superarm.theory import Bound
-from superarm.theory.theorems import Case, evaluate
+from superarm.theory.theorems import Question, evaluate
 
 if TYPE_CHECKING:
     from superarm.experiments.execution.cells import Cell
@@ -30,7 +30,7 @@ def bound_curve(name: str, instance: Instance, rounds: Ints, policy: Policy | No
     """
     if policy is None:
         return None
-    bound = evaluate(name, Case(instance, policy, np.asarray(rounds, float)))
+    bound = evaluate(name, Question(instance, policy, np.asarray(rounds, float)))
     return bound.value if _is_usable(bound) else None
 
 
@@ -57,7 +57,7 @@ def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mappin
     found = dict[str, Floats]()
     for label, policy in policies.items():
         if target == "approximation" or policy.guarantee(instance.problem) == Guarantee(1.0, 1.0):
-            case = Case(instance, policy, np.asarray(rounds, float))
+            case = Question(instance, policy, np.asarray(rounds, float))
             bounds = [evaluate(name, case) for name in BOUNDS]
             found |= {
                 f"{label}: {bound.label}" if bound.kind == "upper" else bound.label: bound.value
@@ -69,7 +69,7 @@ def bound_curves(instance: Instance, rounds: Ints, target: str, policies: Mappin
 
 def explain_no_bounds(instance: Instance, target: str, policies: Mapping[str, Policy]) -> str:
     """Why ``bound_curves`` finds nothing, as a sentence."""
-    cases = [Case(instance, policy, np.ones(1)) for policy in policies.values()]
+    cases = [Question(instance, policy, np.ones(1)) for policy in policies.values()]
     upper = [name for name in BOUNDS if name.startswith("upper")]
     covered = [case for case in cases if any(evaluate(name, case).applies for name in upper)]
     if not covered:

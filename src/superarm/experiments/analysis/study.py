@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from superarm.core import labels
 from superarm.core.errors import InvalidArgument
 from superarm.experiments import store
 from superarm.experiments.spec.build import Case
 from superarm.experiments.spec.experiment import Experiment, load
 from superarm.experiments.store import CellResults
-from superarm.simulation import Instance, frames
+from superarm.simulation import Instance
 from superarm.simulation.regret import find_negative, warn_of_negative
 
 if TYPE_CHECKING:
@@ -204,11 +205,11 @@ class Study:
 
     def to_pandas(self) -> Any:
         """``table`` as a pandas DataFrame."""
-        return frames.to_pandas({name: column.to_numpy() for name, column in self._columns()})
+        return labels.to_pandas({name: column.to_numpy() for name, column in self._columns()})
 
     def to_polars(self) -> Any:
         """``table`` as a polars DataFrame."""
-        return frames.to_polars({name: column.to_numpy() for name, column in self._columns()})
+        return labels.to_polars({name: column.to_numpy() for name, column in self._columns()})
 
     def _columns(self) -> Any:
         table = self.table()

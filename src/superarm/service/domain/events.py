@@ -9,9 +9,8 @@ from typing import Any
 
 from msgspec import Struct, field, json
 
-from superarm.service.domain.action_sets import AnyActionSpec
-from superarm.service.domain.context_spec import GivenFeatures
-from superarm.service.domain.spec import ProblemSpec, Settings
+from superarm.service.domain.components import AnyActionSpec
+from superarm.service.domain.spec import GivenFeatures, ProblemSpec, Settings
 
 ALL, UNSEEN, UNKNOWN = -1, -1.0, -2.0
 """The item that means all items; the value of what was not observed, and that of what may still be observed."""

@@ -7,21 +7,25 @@ changes anything. There are at most ``MAX_STRETCHES``; when more are needed, nei
 twice as long.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 
+from superarm.core.arrays import Floats, Ints
 from superarm.core.support import Dense
 from superarm.service.domain.decision import DEFAULTED, PENDING, DecisionRecord
 from superarm.service.domain.events import UNSEEN, Asked
-from superarm.service.domain.intervals import values_each
-from superarm.service.domain.lift import LiftSums
-from superarm.service.domain.moments import RunningMoments, join_moments
+from superarm.service.domain.intervals import values_each, worth_each
+from superarm.service.domain.lift import LiftSums, MeanInterval, RunningMoments, join_moments, mean_interval
 
 MAX_STRETCHES = 128
 MAX_KEPT_ITEMS = 200
 """Of problems with more items, the rewards of decisions about some items are not kept."""
+
+MAX_EACH_ITEMS = 20
+"""Of problems with more items, it is not kept what each of them contributed to decisions about all items."""
 
 MAX_KEPT_VERSIONS = 100
 """The rewards of so many versions of the settings are kept, the newest."""
@@ -31,12 +35,33 @@ MAX_UNFLUSHED_VALUES = 100_000
 """The rewards of at most so many decisions are computed by one call, and of so many values in total."""
 
 
+Estimates = Callable[[Ints], Floats]
+"""The estimated parameters of some arms, (len(arms), n_items)."""
+
+
 class Stretch(Struct, array_like=True):
-    """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline."""
+    """The finished decisions of some rounds: the policy's, and those answered with the caller's baseline.
+
+    ``gap`` is what the policy's decisions earned minus what the estimates said of their slates when they finished. A
+    decision was made at ``at`` at the latest.
+    """
 
     policy: RunningMoments = field(default_factory=RunningMoments)
     baseline: RunningMoments = field(default_factory=RunningMoments)
     at: int = 0
+    gap: RunningMoments = field(default_factory=RunningMoments)
+
+    def side(self, record: DecisionRecord) -> RunningMoments:
+        """Where a decision counts: as the policy's or the baseline's."""
+        self.at = max(self.at, record.asked.at)
+        return self.policy if record.asked.policy_action is None else self.baseline
+
+
+class Earned(NamedTuple):
+    """The mean reward of the policy's newest decisions, and that minus what the estimates said; None if not known."""
+
+    realised: MeanInterval
+    gap: MeanInterval | None
 
 
 class LastSlate(Struct, frozen=True, array_like=True):
@@ -94,15 +119,17 @@ class History(Struct):
             action = asked.action if asked.policy_action is None else asked.policy_action
             self.last = LastSlate(asked.t, action)
 
-    def follow(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
+    def follow(
+        self, before: DecisionRecord, after: DecisionRecord, problem: Any, estimates: Estimates | None = None
+    ) -> None:
         """A decision changed."""
         if before.closed == "expired":
             self.late += 1
         elif after.closed and not before.closed:
-            self._count_filled(before, after)
-            self.finish(after, problem)
+            self._count_filled(before, after, problem)
+            self.finish(after, problem, estimates)
 
-    def finish(self, after: DecisionRecord, problem: Any) -> None:
+    def finish(self, after: DecisionRecord, problem: Any, estimates: Estimates | None = None) -> None:
         """A decision closed that was open."""
         self.expired += after.closed == "expired"
         self.complete += after.closed == "complete"
@@ -113,13 +140,19 @@ class History(Struct):
             self.lift.leave_out(after.asked)
         values = len(self.waiting) * len(after.action) * problem.n_items
         if len(self.waiting) >= MAX_UNFLUSHED_REWARDS or values >= MAX_UNFLUSHED_VALUES:
-            self.flush(problem)
+            self.flush(problem, estimates)
 
-    def _count_filled(self, before: DecisionRecord, after: DecisionRecord) -> None:
-        """Count a decision if the end of its window filled entries, and whether its other entries were told."""
+    def _count_filled(self, before: DecisionRecord, after: DecisionRecord, problem: Any) -> None:
+        """Count a decision if the end of its window filled entries; and if it was told of some items only.
+
+        Where a decision names its items, or there is only one, what was not told is silence about arms, which is what
+        the value at the end of the window is for.
+        """
         if after.closed == "expired" and after.fill is not None and after.active:
             self.filled += 1
-            self.filled_in_part += any(row is not None for row in before.rows)
+            if before.asked.items is None and problem.n_items > 1:
+                told = [row for row in before.rows if row is not None]
+                self.filled_in_part += any(PENDING in row and max(row) >= 0.0 for row in told)
 
     def erase(self, before: DecisionRecord, problem: Any, share: float) -> None:
         """Take out a decision, as it was before it was erased.
@@ -141,43 +174,74 @@ class History(Struct):
         if not has_known_reward(before, problem):
             self.unvalued -= 1
         elif asked.items is None:
-            (value,) = rewards_of([before], problem)
-            for moments in self.moments_of(before):
+            (value,), each = rewards_of([before], problem)
+            for stretch in self.places_of(before):
+                moments = stretch.side(before)
                 if moments.n:  # otherwise it finished before rewards were kept by version
-                    moments.n -= 1
-                    moments.total -= value
-                    moments.square -= value * value
-            self.lift.take_back(asked, value)
+                    moments.add(value, -1)
+                    moments.add_each(each[0], -1)
+            self.lift.take_back(asked, value, each[0])
 
-    def flush(self, problem: Any) -> None:
-        """Compute the rewards of the decisions that finished since the last call."""
+    def flush(self, problem: Any, estimates: Estimates | None = None) -> None:
+        """Compute the rewards of the decisions that finished since the last call, and what was estimated of them."""
         finished, self.waiting = self.waiting, []
-        self._add_partial([record for record in finished if record.asked.items is not None], problem)
+        self._add_partial([record for record in finished if record.asked.items is not None], problem, estimates)
         waiting = [record for record in finished if record.asked.items is None]
-        for record, value in zip(waiting, rewards_of(waiting, problem), strict=True):
-            one, other = self.moments_of(record)
-            one.add(value)
-            other.add(value)
-            if record.asked.group:
-                self.lift.add(record.asked, value, problem)
+        values, each = rewards_of(waiting, problem)
+        claims = None if estimates is None or not waiting else claims_of(waiting, problem, estimates)
+        for n, record in enumerate(waiting):
+            for stretch in self.places_of(record):
+                moments = stretch.side(record)
+                moments.add(values[n])
+                moments.add_each(each[n])
+                if claims is not None and moments is stretch.policy:
+                    stretch.gap.add(values[n] - claims[n])
+            self.lift.add(record.asked, values[n], problem, each[n])
 
-    def _add_partial(self, records: list[DecisionRecord], problem: Any) -> None:
+    def _add_partial(self, records: list[DecisionRecord], problem: Any, estimates: Estimates | None) -> None:
         """What each item of decisions about some items contributed: the reward of the item alone, with its weight."""
-        values: dict[str, dict[int, float]] = {record.asked.id: {} for record in records}
+        values: list[dict[int, float]] = [{} for _ in records]
+        gaps: list[dict[int, float]] = [{} for _ in records]
         for item in sorted({item for record in records for item in record.asked.items or ()}):
-            about = [record for record in records if item in (record.asked.items or ())]
-            sizes = np.array([len(record.action) for record in about], np.int64)
-            q = np.array([_outcome(row, item, record) for record in about for row in record.rows], float)
-            worth = values_each(problem, q[:, None], sizes, problem.weights[item : item + 1])
-            for record, value in zip(about, worth.tolist(), strict=True):
-                values[record.asked.id][item] = value
-        for record in records:
-            for moments in self.moments_of(record):
-                moments.add_items(values[record.asked.id])
-            self.lift.leave_out(record.asked)
+            here = [n for n, record in enumerate(records) if item in (record.asked.items or ())]
+            sizes = np.array([len(records[n].action) for n in here], np.int64)
+            weight = problem.weights[item : item + 1]
+            q = np.array([_outcome(row, item, records[n]) for n in here for row in records[n].rows], float)
+            worth = values_each(problem, q[:, None], sizes, weight)
+            for n, value in zip(here, worth.tolist(), strict=True):
+                values[n][item] = value
+            if estimates is not None:
+                claimed = estimates(_arms_of([records[n] for n in here]))[:, item : item + 1]
+                for n, value in zip(here, (worth - values_each(problem, claimed, sizes, weight)).tolist(), strict=True):
+                    gaps[n][item] = value
+        for record, found, gap in zip(records, values, gaps, strict=True):
+            for stretch in self.places_of(record):
+                moments = stretch.side(record)
+                moments.add_items(found)
+                if gap and moments is stretch.policy:
+                    stretch.gap.add_items(gap)
+            if len(found) == 1:
+                self.lift.add_item(record.asked, *next(iter(found.items())), problem)
+            else:
+                self.lift.leave_out(record.asked)
 
-    def moments_of(self, record: DecisionRecord) -> tuple[RunningMoments, RunningMoments]:
-        """Where a decision counts, as the policy's or the baseline's: in its stretch, and in its version."""
+    def recent(self) -> Stretch:
+        """The last quarter of the policy's finished decisions."""
+        parts = [stretch for stretch in self.stretches if stretch.policy.count]
+        return join_stretches(parts[-max(1, len(parts) // 4) :])
+
+    def earned(self, needed: frozenset[int], item: int | None = None) -> Earned | None:
+        """What the policy earns now, in total or by one item; None before the first decision has finished."""
+        now = self.recent()
+        policy, gap = (now.policy, now.gap) if item is None else (now.policy.of_item(item), now.gap.of_item(item))
+        realised = mean_interval(policy, needed if item is None else frozenset())
+        if realised is None:
+            return None
+        known = policy.count == gap.count  # otherwise some finished under a release that did not keep it
+        return Earned(realised, mean_interval(gap, needed if item is None else frozenset()) if known else None)
+
+    def places_of(self, record: DecisionRecord) -> tuple[Stretch, Stretch]:
+        """Where a decision counts: in its stretch, and in its version."""
         while (place := record.asked.t // self.length) >= MAX_STRETCHES:
             self._halve()
         while len(self.stretches) <= place:
@@ -188,31 +252,45 @@ class History(Struct):
             if len(self.versions) >= MAX_KEPT_VERSIONS:
                 del self.versions[min(self.versions)]
             of_version = self.versions[version] = Stretch()
-        return _side(self.stretches[place], record), _side(of_version, record)
+        return self.stretches[place], of_version
 
     def _halve(self) -> None:
         if len(self.stretches) % 2:
             self.stretches.append(Stretch())
         pairs = zip(self.stretches[::2], self.stretches[1::2], strict=True)
-        self.stretches = [
-            Stretch(join_moments([a.policy, b.policy]), join_moments([a.baseline, b.baseline]), b.at) for a, b in pairs
-        ]
+        self.stretches = [join_stretches([a, b]) for a, b in pairs]
         self.length *= 2
 
 
-def rewards_of(records: list[DecisionRecord], problem: Any) -> list[float]:
-    """The rewards of finished decisions that are known whole."""
+def join_stretches(parts: list[Stretch]) -> Stretch:
+    """All of them together."""
+    policy, baseline, gap = (join_moments([getattr(one, of) for one in parts]) for of in ("policy", "baseline", "gap"))
+    return Stretch(policy, baseline, max((one.at for one in parts), default=0), gap)
+
+
+def rewards_of(records: list[DecisionRecord], problem: Any) -> tuple[list[float], list[list[float]]]:
+    """The rewards of finished decisions that are known whole, and what each item contributed, where that is kept."""
     sizes = np.array([len(record.action) for record in records], np.int64)
-    rows = [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)]
-    if not rows:
-        return []
-    values: list[float] = values_each(problem, np.array(rows, float), sizes).tolist()
-    return values
+    rows = np.array(
+        [_fill_row(row, arm, record, problem) for record in records for arm, row in _rows_of(record)], float
+    )
+    if not records:
+        return [], []
+    values: list[float] = values_each(problem, rows, sizes).tolist()
+    if problem.n_items > MAX_EACH_ITEMS or not problem.reward.additive:
+        return values, [[] for _ in records]
+    return values, worth_each(problem, rows, sizes).tolist()
 
 
-def _side(stretch: Stretch, record: DecisionRecord) -> RunningMoments:
-    stretch.at = max(stretch.at, record.asked.at)
-    return stretch.policy if record.asked.policy_action is None else stretch.baseline
+def claims_of(records: list[DecisionRecord], problem: Any, estimates: Estimates) -> list[float]:
+    """What the estimates say of the slates of decisions."""
+    sizes = np.array([len(record.action) for record in records], np.int64)
+    claims: list[float] = values_each(problem, estimates(_arms_of(records)), sizes).tolist()
+    return claims
+
+
+def _arms_of(records: list[DecisionRecord]) -> Ints:
+    return np.array([arm for record in records for arm in record.action], np.int64)
 
 
 def has_known_reward(record: DecisionRecord, problem: Any) -> bool:
@@ -252,5 +330,5 @@ def _fill_row(row: Any, arm: int, record: DecisionRecord, problem: Any) -> Any:
         values = np.zeros(problem.n_items)
         values[support.items[support.start[arm] : support.start[arm + 1]]] = row
         return np.where(values == DEFAULTED, fill, values)
-    values = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
-    return [*values, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished
+    told = row if record.fill is None or DEFAULTED not in row else [fill if x == DEFAULTED else x for x in row]
+    return [*told, *[0.0] * (problem.n_items - len(row))]  # items may have been added since it finished

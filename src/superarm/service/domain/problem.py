@@ -19,16 +19,14 @@ from superarm.context import EncodedContext
 from superarm.core.arrays import Bools, Floats, Ints
 from superarm.core.problem import Problem
 from superarm.core.support import Dense, Sparse
-from superarm.core.tally import Tally
+from superarm.core.tally import Feedback, Tally
 from superarm.policies import Policy
-from superarm.service.domain.action_sets import ActionSpec, SlotsSpec, to_actions
-from superarm.service.domain.components import find_policy
-from superarm.service.domain.counting import feedback_of, past
-from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, pending_arms
+from superarm.service.domain.components import ActionSpec, SlotsSpec, find_policy, to_actions
+from superarm.service.domain.decision import DecisionRecord, Row, counted_rows, feedback_of, past, pending_arms
 from superarm.service.domain.decision_contexts import DecisionContexts
 from superarm.service.domain.events import Armed, Asked, Changed, Created, Guarded, Itemed, Warmed
-from superarm.service.domain.history import History
-from superarm.service.domain.spec import Settings, to_policy, to_problem
+from superarm.service.domain.history import Estimates, History
+from superarm.service.domain.spec import Settings, Words, to_policy, to_problem
 
 
 class ProblemState:
@@ -46,6 +44,7 @@ class ProblemState:
         self.learner = Learner(to_problem(spec), to_policy(spec.settings.policy), spec.arms, spec.items)
         self.contexts = None if spec.context is None else DecisionContexts(self.learner, spec.context.stored)
         self.versions: list[Settings] = [spec.settings]
+        self._entry = find_policy(spec.settings.policy.name)
         self._policies = [0]  # for each version of the settings, the learner's version of the policy
         self.warmed: dict[str, str] = {}
         self.step = born
@@ -103,12 +102,12 @@ class ProblemState:
     @property
     def is_random(self) -> bool:
         """Whether the policy draws slates in a way of its own, apart from the exploration share."""
-        return find_policy(self.settings.policy.name).random
+        return self._entry.random
 
     @property
     def whole_batches(self) -> bool:
         """Whether the policy scores whole slates, so that a part of one is not what it would choose."""
-        return find_policy(self.settings.policy.name).whole_batches
+        return self._entry.whole_batches
 
     def as_created(self, settings: Settings) -> Created:
         """The event of the problem's creation, with other settings."""
@@ -149,6 +148,29 @@ class ProblemState:
     @property
     def settings(self) -> Settings:
         return self.versions[-1]
+
+    @property
+    def words(self) -> Words:
+        """What people call arms, items and outcomes."""
+        return self.settings.words or Words()
+
+    @property
+    def weighty_items(self) -> frozenset[int]:
+        """The items that count: the reward is known if each of them was seen."""
+        return frozenset(np.flatnonzero(self.problem.weights > 0.0).tolist())
+
+    def flush(self) -> None:
+        """Bring the history up to date: compute the rewards of decisions that have finished."""
+        self.history.flush(self.problem, self._estimates)
+
+    @property
+    def _estimates(self) -> Estimates | None:
+        """Estimated parameters by arms; None where they depend on the context."""
+        return None if self.contexts is not None else self._estimate_rows
+
+    def _estimate_rows(self, arms: Ints) -> Floats:
+        support, one = self.problem.support, arms[None]
+        return np.asarray(support.rows_to_items(support.rows(self.tally.mean, one), one, 0.0)[0])
 
     @property
     def t(self) -> int:
@@ -236,6 +258,7 @@ class ProblemState:
             self.history.lift.restart(event.t)
         self.guarded = self.guarded and event.settings.guardrail is not None
         self.versions.append(event.settings)
+        self._entry = find_policy(event.settings.policy.name)
         self._policies.append(self.learner.version)
 
     def move(self, before: DecisionRecord | None, after: DecisionRecord) -> None:
@@ -253,7 +276,7 @@ class ProblemState:
             self.history.erase(before, self.problem, share)
             self._count_context(asked, -1)
         else:
-            self.history.follow(before, after, self.problem)
+            self.history.follow(before, after, self.problem, self._estimates)
         self.change_pending(asked, pending_arms(before), pending_arms(after))
         old, new = counted_rows(before), counted_rows(after)
         self._count(asked, {arm: row for arm, row in old.items() if new.get(arm) != row}, -1.0)
@@ -294,6 +317,25 @@ class ProblemState:
             self.learner.contexts.pend(made, action, np.array(arms, np.int64))
 
 
+def rehearse(created: Created) -> None:
+    """Choose and learn twice with a problem like this one, so that the kernels that it needs are compiled."""
+    state = ProblemState(created)
+    learner, context = state.learner, None
+    if state.contexts is not None:
+        features = state.problem.context.features
+        given = [0.0] * features.d if features.d else {name: levels[0] for name, levels in features.levels.items()}
+        context = state.contexts.encode(given, None)
+    for t in (1, 2):
+        view = learner.view(t, state.key("mind", ""), context=context)
+        action = learner.choose(view)
+        made = learner.weigh(view, action, context)
+        feedback = Feedback(t, action[None], np.ones((1, len(action), state.problem.support.widest)))
+        if made is not None:
+            feedback.context = learner.contexts.answer(made, action, action)
+        learner.apply(feedback, state.key("coin", ""))
+        learner.pending += 1.0  # every arm was tried
+
+
 def enlarge(
     learner: Learner, add: list[str], actions: ActionSpec | None, support: list[list[int]] | None
 ) -> tuple[Actions | None, Sparse | None]:
@@ -301,5 +343,3 @@ def enlarge(
     names = Names([*learner.arms.all, *add], "arms")
     more = None if support is None else support_with_arms(learner.problem.support, support)
     return None if actions is None else to_actions(actions, names), more
-
-

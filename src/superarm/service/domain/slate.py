@@ -1,8 +1,26 @@
-"""Choosing the slate of a decision: by the policy, within what the caller allows, with some slots explored at random.
+r"""Choosing the slate of a decision: by the policy, within what the caller allows, with some slots explored at random;
+the chances of its arms; and the control share.
 
-The probabilities of the arms (chances) are computed with the slate.
+Chances are exact where a formula is known, otherwise counted from draws: slot by slot, given the slots before
+(``propensities``), and of being in the slate at all (``inclusion``). With n arms that may fill K slots besides pinned
+arms:
+
+- uniform: :math:`1/(n - s)` in slot s, from 0; inclusion K/n.
+- epsilon-greedy: the beginning :math:`a_1 \dots a_s` has the chance
+  :math:`(1 - \epsilon)\,[it\ begins\ the\ greedy\ slate] + \epsilon \prod_{i < s} 1/(n - i)`, a slot the quotient of
+  two of these; inclusion :math:`(1 - \epsilon)\,[j \in greedy] + \epsilon K/n`.
+- an exploration share over a policy without chance: the recursion of ``superarm.offline.explored_inclusion``.
+- otherwise, if the settings ask for ``propensity_draws`` = n: :math:`(B_j + 1)/(n + 1)`, where :math:`B_j` of n fresh
+  slates held the arm. The mean of its inverse is :math:`(1 - (1 - e_j)^{n+1})/e_j`: that of geometric resampling, see
+  ``docs/theory/offline.md``.
+
+Control is a share of decisions, drawn at random, that show the control slate in place of the policy's. Whether a
+decision is one of them depends on its unit, or on its id if it has none: decisions of one unit are all of the policy
+or all of the control, and a larger share keeps those that it had.
 """
 
+import hashlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +31,89 @@ from superarm.context import EncodedContext
 from superarm.core.arrays import Bools
 from superarm.core.errors import InvalidArgument
 from superarm.core.streams import uniform
-from superarm.policies import Policy
-from superarm.service.domain.chances import Drawn, exact_chances
+from superarm.offline.inclusion import explored_inclusion
+from superarm.policies import EpsilonGreedy, Policy, Uniform
 from superarm.service.domain.events import Restriction
+from superarm.service.domain.lift import RESUMED_DECISIONS, Guard, check_guard
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import MAX_ENTRIES
 from superarm.service.errors import invalid
+
+
+class Drawn(NamedTuple):
+    """A slate before its chances are known.
+
+    ``action`` begins with the ``pinned`` arms; ``queue`` are the policy's picks after them, of ``free`` arms, within
+    ``actions``, and ``slots`` the chances with which slots were explored. ``within`` is the action set of the request;
+    None if it is the problem's own.
+    """
+
+    action: tuple[int, ...]
+    pinned: tuple[int, ...]
+    queue: tuple[int, ...]
+    free: Bools
+    actions: Actions
+    within: Actions | None = None
+    slots: tuple[float, ...] = ()
+
+
+class Chances(NamedTuple):
+    """Of each arm of a slate: given the slots before, and of being in the slate; None where that is not known."""
+
+    propensities: tuple[float, ...] | None
+    inclusion: tuple[float, ...] | None = None
+
+
+def exact_chances(learner: ProblemState, drawn: Drawn) -> Chances | None:
+    """The chances of a slate where a formula is known, else None."""
+    policy, share = learner.policy, learner.settings.explore
+    own = learner.is_random
+    if not drawn.queue or (not own and share == 0.0):
+        return Chances((1.0,) * len(drawn.action))
+    if not isinstance(drawn.actions, Subsets):
+        return None
+    if isinstance(policy, Uniform):
+        return _uniform(drawn)
+    if isinstance(policy, EpsilonGreedy) and share == 0.0:
+        return _epsilon_greedy(learner, policy, drawn)
+    return None if own else _explored(drawn, share)
+
+
+def _uniform(drawn: Drawn) -> Chances:
+    n, k, certain = int(drawn.free.sum()), len(drawn.queue), (1.0,) * len(drawn.pinned)
+    return Chances((*certain, *(1.0 / (n - s) for s in range(k))), (*certain, *(k / n,) * k))
+
+
+def _epsilon_greedy(learner: ProblemState, policy: EpsilonGreedy, drawn: Drawn) -> Chances:
+    epsilon = min(1.0, policy.epsilon * math.pow(learner.t, -policy.decay))
+    greedy = greedy_queue(learner, policy, drawn)
+    n, k, shown = int(drawn.free.sum()), len(drawn.queue), drawn.action[len(drawn.pinned) :]
+    begin, uniform, chain = 1.0, 1.0, list[float]()
+    for s in range(k):
+        uniform /= n - s
+        now = (1.0 - epsilon) * (shown[: s + 1] == greedy[: s + 1]) + epsilon * uniform
+        chain.append(now / begin)
+        begin = now
+    inclusion = ((1.0 - epsilon) * (arm in greedy) + epsilon * k / n for arm in shown)
+    certain = (1.0,) * len(drawn.pinned)
+    return Chances((*certain, *chain), (*certain, *inclusion))
+
+
+def greedy_queue(learner: ProblemState, policy: EpsilonGreedy, drawn: Drawn) -> tuple[int, ...]:
+    """The arms that the leader of an epsilon-greedy policy adds to the pinned ones."""
+    eligible = drawn.free.copy()
+    eligible[list(drawn.pinned)] = True
+    batch = learner.choose(learner.key("mind", ""), eligible, drawn.pinned, drawn.within, policy=policy.policy)
+    return tuple(j for j in batch if j not in drawn.pinned)[: len(drawn.queue)]
+
+
+def _explored(drawn: Drawn, share: float) -> Chances:
+    n, k = int(drawn.free.sum()), len(drawn.queue)
+    ranks = explored_inclusion(n, np.arange(k), share)
+    outside = float(ranks[-1])  # of no interest if every arm is in the queue
+    inclusion = (float(ranks[drawn.queue.index(j)]) if j in drawn.queue else outside for j in drawn.action[-k:])
+    certain = (1.0,) * len(drawn.pinned)
+    return Chances((*certain, *drawn.slots), (*certain, *inclusion))
 
 
 class SlateRequest(NamedTuple):
@@ -255,3 +350,86 @@ def slot_table(names: list[str], excluded: list[list[int]], n_arms: int, limit: 
     for slot in np.flatnonzero(~table.any(axis=1)):
         raise invalid("slots.excluded", f"slot {names[slot]!r} excludes every arm", "exclude fewer")
     return table
+
+
+class Group(NamedTuple):
+    """Where a decision belongs, and the slate that it shows; None for the policy's."""
+
+    name: str = ""
+    slate: Slate | None = None
+    fallback: bool = False
+
+
+def digest_unit(learner: ProblemState, unit: str | None) -> str:
+    """What is stored of a unit: enough to tell units apart, not who they are."""
+    return "" if unit is None else hashlib.sha256(f"{learner.created.key}/unit/{unit}".encode()).hexdigest()[:16]
+
+
+def is_control(learner: ProblemState, id: str, unit: str | None) -> bool:
+    """Whether a decision is in the control share."""
+    key = f"decision/{id}" if unit is None else f"unit/{unit}"
+    return learner.word("control", key) * 2.0**-64 < learner.settings.control
+
+
+def guard_of(learner: ProblemState) -> Guard | None:
+    """What the guardrail says of the next decision; None without one."""
+    settings = learner.settings
+    if settings.guardrail is None or settings.mode != "online":
+        return None
+    learner.flush()
+    return check_guard(learner.history.lift, settings.guardrail, RESUMED_DECISIONS if learner.guarded else 1)
+
+
+def assign_group(
+    learner: ProblemState,
+    id: str,
+    unit: str | None,
+    chosen: Slate,
+    request: SlateRequest,
+    baseline: tuple[int, ...] | None,
+) -> Group:
+    """The group of a decision for which the policy has ``chosen`` a slate; no group if there is no control share.
+
+    A request that does not allow the fixed control slate is answered by the policy and belongs to no group.
+    """
+    settings = learner.settings
+    if settings.control == 0.0 or settings.mode != "online":
+        return Group()
+    name = "control" if is_control(learner, id, unit) else "policy"
+    fixed = settings.control_slate
+    if isinstance(fixed, list):
+        baseline = _fixed(learner, fixed, request)
+        if baseline is None:
+            return Group()
+    guard = guard_of(learner)
+    fallback = guard is not None and not guard.holds
+    if name == "policy" and not fallback:
+        return Group(name)
+    if fixed == "uniform":
+        return Group(name, _uniform_slate(learner, id, chosen, request), fallback)
+    assert baseline is not None
+    return Group(name, Slate(baseline, (1.0,) * len(baseline) if isinstance(fixed, list) else None), fallback)
+
+
+def _fixed(learner: ProblemState, names: list[str], request: SlateRequest) -> tuple[int, ...] | None:
+    """The fixed slate, if the request allows it."""
+    slate = tuple(learner.arms.numbers(names).tolist())
+    size = len(request.slots) if request.slots is not None else request.k or learner.k
+    playable = bool(playable_arms(learner, request)[[*slate]].all())
+    fits = playable and set(request.pinned) <= set(slate) and len(slate) <= size
+    if request.slots is not None and fits:
+        fits = Slots(request.slots).includes(np.array(slate, np.int64), learner.problem.n_arms)
+    return slate if fits else None
+
+
+def _uniform_slate(learner: ProblemState, id: str, chosen: Slate, request: SlateRequest) -> Slate:
+    """A slate of the size of ``chosen`` around the pinned arms, every other slot drawn at random."""
+    free, pinned = playable_arms(learner, request), list(request.pinned)
+    free[pinned] = False
+    base = learner.problem.actions if request.slots is None else Slots(request.slots)
+    rest = [j for j in chosen.action if j not in pinned]
+    arms, chances = explore(base, pinned, rest, free, 1.0, learner.key("uniform", id))
+    certain = (1.0,) * len(pinned)
+    share = len(rest) / int(free.sum()) if rest else 0.0
+    inclusion = (*certain, *(share,) * len(rest)) if isinstance(base, Subsets) else None
+    return Slate((*pinned, *arms), (*certain, *chances), inclusion)

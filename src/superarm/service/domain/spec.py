@@ -1,7 +1,7 @@
-"""The description of a problem, as its owner sends it, and the library's problem and policy made from it."""
+"""The description of a problem, as its owner sends it, and the library's problem, context and policy made from it."""
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -10,17 +10,248 @@ from superarm import policies
 from superarm.actions import Actions, Explicit, Subsets
 from superarm.agent.learner import fit_policy
 from superarm.agent.names import Names
+from superarm.context import Context, Features, LinearModel, LogisticModel, Segments
+from superarm.context.design import design_of
+from superarm.context.models import MAX_KEPT
 from superarm.core.errors import InvalidArgument
 from superarm.core.problem import Problem
 from superarm.core.support import Sparse
 from superarm.policies import Policy
 from superarm.rewards import Reward
-from superarm.service.domain import action_sets
-from superarm.service.domain.action_sets import AnyActionSpec, to_actions
-from superarm.service.domain.components import REWARDS, build, find, find_policy
-from superarm.service.domain.context_spec import ContextSpec, check_context, check_items_from, to_context
+from superarm.service.domain.components import REWARDS, AnyActionSpec, Name, build, find, find_policy, to_actions
 
-Name = action_sets.Name
+MAX_COORDINATES, MAX_LEVELS, MAX_WORDS, MAX_PAIRS = 1024, 1024, 1000, 1_000_000
+MAX_CONTEXT_NUMBERS = 20_000_000
+"""The most numbers that a problem may keep of its contexts: 160 megabytes."""
+
+FeatureName = Annotated[str, Meta(min_length=1, max_length=100)]
+Text = Annotated[str, Meta(max_length=1000)]
+Texts = Annotated[list[Text], Meta(max_length=MAX_WORDS)] | Annotated[dict[Text, float], Meta(max_length=MAX_WORDS)]
+FeatureValue = int | float | Text | Texts | None
+"""The value of a feature: a number, a text, or texts, with or without weights, for a hashed one; null if missing."""
+
+Vector = Annotated[list[float], Meta(max_length=MAX_COORDINATES)]
+GivenFeatures = Annotated[dict[FeatureName, FeatureValue], Meta(max_length=MAX_COORDINATES)] | Vector
+"""Features of a user or an arm: values by name, or the numbers themselves where ``d`` is declared."""
+
+
+class FeaturesSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which features there are, as ``superarm.Features`` declares them.
+
+    Parameters
+    ----------
+    numeric
+        Numeric features by name, with their ranges; one without a range is standardised.
+    categorical
+        Categorical features by name, with their values.
+    hashed
+        Features that are words, by name, with the number of coordinates that they are hashed to.
+    missing
+        The names of features that may be missing.
+    d
+        In place of all others: features are that many numbers in [-1, 1].
+    """
+
+    numeric: dict[FeatureName, tuple[float, float] | None] = field(default_factory=dict)
+    categorical: dict[FeatureName, Annotated[list[Text], Meta(min_length=1, max_length=MAX_LEVELS)]] = field(
+        default_factory=dict
+    )
+    hashed: dict[FeatureName, Annotated[int, Meta(ge=2, le=MAX_COORDINATES)]] = field(default_factory=dict)
+    missing: list[FeatureName] = field(default_factory=list)
+    d: Annotated[int, Meta(ge=0, le=MAX_COORDINATES)] = 0
+
+    def build(self) -> Features:
+        """The library's declaration."""
+        return Features(self.numeric, self.categorical, self.hashed, self.missing, self.d)
+
+
+class SegmentsParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How users are divided.
+
+    Parameters
+    ----------
+    by
+        The categorical features that make the segments; all by default.
+    pooling
+        How many observations of all segments together count in each of them.
+    """
+
+    by: list[FeatureName] = field(default_factory=list)
+    pooling: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
+
+
+class RegressionParameters(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The parameters of a linear model.
+
+    Parameters
+    ----------
+    shared
+        Which entries share parameters: none (false), those of an arm (``arms``), or all (true).
+    intercept
+        Whether a constant is added to the features.
+    """
+
+    shared: bool | Literal["arms"] = False
+    intercept: bool = True
+
+
+class LogisticParameters(RegressionParameters, frozen=True, omit_defaults=True):
+    """The parameters of a logistic model.
+
+    Parameters
+    ----------
+    shared
+        Which entries share parameters: none (false), those of an arm (``arms``), or all (true).
+    intercept
+        Whether a constant is added to the features.
+    prior_mean
+        The mean that is expected before anything is observed.
+    kept
+        How many observations are kept for refits.
+    """
+
+    prior_mean: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.5
+    kept: Annotated[int, Meta(ge=0, le=MAX_KEPT)] = 16384
+
+
+class ModelSpec(Struct, frozen=True, forbid_unknown_fields=True, tag_field="name", omit_defaults=True):
+    """A model by name, with its parameters."""
+
+    def build(self) -> Any:
+        """The library's model."""
+        raise NotImplementedError
+
+
+class SegmentsSpec(ModelSpec, frozen=True, tag="segments", omit_defaults=True):
+    """One tally per segment of users."""
+
+    parameters: SegmentsParameters = SegmentsParameters()
+
+    def build(self) -> Any:
+        return Segments(self.parameters.by, self.parameters.pooling)
+
+
+class LinearSpec(ModelSpec, frozen=True, tag="linear", omit_defaults=True):
+    """Parameters that are linear in the features, learnt by ridge regression."""
+
+    parameters: RegressionParameters = RegressionParameters()
+
+    def build(self) -> Any:
+        return LinearModel(self.parameters.shared, self.parameters.intercept)
+
+
+class LogisticSpec(ModelSpec, frozen=True, tag="logistic", omit_defaults=True):
+    """Log-odds that are linear in the features."""
+
+    parameters: LogisticParameters = LogisticParameters()
+
+    def build(self) -> Any:
+        own = self.parameters
+        return LogisticModel(own.shared, own.intercept, own.prior_mean, own.kept)
+
+
+AnyModelSpec = SegmentsSpec | LinearSpec | LogisticSpec
+
+
+class ContextSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Features of users, arms and pairs, and the model that learns from them, as ``superarm.Context`` takes them.
+
+    Parameters
+    ----------
+    features
+        The features of users.
+    model
+        The model that learns from features.
+    arms
+        The features of every arm: values by name as ``arm_features`` declares them, or numbers in [-1, 1].
+    arm_features
+        Which features arms have.
+    interactions
+        Whether products of features of users and arms are used, too.
+    pairs
+        How many numbers each pair of a user and an arm has.
+    stored
+        What is kept of the context of a decision: as it was ``given``, or its ``encoded`` form alone.
+    items_from
+        A categorical feature whose value is the item that a decision is about, if it names no ``items``.
+    """
+
+    features: FeaturesSpec = FeaturesSpec()
+    model: AnyModelSpec = SegmentsSpec()
+    arms: dict[Name, GivenFeatures] | None = None
+    arm_features: FeaturesSpec | None = None
+    interactions: bool = True
+    pairs: Annotated[int, Meta(ge=0, le=MAX_COORDINATES)] = 0
+    stored: Literal["given", "encoded"] = "given"
+    items_from: FeatureName | None = None
+
+
+def to_context(spec: ContextSpec, arms: list[str]) -> Context:
+    """The library's context of a problem with these arms; ``InvalidArgument`` says what does not fit.
+
+    >>> to_context(ContextSpec(FeaturesSpec(categorical={"country": ["NO", "SE"]})), ["a"]).n_segments
+    2
+    """
+    try:
+        declared = None if spec.arm_features is None else spec.arm_features.build()
+        rows = None if spec.arms is None else rows_of_arms(spec.arms, arms)
+        features = spec.features.build()
+        context = Context(features, rows, spec.model.build(), spec.interactions, spec.pairs, declared)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"context.{error.argument}", error.wrong, error.remedy) from None
+    if spec.stored == "encoded" and features.standardised:
+        wrong = f"{features.standardised[0]!r} is standardised by the values that were given"
+        raise InvalidArgument("context.stored", wrong, "give the feature a range, or store contexts as given")
+    return context
+
+
+def rows_of_arms(given: Mapping[str, Any], arms: list[str]) -> list[Any]:
+    """The features of arms, in their order; each arm needs some, and no others have any."""
+    missing = next((arm for arm in arms if arm not in given), None)
+    if missing is not None:
+        raise InvalidArgument("arms", f"{missing!r} has no features", "give those of every arm")
+    known = set(arms)
+    unknown = next((arm for arm in given if arm not in known), None)
+    if unknown is not None:
+        raise InvalidArgument("arms", f"unknown arm {unknown!r}", "name arms of the problem")
+    return [given[arm] for arm in arms]
+
+
+def check_context(problem: Problem) -> None:
+    """Refuse a context that would need too much memory."""
+    context = problem.context
+    if context is None:
+        return
+    d = context.dimension(problem.n_items)
+    if d:
+        numbers = design_of(problem).n_groups(problem.support) * (d * (d + 1) // 2)
+    else:
+        numbers = 3 * context.n_segments * problem.n_entries
+    if numbers > MAX_CONTEXT_NUMBERS:
+        remedy = f"at most {MAX_CONTEXT_NUMBERS}: use fewer features or segments, or share parameters"
+        raise InvalidArgument("context", f"it would keep {numbers} numbers", remedy)
+    if context.pairs * problem.n_arms > MAX_PAIRS:
+        raise InvalidArgument("context.pairs", f"{context.pairs} of {problem.n_arms} arms", f"at most {MAX_PAIRS}")
+
+
+def check_items_from(spec: ContextSpec | None, items: list[str], has_all_items: bool) -> None:
+    """Refuse a feature that cannot say what a decision is about; with ``has_all_items``, every arm has every item."""
+    if spec is None or spec.items_from is None:
+        return
+    levels = spec.features.categorical.get(spec.items_from)
+    if levels is None:
+        known = ", ".join(spec.features.categorical) or "none"
+        wrong = f"{spec.items_from!r} is no categorical feature"
+        raise InvalidArgument("context.items_from", wrong, f"name one of them: {known}")
+    unknown = next((level for level in levels if level not in items and level != "other"), None)
+    if unknown is not None:
+        wrong = f"the value {unknown!r} of {spec.items_from!r} is no item"
+        raise InvalidArgument("context.items_from", wrong, 'let its values be items, or "other" for all of them')
+    if not has_all_items:
+        wrong = "the problem has a support, or triggered arms"
+        raise InvalidArgument("context.items_from", wrong, "leave it out: such decisions are about all items")
+
+
 ProblemName = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f/]*$")]
 """The name of a problem, which is a part of the names of logs and of labels, has no slash."""
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -35,6 +266,7 @@ Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
 Draws = Annotated[int, Meta(ge=0, le=10_000)]
 ControlSlate = Literal["baseline", "uniform"] | Annotated[list[Name], Meta(min_length=1, max_length=1_000)]
 Guardrail = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Word = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f/]+(/[^\x00-\x1f\x7f/]+)?$")]
 RewardName = Annotated[str, Meta(min_length=1, max_length=100, examples=["coverage"])]
 
 MAX_ARMS, MAX_ITEMS, MAX_ENTRIES, MAX_K = 100_000, 10_000, 5_000_000, 1_000
@@ -55,8 +287,16 @@ def check_new_names(names: Iterable[str], argument: str) -> None:
 class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
     """A policy of the catalogue by its name, with its parameters.
 
-    For environments that change: with ``window`` it uses the last ``window`` rounds only; with ``half_life`` the weight
-    of a round halves every ``half_life`` rounds.
+    Parameters
+    ----------
+    name
+        The name of the policy; ``GET /v1/policies`` lists them.
+    parameters
+        Its parameters by name; those that are left out have their defaults.
+    window
+        For environments that change: only so many of the last rounds are used.
+    half_life
+        For environments that change: the weight of a round halves every so many rounds.
     """
 
     name: PolicyName = "kl_ucb"
@@ -66,26 +306,101 @@ class PolicySpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RewardSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The reward (what a slate is worth) by its name, with its parameters."""
+    """The reward (what a slate is worth) by its name, with its parameters.
+
+    Parameters
+    ----------
+    name
+        The name of the reward; ``GET /v1/rewards`` lists them.
+    parameters
+        Its parameters by name; those that are left out have their defaults.
+    """
 
     name: RewardName = "coverage"
     parameters: dict[str, float] = field(default_factory=dict)
 
 
+class Words(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the owner of a problem calls its parts, in the singular; the console, warnings and exports use these words.
+
+    A plural that does not end in s is given after a stroke: ``"person/people"``. ``unit`` is that of rewards.
+
+    Parameters
+    ----------
+    arm
+        One arm, such as product.
+    item
+        One item, such as segment.
+    outcome
+        What an arm does for an item, such as click.
+    decision
+        One decision, such as view.
+    slate
+        The arms that are shown together, such as page.
+    unit
+        The unit of rewards, such as €; empty for none.
+
+    Examples
+    --------
+    >>> Words(arm="product", item="category", decision="person/people").many("item")
+    'categories'
+    """
+
+    arm: Word = "arm"
+    item: Word = "item"
+    outcome: Word = "outcome"
+    decision: Word = "decision"
+    slate: Word = "slate"
+    unit: Annotated[str, Meta(max_length=20, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+    def one(self, part: str) -> str:
+        """The word for one of them."""
+        return str(getattr(self, part)).partition("/")[0]
+
+    def many(self, part: str) -> str:
+        """The word for several of them."""
+        word, _, plural = getattr(self, part).partition("/")
+        if plural:
+            return str(plural)
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            return f"{word[:-1]}ies"
+        return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The settings, which can be changed while the counters are kept; each change is a new version in the log.
 
-    ``at_window_end`` says what happens to entries without feedback: with a number they count as that value, with
-    ``"ignore"`` not at all. ``late`` says what happens to feedback after the end of the window. ``explore`` is the
-    share of slots drawn at random, with logged propensities. Where no formula is known, as for Thompson sampling,
-    ``propensity_draws`` further slates are drawn with a decision, to count how likely each of its arms was.
-
-    ``control`` is the share of decisions that get ``control_slate``: the caller's baseline, a slate drawn uniformly, or
-    one by the names of its arms. With ``guardrail``, a share, the policy is shown only while what it has surely earned
-    is at least 1 - guardrail of what the control slate would have.
-
-    ``max_pending`` limits how many decisions may await feedback, ``max_per_second`` how many each worker makes per
-    second on average, and twice as many at once; further ones are refused with 429.
+    Parameters
+    ----------
+    policy
+        The policy that chooses slates.
+    mode
+        ``online``: the policy chooses. ``apprentice``: the answer is the caller's baseline, and the policy learns.
+        ``logging_only``: the answer is the baseline, and nothing is learnt.
+    explore
+        The share of slots drawn at random, with logged propensities.
+    window_s
+        How many seconds feedback is awaited; null for ever.
+    at_window_end
+        What entries without feedback count as when the window ends: a number, or ``ignore`` for not at all.
+    late
+        What happens to feedback after the end of the window: ``ignore`` only logs it, ``learn`` counts it.
+    max_pending
+        How many decisions may await feedback; further ones are refused with 429.
+    propensity_draws
+        How many further slates are drawn with a decision to count how likely its arms were, where no formula is
+        known.
+    control
+        The share of decisions that show the control slate, to compare the policy with it.
+    control_slate
+        What they show: the caller's ``baseline``, a ``uniform`` slate, or a slate by the names of its arms.
+    guardrail
+        The share of the control slate's earnings that may be lost: the policy is shown only while it has surely
+        earned the rest.
+    max_per_second
+        How many decisions each worker makes per second on average, and twice as many at once.
+    words
+        What people call arms, items and outcomes.
     """
 
     policy: PolicySpec = PolicySpec()
@@ -100,15 +415,38 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     control_slate: ControlSlate = "baseline"
     guardrail: Guardrail | None = None
     max_per_second: Rate | UnsetType = UNSET
+    words: Words | UnsetType = UNSET
 
 
 class ProblemSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The description of a problem: arms, items, reward, which slates may be shown, and the settings.
 
-    ``k`` (any k arms) and ``batches`` (a list) are the short forms of two ``actions``. ``support`` names, for every
-    arm, the items that it can touch; without it every arm may touch every item. ``triggered`` says that showing a slate
-    may trigger other arms, so that feedback may be about arms outside of the slate. ``context`` declares what is known
-    of users and arms, and the model that learns from it.
+    Parameters
+    ----------
+    arms
+        The names of all arms: what slates are made of, products for instance.
+    items
+        The names of all items: what an arm may succeed with, segments of customers for instance.
+    weights
+        How much each item counts in the reward; 1 each by default.
+    reward
+        What a slate is worth.
+    k
+        Slates have k arms, any of them: the short form of the action set ``subsets``.
+    batches
+        The slates that may be shown, each a list of arms: the short form of the action set ``explicit``.
+    settings
+        The settings, which can be changed later.
+    seed
+        A seed for everything random; a random one by default.
+    actions
+        Which slates may be shown, in place of ``k`` and ``batches``.
+    support
+        For every arm the items that it can touch; without it, every arm may touch every item.
+    triggered
+        Whether showing a slate may trigger other arms, so that feedback may be about arms outside of the slate.
+    context
+        What is known of users and arms, and the model that learns from it.
     """
 
     arms: Annotated[list[Name], Meta(min_length=1, max_length=MAX_ARMS)]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from superarm.service.errors import RequestError
-from superarm.service.http.auth import Principal, RateLimits
+from superarm.service.http.auth import Principal, RateLimits, SignedDecision, Signer
 from superarm.service.http.endpoint import (
     Headers,
     Reply,
@@ -17,10 +17,9 @@ from superarm.service.http.endpoint import (
     refuse_compressed,
     send_reply,
 )
-from superarm.service.http.handlers import Answer, Call, post_problem_feedback
-from superarm.service.http.operation import Operation
+from superarm.service.http.handlers import Answer, Call, check_problem, post_feedback
+from superarm.service.http.operations import Operation
 from superarm.service.http.service import Service
-from superarm.service.http.signing import SignedDecision, Signer
 from superarm.service.replies import AppliedReply
 from superarm.service.schemas import BeaconBody, TellBody
 
@@ -36,19 +35,13 @@ PATH = "/v1/problems/{name}/beacon"
 
 
 async def post_beacon(call: Call) -> Answer:
-    """Feedback for the decision of the path, which a signed id was for."""
-    return await post_problem_feedback(call)
+    """Send feedback from a browser, with the signed id of its decision in place of a key."""
+    await check_problem(call)
+    return await post_feedback(call)
 
 
 BEACON = Operation(
-    "POST",
-    PATH,
-    "",
-    post_beacon,
-    "Send feedback from a browser, with the signed id of its decision in place of a key.",
-    BeaconBody,
-    {200: AppliedReply},
-    (404, 409, 421, 422),
+    *("POST", PATH, "", post_beacon, AppliedReply, (404, 409, 421, 422), BeaconBody),
     {"signed_id": "WyJkZWZhdWx0Il0.c2lnbmF0dXJl", "feedback": [{"arm": "ad-1", "value": 1.0}]},
 )
 

@@ -12,10 +12,9 @@ import msgspec
 from superarm.core.errors import InvalidArgument
 from superarm.service.errors import NOT_NOW, RequestError, overloaded
 from superarm.service.http.auth import Principal, permit
-from superarm.service.http.explaining import explain
-from superarm.service.http.handlers import Call
-from superarm.service.http.operation import Operation
-from superarm.service.http.query import parse_query
+from superarm.service.http.handlers import Call, check_problem
+from superarm.service.http.operations import Operation
+from superarm.service.http.query import explain, parse_query
 from superarm.service.http.service import Service
 from superarm.service.replies import ErrorBody, ErrorReply
 from superarm.service.storage.base import StoreUnavailable
@@ -73,8 +72,11 @@ class Endpoint:
         if self._decoder is not None:
             body = await decode_body(self._decoder, body)
         call = Call(service.coordinator, who, path, query, body, service.limits.problems, service.rates, service.signer)
+        await check_problem(call)
         status, answer = await operation.handler(call)
-        return Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
+        return (
+            Reply(status, answer, b"application/x-ndjson") if self._raw else Reply(status, msgspec.json.encode(answer))
+        )
 
 
 async def decode_body(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:

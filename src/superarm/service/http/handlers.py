@@ -11,19 +11,18 @@ from msgspec import structs
 from superarm.core.errors import InvalidArgument
 from superarm.service import replies, schemas
 from superarm.service.domain import components
-from superarm.service.domain.action_sets import AnyActionSpec
+from superarm.service.domain.components import AnyActionSpec
 from superarm.service.domain.problem import ProblemState
 from superarm.service.domain.spec import Settings
-from superarm.service.errors import RequestError, unknown
-from superarm.service.http import audit, explanations, views
-from superarm.service.http.auth import Principal, RateLimits
-from superarm.service.http.explaining import explain as explain_body
+from superarm.service.errors import RequestError, invalid, unknown
+from superarm.service.http import explanations, views
+from superarm.service.http.auth import Principal, RateLimits, Signer
+from superarm.service.http.query import explain as explain_body
 from superarm.service.http.query import parse_integer, parse_limit, parse_number, parse_problem_name
-from superarm.service.http.signing import Signer
 from superarm.service.runtime import admin, feedback
 from superarm.service.runtime.ask import ask
-from superarm.service.runtime.bulk import run_all, tell_all
 from superarm.service.runtime.coordinator import Coordinator
+from superarm.service.runtime.feedback import run_all, tell_all
 
 
 class Call(NamedTuple):
@@ -49,6 +48,7 @@ Answer = tuple[int, Any]
 
 
 async def put_problem(call: Call) -> Answer:
+    """Create a problem; repeating the call changes nothing."""
     name = parse_problem_name(call.path["name"])
     who = call.who
     created = await admin.create(call.coordinator, who.tenant, name, call.body, who.key, call.max_problems)
@@ -65,26 +65,32 @@ async def _problem(call: Call) -> replies.ProblemReply:
 
 
 async def get_problem(call: Call) -> Answer:
+    """The current state of a problem."""
     return 200, await _problem(call)
 
 
 async def get_problems(call: Call) -> Answer:
+    """The names of all problems."""
     return 200, replies.NamesReply(await call.coordinator.ownership.names(call.who.tenant))
 
 
 async def get_policies(call: Call) -> Answer:
+    """The policies that a problem can name, with their parameters."""
     return 200, replies.ComponentsReply(components.list_policies())
 
 
 async def get_rewards(call: Call) -> Answer:
+    """The rewards that a problem can name, with their parameters."""
     return 200, replies.ComponentsReply(components.list_rewards())
 
 
 async def get_actions(call: Call) -> Answer:
+    """The action sets that a problem can name, with their parameters."""
     return 200, replies.ComponentsReply(components.list_actions(get_args(AnyActionSpec)))
 
 
 async def get_arms(call: Call) -> Answer:
+    """Statistics of arms; offset and limit select a page."""
     offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
 
     def read(state: ProblemState) -> replies.ArmsReply:
@@ -95,28 +101,25 @@ async def get_arms(call: Call) -> Answer:
     return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
 
-async def get_audit(call: Call) -> Answer:
-    offset, limit = parse_integer(call.query, "offset", 0, 10**9), parse_limit(call.query)
-    store, tenant = call.coordinator.store, call.who.tenant
-    entries = await asyncio.to_thread(audit.read_audit, store, tenant, call.query.get("problem"))
-    return 200, audit.AuditReply(entries[offset : offset + limit], len(entries))
-
-
 async def post_arms(call: Call) -> Answer:
+    """Add, retire and restore arms."""
     await admin.change_arms(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
     return 200, await _problem(call)
 
 
 async def post_items(call: Call) -> Answer:
+    """Add and retire items."""
     await admin.change_items(call.coordinator, call.who.tenant, call.path["name"], call.body, call.who.key)
     return 200, await _problem(call)
 
 
 async def put_settings(call: Call) -> Answer:
+    """Replace all settings: a new version, counters kept. What is left out has the default of a new problem."""
     return await _change_settings(call, admin.replace_settings)
 
 
 async def patch_settings(call: Call) -> Answer:
+    """Change some settings: a new version, counters kept. What is left out stays."""
     return await _change_settings(call, admin.merge_settings)
 
 
@@ -127,18 +130,27 @@ async def _change_settings(call: Call, change: Callable[[Settings, schemas.Setti
 
 
 async def get_versions(call: Call) -> Answer:
+    """All versions of the settings."""
     state = await call.coordinator.find(call.who.tenant, call.path["name"])
     return 200, replies.VersionsReply(list(state.versions))
 
 
 async def get_lift(call: Call) -> Answer:
+    """The reward with the policy against that of the control share, with intervals that hold at all times."""
     delta = parse_number(call.query, "delta", 0.05, 1.0)
-    return 200, await call.coordinator.read(
-        call.who.tenant, call.path["name"], lambda state: views.lift(state, delta)
-    )
+
+    def read(state: ProblemState) -> replies.LiftReply:
+        name = call.query.get("item")
+        item = None if name is None else state.items.number(name)
+        if name is not None and item is None:
+            raise invalid("item", f"unknown {name[:100]!r}", "name an item of the problem")
+        return views.lift(state, delta, item)
+
+    return 200, await call.coordinator.read(call.who.tenant, call.path["name"], read)
 
 
 async def get_certificate(call: Call) -> Answer:
+    """Whether the slate that is best by the means is best up to epsilon; epsilon and delta may be given."""
     tenant, name = call.who.tenant, call.path["name"]
     epsilon = parse_number(call.query, "epsilon", 1e12, 1e12) if "epsilon" in call.query else None
     delta = parse_number(call.query, "delta", 0.05, 1.0)
@@ -147,17 +159,20 @@ async def get_certificate(call: Call) -> Answer:
 
 
 async def restore_version(call: Call) -> Answer:
+    """Restore the settings of an earlier version, as a new version."""
     version = parse_integer(call.path, "version", 0, 10**9)
     await admin.restore_settings(call.coordinator, call.who.tenant, call.path["name"], version, call.who.key)
     return 200, await _problem(call)
 
 
 async def post_outcomes(call: Call) -> Answer:
+    """Outcomes without a decision: a warm start from logs."""
     applied = await admin.warm_start(call.coordinator, call.who.tenant, call.path["name"], call.body)
     return 200, replies.AppliedReply(applied, False, "complete")
 
 
 async def post_decision(call: Call) -> Answer:
+    """Ask for a decision."""
     coordinator, tenant, name = call.coordinator, call.who.tenant, call.path["name"]
     record, created = await ask(coordinator, tenant, name, call.body)
     reply = views.decision(record, await coordinator.find(tenant, name), created)
@@ -166,6 +181,7 @@ async def post_decision(call: Call) -> Answer:
 
 
 async def post_decisions(call: Call) -> Answer:
+    """Ask for several decisions at once."""
     learner = await call.coordinator.find(call.who.tenant, call.path["name"])
     n_arms = sum(learner.k if body.k is None else min(body.k, learner.k) for body in call.body.decisions)
     if n_arms > schemas.MAX_BULK_ARMS:
@@ -185,48 +201,40 @@ async def post_decisions(call: Call) -> Answer:
 
 
 async def check_problem(call: Call) -> None:
-    """404 unless the decision of the path belongs to the problem of the path."""
+    """404 unless the decision of the path, if there is one, belongs to the problem of the path, if there is one."""
+    if not {"name", "id"} <= call.path.keys():
+        return
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
     if record.asked.problem != call.path["name"]:
         raise unknown("decision", call.path["id"])
 
 
-async def get_problem_decision(call: Call) -> Answer:
-    await check_problem(call)
-    return await get_decision(call)
-
-
-async def post_problem_feedback(call: Call) -> Answer:
-    await check_problem(call)
-    return await post_feedback(call)
-
-
-async def post_problem_activation(call: Call) -> Answer:
-    await check_problem(call)
-    return await post_activation(call)
-
-
 async def post_problem_bulk(call: Call) -> Answer:
+    """Feedback of many decisions: NDJSON, one line per decision."""
     await call.coordinator.find(call.who.tenant, call.path["name"])
     return await post_bulk(call)
 
 
 async def get_decision(call: Call) -> Answer:
+    """The current state of a decision."""
     record = await call.coordinator.record((call.who.tenant, call.path["id"]))
     return 200, views.decision(record, await call.coordinator.problem_of(call.who.tenant, record))
 
 
 async def get_explanation(call: Call) -> Answer:
+    """Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most."""
     most = parse_integer(call.query, "most", 5, 100)
     found = await explanations.explain(call.coordinator, (call.who.tenant, call.path["id"]), most)
     return 200, explanations.to_reply(*found)
 
 
 async def post_feedback(call: Call) -> Answer:
+    """Send feedback: what the arms of a decision did."""
     return 200, await feedback.tell(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
 async def post_activation(call: Call) -> Answer:
+    """Report that a decision was shown, and with which arms."""
     return 200, await feedback.activate(call.coordinator, (call.who.tenant, call.path["id"]), call.body)
 
 
@@ -234,7 +242,7 @@ _line = msgspec.json.Decoder(schemas.BulkLine)
 
 
 async def post_bulk(call: Call) -> Answer:
-    """Feedback as NDJSON: every line is a request of its own and gets one line of the reply, in the same order."""
+    """Feedback of many decisions: NDJSON, one line per decision."""
     lines = [line for line in call.body.split(b"\n") if line.strip()]
     if len(lines) > schemas.MAX_BULK:
         raise RequestError(413, "too_large", f"{len(lines)} lines; send at most {schemas.MAX_BULK}")

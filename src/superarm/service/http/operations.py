@@ -1,270 +1,142 @@
-"""The operations of ``/v1`` as one table. Routes, the OpenAPI document and tests are made from it."""
+"""The operations of ``/v1`` as one table. Routes, the OpenAPI document and tests are made from it.
+
+What an operation does is the first line of its handler's docstring.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 from superarm.service import replies, schemas
 from superarm.service.domain.spec import ProblemSpec
-from superarm.service.http import handlers
-from superarm.service.http.audit import AuditReply
+from superarm.service.http import handlers, searching
 from superarm.service.http.explanations import ExplanationReply
-from superarm.service.http.log_operations import DELETE_PROBLEM, LOG_OPERATIONS
-from superarm.service.http.operation import Operation
-from superarm.service.http.query import DELTA, PAGE, number, text, whole
+from superarm.service.http.handlers import Answer, Call
+from superarm.service.http.query import DELTA, PAGE, Parameter, number, text, whole
 
-_P = "/v1/problems/{name}"
-_D = "/v1/decisions/{id}"
-_PD = f"{_P}/decisions/{{id}}"
+
+class Operation(NamedTuple):
+    """One operation: method, path, required scope, handler, type of the reply, possible errors, type of the body.
+
+    ``example`` is one of the body, ``query`` the parameters. With ``creates``, the status is 201 if something is new.
+    """
+
+    method: str
+    path: str
+    scope: str
+    handler: Callable[[Call], Awaitable[Answer]]
+    reply: Any
+    refusals: tuple[int, ...] = ()
+    body: Any = None
+    example: Any = None
+    query: tuple[Parameter, ...] = ()
+    creates: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return inspect.cleandoc(self.handler.__doc__ or "").partition("\n")[0]
+
+    @property
+    def name(self) -> str:
+        """Its name among all operations: a handler may serve a decision with and without its problem."""
+        name = self.handler.__name__
+        return name.replace("_", "_problem_", 1) if {"{name}", "{id}"} <= set(self.path.split("/")) else name
+
+    @property
+    def replies(self) -> dict[int, Any]:
+        """The type of the reply, by the status."""
+        return {201: self.reply, 200: self.reply} if self.creates else {200: self.reply}
+
+
+P = "/v1/problems/{name}"
+BOTH = ("/v1/decisions/{id}", f"{P}/decisions/{{id}}")
+PROBLEM, DECISION, APPLIED = replies.ProblemReply, replies.DecisionReply, replies.AppliedReply
+TOLD = {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]}
+BULK = '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n'
+SETTINGS = {"policy": {"name": "kl_ucb"}, "explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0}
+CREATED = {
+    "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
+    "items": ["sport", "news"],
+    "k": 2,
+    "settings": {"policy": {"name": "kl_moss"}, "at_window_end": 0.0, "words": {"arm": "ad", "outcome": "click"}},
+}
+PAST = {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]}
+VISIT = {"id": "visit-1", "eligible": ["ad-1", "ad-2"]}
+VISITS = {"decisions": [{"id": "visit-2"}, {}]}
+NEW_ARM, NEW_ITEM = {"add": ["ad-5"], "retire": ["ad-4"]}, {"add": ["arts"], "weights": [2.0]}
+FEW, MOST = (404, 422), (404, 409, 421, 422)
 
 OPERATIONS = (
+    Operation("PUT", P, "admin", handlers.put_problem, PROBLEM, (409, 422, 429), ProblemSpec, CREATED, creates=True),
+    Operation("GET", "/v1/problems", "read", handlers.get_problems, replies.NamesReply),
     Operation(
-        "PUT",
-        _P,
-        "admin",
-        handlers.put_problem,
-        "Create a problem; repeating the call changes nothing.",
-        ProblemSpec,
-        {201: replies.ProblemReply, 200: replies.ProblemReply},
-        (409, 422, 429),
-        {
-            "arms": ["ad-1", "ad-2", "ad-3", "ad-4"],
-            "items": ["sport", "news"],
-            "k": 2,
-            "settings": {"policy": {"name": "kl_ucb", "window": 10000}},
-        },
+        "GET", "/v1/audit", "admin", searching.get_audit, searching.AuditReply, (422,), query=(text("problem"), *PAGE)
     ),
+    Operation("GET", "/v1/policies", "read", handlers.get_policies, replies.ComponentsReply),
+    Operation("GET", "/v1/rewards", "read", handlers.get_rewards, replies.ComponentsReply),
+    Operation("GET", "/v1/actions", "read", handlers.get_actions, replies.ComponentsReply),
+    Operation("GET", P, "read", handlers.get_problem, PROBLEM, (404,)),
+    Operation("GET", f"{P}/arms", "read", handlers.get_arms, replies.ArmsReply, FEW, query=PAGE),
+    Operation("POST", f"{P}/arms", "admin", handlers.post_arms, PROBLEM, FEW, schemas.ArmsBody, NEW_ARM),
     Operation(
-        "GET",
-        "/v1/problems",
-        "read",
-        handlers.get_problems,
-        "The names of all problems.",
-        None,
-        {200: replies.NamesReply},
-        (),
+        "POST", f"{P}/outcomes", "feedback", handlers.post_outcomes, APPLIED, (404, 409, 422), schemas.PastBody, PAST
     ),
+    Operation("POST", f"{P}/items", "admin", handlers.post_items, PROBLEM, FEW, schemas.ItemsBody, NEW_ITEM),
+    Operation("PUT", f"{P}/settings", "admin", handlers.put_settings, PROBLEM, FEW, schemas.SettingsBody, SETTINGS),
     Operation(
-        "GET",
-        "/v1/audit",
-        "admin",
-        handlers.get_audit,
-        "Administrative changes, newest first; offset and limit select a page, problem one problem.",
-        None,
-        {200: AuditReply},
-        (422,),
-        query=(text("problem"), *PAGE),
+        "PATCH", f"{P}/settings", "admin", handlers.patch_settings, PROBLEM, FEW, schemas.SettingsBody, {"explore": 0.1}
     ),
-    *(
-        Operation("GET", path, "read", handler, summary, None, {200: replies.ComponentsReply}, ())
-        for path, handler, summary in (
-            ("/v1/policies", handlers.get_policies, "The policies that a problem can name, with their parameters."),
-            ("/v1/rewards", handlers.get_rewards, "The rewards that a problem can name, with their parameters."),
-            ("/v1/actions", handlers.get_actions, "The action sets that a problem can name, with their parameters."),
-        )
-    ),
+    Operation("GET", f"{P}/versions", "read", handlers.get_versions, replies.VersionsReply, (404,)),
+    Operation("POST", f"{P}/versions/{{version}}/restore", "admin", handlers.restore_version, PROBLEM, FEW),
+    Operation("GET", f"{P}/lift", "read", handlers.get_lift, replies.LiftReply, FEW, query=(DELTA, text("item"))),
     Operation(
-        "GET",
-        _P,
-        "read",
-        handlers.get_problem,
-        "The current state of a problem.",
-        None,
-        {200: replies.ProblemReply},
-        (404,),
-    ),
-    Operation(
-        "GET",
-        f"{_P}/arms",
-        "read",
-        handlers.get_arms,
-        "Statistics of arms; offset and limit select a page.",
-        None,
-        {200: replies.ArmsReply},
-        (404, 422),
-        query=PAGE,
-    ),
-    Operation(
-        "POST",
-        f"{_P}/arms",
-        "admin",
-        handlers.post_arms,
-        "Add, retire and restore arms.",
-        schemas.ArmsBody,
-        {200: replies.ProblemReply},
-        (404, 422),
-        {"add": ["ad-5"], "retire": ["ad-4"]},
-    ),
-    Operation(
-        "POST",
-        f"{_P}/outcomes",
-        "feedback",
-        handlers.post_outcomes,
-        "Outcomes without a decision: a warm start from logs.",
-        schemas.PastBody,
-        {200: replies.AppliedReply},
-        (404, 409, 422),
-        {"id": "2026-10", "arms": ["ad-1"], "outcomes": [[1.0, None]]},
-    ),
-    Operation(
-        "POST",
-        f"{_P}/items",
-        "admin",
-        handlers.post_items,
-        "Add and retire items.",
-        schemas.ItemsBody,
-        {200: replies.ProblemReply},
-        (404, 422),
-        {"add": ["arts"], "weights": [2.0]},
-    ),
-    Operation(
-        "PUT",
-        f"{_P}/settings",
-        "admin",
-        handlers.put_settings,
-        "Replace all settings: a new version, counters kept. What is left out has the default of a new problem.",
-        schemas.SettingsBody,
-        {200: replies.ProblemReply},
-        (404, 422),
-        {"policy": {"name": "kl_ucb"}, "explore": 0.1, "window_s": 3600.0, "at_window_end": 0.0},
-    ),
-    Operation(
-        "PATCH",
-        f"{_P}/settings",
-        "admin",
-        handlers.patch_settings,
-        "Change some settings: a new version, counters kept. What is left out stays.",
-        schemas.SettingsBody,
-        {200: replies.ProblemReply},
-        (404, 422),
-        {"explore": 0.1},
-    ),
-    Operation(
-        "GET",
-        f"{_P}/versions",
-        "read",
-        handlers.get_versions,
-        "All versions of the settings.",
-        None,
-        {200: replies.VersionsReply},
-        (404,),
-    ),
-    Operation(
-        "POST",
-        f"{_P}/versions/{{version}}/restore",
-        "admin",
-        handlers.restore_version,
-        "Restore the settings of an earlier version, as a new version.",
-        None,
-        {200: replies.ProblemReply},
-        (404, 422),
-    ),
-    Operation(
-        "GET",
-        f"{_P}/lift",
-        "read",
-        handlers.get_lift,
-        "The reward with the policy against that of the control share, with intervals that hold at all times.",
-        None,
-        {200: replies.LiftReply},
-        (404, 422),
-        query=(DELTA,),
-    ),
-    Operation(
-        "GET",
-        f"{_P}/certificate",
-        "read",
-        handlers.get_certificate,
-        "Whether the slate that is best by the means is best up to epsilon; epsilon and delta may be given.",
-        None,
-        {200: replies.CertificateReply},
-        (404, 422),
+        *("GET", f"{P}/certificate", "read", handlers.get_certificate, replies.CertificateReply, FEW),
         query=(number("epsilon", 1e12), DELTA),
     ),
     Operation(
-        "POST",
-        f"{_P}/decisions",
-        "decide",
-        handlers.post_decision,
-        "Ask for a decision.",
-        schemas.AskBody,
-        {201: replies.DecisionReply, 200: replies.DecisionReply},
-        (404, 409, 422, 429),
-        {"id": "visit-1", "eligible": ["ad-1", "ad-2"]},
+        *("POST", f"{P}/decisions", "decide", handlers.post_decision, DECISION, (404, 409, 422, 429)),
+        *(schemas.AskBody, VISIT),
+        creates=True,
     ),
     Operation(
-        "POST",
-        f"{_P}/decisions/bulk",
-        "decide",
-        handlers.post_decisions,
-        "Ask for several decisions at once.",
-        schemas.AskManyBody,
-        {200: replies.DecisionsReply},
-        (404, 422),
-        {"decisions": [{"id": "visit-2"}, {}]},
+        *("POST", f"{P}/decisions/bulk", "decide", handlers.post_decisions, replies.DecisionsReply, FEW),
+        *(schemas.AskManyBody, VISITS),
     ),
-    *(
-        Operation(
-            "GET",
-            path,
-            "read",
-            handler,
-            "The current state of a decision.",
-            None,
-            {200: replies.DecisionReply},
-            (404, 421),
-        )
-        for path, handler in ((_D, handlers.get_decision), (_PD, handlers.get_problem_decision))
-    ),
+    *(Operation("GET", path, "read", handlers.get_decision, DECISION, (404, 421)) for path in BOTH),
     Operation(
-        "GET",
-        f"{_D}/explanation",
-        "read",
-        handlers.get_explanation,
-        "Why these arms: estimates, optimistic parameters, marginal gains, and the features that mattered most.",
-        None,
-        {200: ExplanationReply},
-        (404, 421, 422),
+        *("GET", f"{BOTH[0]}/explanation", "read", handlers.get_explanation, ExplanationReply, (404, 421, 422)),
         query=(whole("most", 0, 100, 5),),
     ),
     *(
-        Operation(
-            "POST",
-            f"{path}/feedback",
-            "feedback",
-            handler,
-            "Send feedback: what the arms of a decision did.",
-            schemas.TellBody,
-            {200: replies.AppliedReply},
-            (404, 409, 421, 422),
-            {"feedback": [{"arm": "ad-1", "item": "sport", "value": 1.0}, {"arm": "ad-2", "seen": False}]},
-        )
-        for path, handler in ((_D, handlers.post_feedback), (_PD, handlers.post_problem_feedback))
+        Operation("POST", f"{path}/feedback", "feedback", handlers.post_feedback, APPLIED, MOST, schemas.TellBody, TOLD)
+        for path in BOTH
     ),
     *(
         Operation(
-            "POST",
-            f"{path}/activate",
-            "decide",
-            handler,
-            "Report that a decision was shown, and with which arms.",
-            schemas.ActivateBody,
-            {200: replies.AppliedReply},
-            (404, 409, 421, 422),
+            *("POST", f"{path}/activate", "decide", handlers.post_activation, APPLIED, MOST, schemas.ActivateBody),
             {"shown": ["ad-2", "ad-1"]},
         )
-        for path, handler in ((_D, handlers.post_activation), (_PD, handlers.post_problem_activation))
+        for path in BOTH
+    ),
+    Operation("POST", "/v1/feedback/bulk", "feedback", handlers.post_bulk, bytes, (), bytes, BULK),
+    Operation("POST", f"{P}/feedback/bulk", "feedback", handlers.post_problem_bulk, bytes, (404,), bytes, BULK),
+    Operation(
+        *("GET", f"{P}/decisions", "read", searching.get_decisions, searching.DecisionPageReply, FEW),
+        query=searching.FOUND_QUERY,
+    ),
+    Operation(
+        *("GET", f"{P}/history", "read", searching.get_history, searching.HistoryReply, FEW),
+        query=searching.HISTORY_QUERY,
+    ),
+    Operation(
+        *("POST", f"{P}/erasures", "admin", searching.erase_unit, searching.ErasedReply, FEW, schemas.ErasureBody),
+        {"unit": "visitor-1"},
     ),
     *(
-        Operation(
-            "POST",
-            f"{path}/feedback/bulk",
-            "feedback",
-            handler,
-            "Feedback of many decisions: NDJSON, one line per decision.",
-            bytes,
-            {200: bytes},
-            () if path == "/v1" else (404,),
-            '{"decision":"visit-1","feedback":[{"arm":"ad-1","value":0.0}]}\n',
-        )
-        for path, handler in (("/v1", handlers.post_bulk), (_P, handlers.post_problem_bulk))
+        Operation("DELETE", path, "admin", searching.erase_decision, searching.ErasedReply, (404, 421))
+        for path in reversed(BOTH)
     ),
-    *LOG_OPERATIONS,
-    DELETE_PROBLEM,  # last, so that the examples can be tried one after the other
+    # Last, so that the examples can be tried one after the other.
+    Operation("DELETE", P, "admin", searching.delete_problem, searching.DeletedReply, (404,)),
 )

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from superarm.core.errors import SuperarmError
 from superarm.service.errors import overloaded
-from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits
-from superarm.service.http.bodies import Bodies
+from superarm.service.http.auth import FAILED_KEYS_PER_SECOND, Keyring, RateLimits, Signer
 from superarm.service.http.metrics import Metrics
-from superarm.service.http.signing import Signer
+from superarm.service.http.query import Bodies
 from superarm.service.runtime.coordinator import SNAPSHOT_EVERY, Coordinator
 from superarm.service.storage.base import Store
 from superarm.service.storage.tables import import_arrow
@@ -52,6 +51,8 @@ class ServiceLimits(NamedTuple):
         How long decisions that ended stay in the log; None for as long as nobody compacts it.
     archive
         The directory that gets what leaves the log; empty if it is kept nowhere.
+    compiled
+        Whether the kernels of problems are compiled before their first decision.
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -70,6 +71,7 @@ class ServiceLimits(NamedTuple):
     beacon_rate: float = 20.0
     retain_days: float | None = None
     archive: str = ""
+    compiled: bool = False
 
 
 def check_root_path(path: str) -> str:
@@ -119,7 +121,7 @@ class Service:
 
     def __init__(self, store: Store, limits: ServiceLimits) -> None:
         self.store, self.limits = store, limits
-        self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every)
+        self.coordinator = Coordinator(store, limits.queue, limits.snapshot_every, limits.compiled)
         self.keyring = Keyring(store)
         self.rates = RateLimits(limits.per_second)
         self.failed_keys = RateLimits(FAILED_KEYS_PER_SECOND)

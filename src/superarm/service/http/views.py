@@ -1,4 +1,4 @@
-"""Turn the state into replies."""
+"""Turn the state into replies, and say what is odd about a problem's settings and decisions."""
 
 import math
 
@@ -9,7 +9,6 @@ from superarm.agent.outcomes import to_flat
 from superarm.core.arrays import Floats
 from superarm.core.tally import Tally
 from superarm.offline import Convergence
-from superarm.offline.mean_sequences import bound_mean
 from superarm.service.domain.decision import DecisionRecord
 from superarm.service.domain.lift import measure_lift
 from superarm.service.domain.problem import ProblemState
@@ -67,14 +66,15 @@ def problem(name: str, learner: ProblemState, pending: int) -> ProblemReply:
     )
 
 
-def lift(learner: ProblemState, delta: float) -> LiftReply:
-    """The reply that compares the policy with the control share."""
-    learner.history.flush(learner.problem)
+def lift(learner: ProblemState, delta: float, item: int | None = None) -> LiftReply:
+    """The reply that compares the policy with the control share, in total or in what one item contributed."""
+    learner.flush()
     sums = learner.history.lift
-    found = measure_lift(sums, delta)
+    found = measure_lift(sums, delta, item)
+    groups = ((sums.policy, found.policy), (sums.control, found.control))
     policy, control = (
-        GroupReply(one.n, IntervalReply(*bound_mean(one, sums.scale, 0.5 * delta)) if one.n else None)
-        for one in (sums.policy, sums.control)
+        GroupReply(one.decisions if item is None else one.of_item(item).n, mean and IntervalReply(*mean))
+        for one, mean in groups
     )
     return LiftReply(
         learner.settings.control,
@@ -82,11 +82,12 @@ def lift(learner: ProblemState, delta: float) -> LiftReply:
         sums.since,
         policy,
         control,
-        None if found is None else IntervalReply(*found.difference),
-        None if found is None or found.relative is None else IntervalReply(*found.relative),
-        "open" if found is None else found.verdict,
+        None if found.difference is None else IntervalReply(*found.difference),
+        None if found.relative is None else IntervalReply(*found.relative),
+        found.verdict,
         sums.left_out,
         learner.guarded,
+        None if item is None else learner.items.all[item],
     )
 
 

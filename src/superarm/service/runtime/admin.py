@@ -13,8 +13,7 @@ from superarm.agent.growth import require_actions, with_arms, with_items
 from superarm.agent.names import Names
 from superarm.core.errors import InvalidArgument
 from superarm.core.support import Sparse
-from superarm.service.domain.context_spec import check_context, rows_of_arms
-from superarm.service.domain.counting import past
+from superarm.service.domain.decision import past
 from superarm.service.domain.events import UNSEEN, Armed, Changed, Created, Deleted, Itemed, Warmed
 from superarm.service.domain.problem import ProblemState, enlarge
 from superarm.service.domain.spec import (
@@ -24,15 +23,16 @@ from superarm.service.domain.spec import (
     PolicySpec,
     ProblemSpec,
     Settings,
+    check_context,
     check_control,
     check_new_names,
     check_settings,
+    rows_of_arms,
     to_problem,
 )
 from superarm.service.errors import RequestError, conflict, invalid, unknown
-from superarm.service.runtime.ask import digest_request
+from superarm.service.runtime.ask import arm_numbers, digest_request
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.runtime.planning import arm_numbers
 from superarm.service.schemas import ArmsBody, ItemsBody, PastBody, PolicyChange, SettingsBody
 
 
@@ -48,6 +48,7 @@ async def create(coordinator: Coordinator, tenant: str, name: str, spec: Problem
             )
         key = secrets.token_hex(16) if spec.seed is None else f"seed/{spec.seed}"
         created = Created(now_ms(), spec, key, by)
+        await coordinator.rehearse(created)
         if await coordinator.create(tenant, name, created):
             return True
         known = await coordinator.find(tenant, name)
@@ -89,6 +90,9 @@ async def change_settings(
             return None
         return Changed(now_ms(), len(learner.versions) + 1, settings, by, learner.t - 1)
 
+    state = await coordinator.find(tenant, name)
+    if (event := plan(state)) is not None and event.settings.policy != state.settings.policy:
+        await coordinator.rehearse(state.as_created(event.settings))
     return await coordinator.change(tenant, name, plan)
 
 
@@ -99,8 +103,7 @@ def merge_settings(settings: Settings, body: SettingsBody) -> Settings:
     0.5
     """
     given = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
-    if body.max_per_second is None:
-        given["max_per_second"] = UNSET
+    given |= {name: UNSET for name in ("max_per_second", "words") if given.get(name, UNSET) is None}
     if body.policy is not UNSET:
         now, change = settings.policy, body.policy
         name = now.name if change.name is UNSET else change.name
@@ -273,4 +276,3 @@ async def warm_start(coordinator: Coordinator, tenant: str, name: str, body: Pas
         return Warmed(now_ms(), body.id, digest, arms, rows, t)
 
     return await coordinator.change(tenant, name, plan, size)
-

@@ -1,19 +1,35 @@
-"""A request for a decision: looked up by its id or planned, written, and applied."""
+"""A request for a decision: looked up by its id or planned (what the caller wants, by numbers, and the slate)."""
 
 import hashlib
 import math
 import secrets
+from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import UNSET
 
+from superarm.actions import Slots
+from superarm.agent.names import Names
+from superarm.context import EncodedContext
+from superarm.core.arrays import Bools
+from superarm.core.errors import InvalidArgument
+from superarm.core.support import Sparse
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import Asked
+from superarm.service.domain.events import Asked, Restriction, StoredContext
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import (
+    Slate,
+    SlateRequest,
+    assign_group,
+    assign_slots,
+    choose_slate,
+    digest_unit,
+    to_request,
+)
 from superarm.service.domain.spec import check_new_names
-from superarm.service.errors import RequestError, conflict, unknown
+from superarm.service.errors import RequestError, conflict, invalid, unknown
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.runtime.planning import plan_decision
 from superarm.service.schemas import AskBody
 
 ID_BYTES = 15
@@ -74,3 +90,150 @@ def _check_rate(coordinator: Coordinator, tenant: str, name: str, state: Problem
 def digest_request(body: msgspec.Struct) -> str:
     """A digest of all fields of a request: equal digests mean the same request."""
     return hashlib.sha256(msgspec.json.encode(body)).hexdigest()[:32]
+
+
+UNRESTRICTED = Restriction()
+
+
+def plan_decision(learner: ProblemState, name: str, id: str, body: AskBody, digest: str, now: int) -> Asked:
+    """The event of a decision: the slate of the policy, or the baseline's.
+
+    ``now`` is the time in wall-clock milliseconds, for people who read the log.
+    """
+    settings = learner.settings
+    names = learner.slot_names if body.slots is None else [slot.id for slot in body.slots]
+    allowed = restrict(learner, body)
+    request = to_request(allowed, learner.problem.n_arms, names)._replace(context=encode_context(learner, body))
+    slate = choose_slate(learner, id, request)
+    baseline = _baseline(learner, body)
+    group = assign_group(learner, id, body.unit, slate, request, baseline)
+    shown = group.slate or (slate if learner.settings.mode == "online" else Slate(baseline or (), None))
+    table = find_slots(learner, request, is_baseline=shown.action == baseline)
+    return Asked(
+        at=now,
+        problem=name,
+        id=id,
+        body=digest,
+        t=learner.t,
+        action=shown.action,
+        n_items=learner.problem.n_items,
+        version=len(learner.versions),
+        window_ms=find_window(learner),
+        deferred=body.deferred,
+        learns=settings.mode != "logging_only",
+        propensities=shown.propensities,
+        policy_action=None if shown is slate else slate.action,
+        slots=assign_slots(names, table, shown.action),
+        widths=learner.widths(shown.action),
+        items=find_items(learner, body),
+        allowed=allowed,
+        seen=dict(learner.seen),
+        inclusion=shown.inclusion,
+        draws=shown.draws if shown.inclusion is not None else 0,
+        group=group.name,
+        unit=digest_unit(learner, body.unit),
+        fallback=group.fallback,
+        context=_context(learner, request, body, shown.action),
+        born=learner.born,
+    )
+
+
+def find_window(learner: ProblemState) -> int | None:
+    """How long feedback is awaited, in milliseconds."""
+    seconds = learner.settings.window_s
+    return None if seconds is None else int(seconds * 1000)
+
+
+def find_slots(learner: ProblemState, request: SlateRequest, *, is_baseline: bool) -> Bools | None:
+    """Which arms each slot may hold; None if the arms of the slate are in the order of the slots."""
+    if isinstance(learner.problem.actions, Slots):
+        return learner.problem.actions.allowed
+    return None if is_baseline else request.slots
+
+
+def encode_context(learner: ProblemState, body: AskBody) -> EncodedContext | None:
+    """The context of a request as the policy takes it; None if the problem has none."""
+    if learner.contexts is None and (body.context is not None or body.pairs is not None):
+        wrong = "the problem was created without one"
+        raise invalid(
+            "context" if body.pairs is None else "pairs", wrong, "leave it out, or create a problem with context"
+        )
+    return None if learner.contexts is None else learner.contexts.encode(body.context, body.pairs)
+
+
+def _context(
+    learner: ProblemState, request: SlateRequest, body: AskBody, action: tuple[int, ...]
+) -> StoredContext | None:
+    """What is stored of the context of a decision."""
+    if learner.contexts is None or request.context is None:
+        return None
+    return learner.contexts.store(action, request.context, body.context)
+
+
+def find_items(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
+    """The items that a decision is about, as the request or its context says; None for all."""
+    if body.items is None:
+        return _items_of_context(learner, body.context)
+    if isinstance(learner.problem.support, Sparse) or learner.triggered:
+        wrong = "the problem has a support, or triggered arms"
+        raise invalid("items", wrong, "leave it out: report what was not observed with seen: false")
+    return tuple(sorted(set(arm_numbers(learner.items, body.items, "items"))))
+
+
+def _items_of_context(learner: ProblemState, given: Any) -> tuple[int, ...] | None:
+    """The item that the context of a decision names, where the problem has a feature for that; None for all."""
+    spec = learner.created.spec.context
+    if spec is None or spec.items_from is None or not isinstance(given, dict):
+        return None
+    item = learner.items.number(str(given.get(spec.items_from)))
+    return None if item is None else (item,)
+
+
+def restrict(learner: ProblemState, body: AskBody) -> Restriction:
+    """What a request allows, by numbers."""
+    size, slots = body.k, None
+    if body.slots is not None:
+        size, names = len(body.slots), [slot.id for slot in body.slots]
+        if body.k not in (None, size) or len(set(names)) < size:
+            raise invalid("slots", "a name appears twice, or k differs", "give each slot once, and no k")
+        number = learner.arms.number
+        excluded = [tuple(j for arm in slot.excluded if (j := number(arm)) is not None) for slot in body.slots]
+        slots = tuple(excluded) if any(excluded) else None
+    if body.eligible is None and not body.excluded and not body.pinned:
+        return UNRESTRICTED if size is None else Restriction(k=size, slots=slots)
+    left_out = arm_numbers(learner.arms, body.excluded, "excluded")
+    pinned = tuple(arm_numbers(learner.arms, body.pinned, "pinned"))
+    if body.eligible is None:
+        return Restriction(None, tuple(left_out), pinned, size, slots)
+    mask = np.zeros(learner.problem.n_arms, bool)
+    mask[arm_numbers(learner.arms, body.eligible, "eligible")] = True
+    mask[left_out] = False
+    few = 2 * mask.sum() <= len(mask)
+    kept = tuple(np.flatnonzero(mask if few else ~mask).tolist())
+    return Restriction(kept if few else None, () if few else kept, pinned, size, slots)
+
+
+def _baseline(learner: ProblemState, body: AskBody) -> tuple[int, ...] | None:
+    """The caller's slate where it may be shown: by the mode, or as the control slate; else None."""
+    settings = learner.settings
+    controlled = settings.control > 0.0 and settings.control_slate == "baseline"
+    if settings.mode == "online" and not controlled:
+        return None
+    if body.baseline is None:
+        who = "the control share" if settings.mode == "online" else f"mode {settings.mode}"
+        raise invalid("baseline", "missing", f"{who} answers with it; give the slate you show")
+    slate = tuple(arm_numbers(learner.arms, body.baseline, "baseline"))
+    if not learner.problem.actions.includes(np.array(slate, np.int64), learner.problem.n_arms):
+        raise invalid("baseline", "outside the action set", f"give a slate of {learner.problem.actions}")
+    if body.slots and len(slate) != len(body.slots):
+        wrong = f"{len(slate)} arms for {len(body.slots)} slots"
+        raise invalid("baseline", wrong, "give one arm per slot, in the order of the slots")
+    return slate
+
+
+def arm_numbers(names: Names, wanted: list[str], field: str) -> list[int]:
+    """The numbers of names, or 422 that names the field."""
+    try:
+        return [int(j) for j in names.numbers(wanted)]
+    except InvalidArgument as error:
+        raise invalid(field, error.wrong, error.remedy) from None

@@ -10,18 +10,24 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from superarm.core.errors import SuperarmError
 from superarm.service.domain.events import Compacted
-from superarm.service.domain.ledger import Key, LogEntry
+from superarm.service.domain.ledger import Key
 from superarm.service.errors import RequestError
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.storage.base import Compactor, StoreUnavailable
-from superarm.service.storage.compaction import CompactionReport, OldDecision, archive_old, report
-from superarm.service.storage.running_compaction import PlannedCompaction, changed_since, plan_compaction
+from superarm.service.storage.base import Compactor
+from superarm.service.storage.compaction import (
+    CompactionReport,
+    OldDecision,
+    PlannedCompaction,
+    archive_old,
+    changed_since,
+    plan_compaction,
+    report,
+)
 
 log = logging.getLogger("superarm.compacting")
 

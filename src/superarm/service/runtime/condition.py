@@ -1,7 +1,13 @@
-"""Whether this process can serve, and if not, why. Each change is logged once, however many requests it concerns."""
+"""The condition of the process: whether it can serve, the ends of windows that it waits for, and rates of requests."""
 
+import heapq
 import logging
+import time
+from collections.abc import Container
 from typing import Literal
+
+from superarm.service.domain.decision import DecisionRecord
+from superarm.service.domain.ledger import Key
 
 log = logging.getLogger("superarm.condition")
 
@@ -71,3 +77,76 @@ class Condition:
         """Record that the log can be written, or read, again."""
         if self._faults.pop(fault, None) is not None:
             log.info("the log can be %s again", "written" if fault == "write" else "read")
+
+
+MAX_BUCKETS = 10_000
+"""Above so many, buckets that were not used for two seconds are dropped."""
+
+
+class TokenBuckets:
+    """One bucket per name: ``rate`` tokens per second on average, twice as many at once.
+
+    >>> buckets = TokenBuckets()
+    >>> [buckets.take("key", 0.5) for _ in range(2)]
+    [True, False]
+    """
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str, rate: float) -> bool:
+        """Take a token; False if there is none."""
+        tokens = self.tokens(name, rate)
+        if tokens < 1.0:
+            return False
+        self._buckets[name] = (tokens - 1.0, time.monotonic())
+        return True
+
+    def charge(self, name: str, rate: float, n: int) -> None:
+        """Take ``n`` tokens, also if there are not as many: the bucket is in debt until they have come."""
+        self._buckets[name] = (self.tokens(name, rate) - n, time.monotonic())
+
+    def tokens(self, name: str, rate: float) -> float:
+        """How many tokens there are."""
+        now, most = time.monotonic(), max(1.0, 2.0 * rate)
+        if name not in self._buckets and len(self._buckets) >= MAX_BUCKETS:
+            self._buckets = {known: bucket for known, bucket in self._buckets.items() if now - bucket[1] < 2.0}
+        tokens, last = self._buckets.get(name, (most, now))
+        return min(most, tokens + (now - last) * rate)
+
+
+class Deadlines:
+    """Pending decisions, ordered by the end of their windows."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, Key]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def watch(self, key: Key, record: DecisionRecord, *, resumed: bool = False) -> None:
+        """Add a decision; for a ``resumed`` one, the wall clock says how much of its window is left."""
+        window = record.asked.window_ms
+        if window is None:
+            return
+        left = window / 1000.0
+        if resumed:
+            left = min(max(left - (time.time() - record.asked.at / 1000.0), 0.0), left)
+        heapq.heappush(self._heap, (time.monotonic() + left, key))
+
+    def due(self, limit: int) -> list[Key]:
+        """Decisions whose window has ended, at most ``limit`` of them; they are removed."""
+        now, keys = time.monotonic(), list[Key]()
+        while self._heap and self._heap[0][0] <= now and len(keys) < limit:
+            keys.append(heapq.heappop(self._heap)[1])
+        return keys
+
+    def retry(self, key: Key, seconds: float) -> None:
+        """Report a decision as due again after ``seconds``."""
+        heapq.heappush(self._heap, (time.monotonic() + seconds, key))
+
+    def compact(self, pending: Container[Key], n_pending: int) -> None:
+        """Remove decisions that are closed, once they are more than half of all."""
+        if len(self._heap) > 2 * n_pending + 1_000:
+            self._heap = [(when, key) for when, key in self._heap if key in pending]
+            heapq.heapify(self._heap)

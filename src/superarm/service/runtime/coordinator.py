@@ -9,20 +9,19 @@ import contextlib
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from superarm.service.domain.control import guard_of
+from superarm.core import ops
 from superarm.service.domain.decision import DecisionRecord, advance_record
 from superarm.service.domain.events import Asked, Created, Guarded, encode
 from superarm.service.domain.ledger import Key, Ledger, LogEntry
-from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.problem import ProblemState, rehearse
+from superarm.service.domain.slate import guard_of
 from superarm.service.errors import RequestError, overloaded, unknown
 from superarm.service.runtime.certifying import Certifier
-from superarm.service.runtime.condition import Condition
-from superarm.service.runtime.deadlines import Deadlines
+from superarm.service.runtime.condition import Condition, Deadlines, TokenBuckets
 from superarm.service.runtime.ownership import AllProblems, OwnedProblems
-from superarm.service.runtime.rates import TokenBuckets
 from superarm.service.runtime.writer import Writer
 from superarm.service.storage.base import MOVED, LogLine, Position, Store, StoreUnavailable, recall_decision
 from superarm.service.storage.snapshot import restore_ledger, take_snapshot
@@ -89,8 +88,10 @@ class Planned(NamedTuple):
 class Coordinator:
     """One process of the service, around a store."""
 
-    def __init__(self, store: Store, queue_limit: int = 10_000, snapshot_every: int = SNAPSHOT_EVERY) -> None:
-        self.store = store
+    def __init__(
+        self, store: Store, queue_limit: int = 10_000, snapshot_every: int = SNAPSHOT_EVERY, compiled: bool = False
+    ) -> None:
+        self.store, self._compiled = store, compiled
         self._queue_limit, self._snapshot_every = queue_limit, snapshot_every
         self.ledger: Ledger = Ledger()
         self.position: Position = {}
@@ -126,6 +127,7 @@ class Coordinator:
                 await asyncio.to_thread(read_keys)
                 if self.store.shards is None:
                     ledger, position, self._since_snapshot = await asyncio.to_thread(restore_ledger, self.store)
+                    await self.rehearse(*(one.as_created(one.settings) for one in ledger.problems.values()))
                     self.include(ledger, position)
                 break
             except StoreUnavailable as error:
@@ -133,6 +135,11 @@ class Coordinator:
                 await asyncio.sleep(RETRY_SECONDS)
         self.writer = Writer(self.store, self._queue_limit, self._note_writing)
         self.condition.enter("running")
+
+    async def rehearse(self, *created: Created) -> None:
+        """Compile the kernels that problems need, in a thread, before a request needs them."""
+        if self._compiled:
+            await asyncio.to_thread(_rehearse, created)
 
     def _note_writing(self, wrong: str) -> None:
         if wrong:
@@ -310,7 +317,9 @@ class Coordinator:
     async def _write_batch(self, problem: Key, batch: list[Work]) -> None:
         await self._resolve_uncertain(problem)
         state = self.ledger.problems.get(problem)
-        size = sum(work.size for work in batch) + (0 if state is None else work_size(state))
+        size = sum(work.size for work in batch)
+        if state is not None:
+            size += work_size(state) * (1 + sum(work.new for work in batch) // 8)
         planned, answers = await self._do(size, self._plan, problem, batch)
         for work, answer in answers:
             _reply(work, answer)
@@ -338,9 +347,7 @@ class Coordinator:
     async def _do(self, size: int, work: Callable[..., Result], *given: Any) -> Result:
         return await asyncio.to_thread(work, *given) if size >= THREAD_SIZE else work(*given)
 
-    def _plan(
-        self, problem: Key, batch: list[Work]
-    ) -> tuple[list[Planned], list[tuple[Work, Written | Exception]]]:
+    def _plan(self, problem: Key, batch: list[Work]) -> tuple[list[Planned], list[tuple[Work, Written | Exception]]]:
         """The events of requests, and the answers to those that need none or are refused."""
         planned, answers = list[Planned](), list[tuple[Work, Written | Exception]]()
         for work in batch:
@@ -497,6 +504,12 @@ class Coordinator:
                 await self._resolve_uncertain(problem)
             self._since_snapshot = 0
             return await asyncio.to_thread(take_snapshot, self.ledger, dict(self.position))
+
+
+def _rehearse(created: Iterable[Created]) -> None:
+    ops.load()
+    for one in created:
+        rehearse(one)
 
 
 def work_size(state: ProblemState) -> int:

@@ -1,22 +1,30 @@
-"""Feedback, activation and the ends of windows: a request is read, the rules make an event of it, and it is written."""
+"""Feedback, activation, the ends of windows, and erasure: the rules make an event of a request, and it is written.
+
+An erased decision counts no longer, exactly as if it had never been made. An event of the problem says beforehand how
+many there are, for the audit log. A compaction removes them from the disk.
+"""
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from superarm.core.arrays import Floats
 from superarm.service.domain import feedback_rules as rules
 from superarm.service.domain.decision import DecisionRecord
-from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Told, Unit
+from superarm.service.domain.events import ALL, UNKNOWN, UNSEEN, Erased, ErasureRequested, Told, Unit
 from superarm.service.domain.ledger import Key
 from superarm.service.domain.problem import ProblemState
+from superarm.service.domain.slate import digest_unit
 from superarm.service.errors import RequestError, invalid
 from superarm.service.replies import AppliedReply
+from superarm.service.runtime.ask import arm_numbers
 from superarm.service.runtime.coordinator import Coordinator, now_ms
-from superarm.service.runtime.planning import arm_numbers
-from superarm.service.schemas import ActivateBody, TellBody, UnitBody
-from superarm.service.storage.base import StoreUnavailable
+from superarm.service.schemas import ActivateBody, BulkLine, TellBody, UnitBody
+from superarm.service.storage.base import DecisionSpan, StoreUnavailable
+from superarm.service.storage.search import END_OF_TIME, DecisionFilter, read_decisions
 
 log = logging.getLogger("superarm.feedback")
 
@@ -215,3 +223,77 @@ def _shape(widths: tuple[int, ...]) -> str:
     if len(set(widths)) == 1:
         return f"give {len(widths)} rows of {widths[0]}, one row per arm in slate order"
     return f"give rows of {', '.join(map(str, widths[:20]))}: one value per item of each arm, in slate order"
+
+
+AT_ONCE = 256
+"""So many parts of one request are planned together; others' requests have a turn in between."""
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+async def run_all(parts: Sequence[Part], run: Callable[[Part], Awaitable[Result]]) -> list[Result]:
+    """The results of all parts, in their order."""
+    results: list[Result] = []
+    for n in range(0, len(parts), AT_ONCE):
+        results += await asyncio.gather(*map(run, parts[n : n + AT_ONCE]))
+    return results
+
+
+async def tell_all(coordinator: Coordinator, tenant: str, lines: list[BulkLine]) -> list[AppliedReply | RequestError]:
+    """The answers to feedback, in its order. Two lines about one decision are applied in their order."""
+
+    async def tell_one(body: BulkLine) -> AppliedReply | RequestError:
+        try:
+            return await tell(coordinator, (tenant, body.decision), body)
+        except RequestError as error:
+            return error
+
+    return await run_all(lines, tell_one)
+
+
+MAX_ERASED_AT_ONCE = 100
+"""How many decisions are erased at the same time."""
+
+
+async def erase_unit(coordinator: Coordinator, tenant: str, name: str, unit: str, by: str) -> int:
+    """Erase all decisions of a problem that were made for a unit: how many there were."""
+    learner = await coordinator.find(tenant, name)
+    wanted = DecisionFilter(learner.born, unit=digest_unit(learner, unit))
+    span = DecisionSpan(tenant, name, 0, (END_OF_TIME, ""), END_OF_TIME)
+    ids = await asyncio.to_thread(_find, coordinator, span, wanted)
+    await _erase(coordinator, tenant, name, ids, by, unit=True)
+    return len(ids)
+
+
+def _find(coordinator: Coordinator, span: DecisionSpan, wanted: DecisionFilter) -> list[str]:
+    found = read_decisions(coordinator.store, span)
+    return [record.asked.id for record in found if wanted.accepts(record)]
+
+
+async def erase_decision(coordinator: Coordinator, tenant: str, id: str, by: str) -> str:
+    """Erase one decision, or 404: the name of its problem."""
+    record = await coordinator.record((tenant, id))
+    await coordinator.problem_of(tenant, record)
+    await _erase(coordinator, tenant, record.asked.problem, [id], by, unit=False)
+    return record.asked.problem
+
+
+async def _erase(coordinator: Coordinator, tenant: str, name: str, ids: list[str], by: str, *, unit: bool) -> None:
+    if not ids:
+        return
+    await coordinator.change(tenant, name, lambda learner: ErasureRequested(now_ms(), len(ids), unit, by))
+    for n in range(0, len(ids), MAX_ERASED_AT_ONCE):
+        part = ids[n : n + MAX_ERASED_AT_ONCE]
+        await asyncio.gather(*(_erase_one(coordinator, tenant, id) for id in part))
+
+
+async def _erase_one(coordinator: Coordinator, tenant: str, id: str) -> None:
+    def plan(learner: ProblemState, record: DecisionRecord) -> Erased:
+        return Erased(now_ms())
+
+    try:
+        await coordinator.decide((tenant, id), plan)
+    except RequestError as error:
+        if error.status != 404:  # somebody else has erased it meanwhile
+            raise

@@ -127,6 +127,7 @@ class OwnedProblems:
     async def _load(self, problem: Key) -> None:
         """Read the state of a problem from its snapshot and its log: nothing is written there meanwhile."""
         ledger, position, n_read = await asyncio.to_thread(restore_ledger, self._shards.problem_log(problem))
+        await self._coordinator.rehearse(*(one.as_created(one.settings) for one in ledger.problems.values()))
         if not self._shards.admit(problem):
             raise StoreUnavailable(f"the session ended while problem {problem[1]!r} was read")
         self._saved[problem] = position.get(self._shards.log_name(problem), 0) - n_read

@@ -1,12 +1,12 @@
 """What the service needs of a database: one protocol, fulfilled by SQLite and PostgreSQL.
 
 Every event has a key of its own, (tenant, kind, stream, step). The first to write it wins, and a later writer is told
-that the key is taken. Each worker numbers its own events without gaps, in the order of commits, so that other workers
-can read on from a number.
+that the key is taken. A log, that of a SQLite file or of a problem in PostgreSQL, has one writer, who numbers events
+without gaps in the order of commits.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -14,10 +14,22 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.decision import DecisionRecord, advance_record, open_record
 from superarm.service.domain.events import decode
 from superarm.service.domain.ledger import Key, LogEntry
-from superarm.service.storage.keys import KeyRow
+
+
+class KeyRow(NamedTuple):
+    """A key as it is stored: the hash of its secret, its tenant and what it may do."""
+
+    id: str
+    digest: str
+    tenant: str
+    scopes: str
+    created: int
+    revoked: int | None
+    note: str
+
 
 Position = dict[str, int]
-"""How far each worker's log was read."""
+"""How far each log was read, by its name."""
 
 
 MOVED = -1
@@ -148,10 +160,6 @@ class Shards(Protocol):
         """Save a snapshot of one problem, and delete all but a few older ones."""
         ...
 
-    def all_logs(self) -> LogReader:
-        """The logs of all problems together, whoever owns them."""
-        ...
-
     def problem_names(self, tenant: str) -> list[str]:
         """The names of all problems of a tenant, whoever owns them."""
         ...
@@ -173,70 +181,108 @@ class Compactor(Protocol):
         ...
 
 
-class Store(LogReader, Protocol):
-    """What the service needs of a database. Only the writer thread calls ``commit`` and ``probe``.
+class Store:
+    """A database of the service. A subclass defines the nine methods that follow; the others have defaults.
 
-    Every method may raise ``StoreUnavailable``.
+    Only the writer thread calls ``commit``, ``save`` and ``probe``; all others may be called by any thread. Every
+    method may raise ``StoreUnavailable``. ``superarm.testing.check_store`` tests a store.
     """
 
-    @property
-    def worker(self) -> str:
-        """The name under which this process writes."""
-        ...
-
-    @property
-    def shared(self) -> bool:
-        """Whether other workers write to the same log."""
-        ...
-
-    @property
-    def shards(self) -> Shards | None:
-        """Ownership of single problems; None where every worker serves all of them."""
-        ...
-
-    @property
-    def compactor(self) -> Compactor | None:
-        """Compaction while the log is served; None where other processes write to it."""
-        ...
-
-    def open(self) -> None:
-        """Connect, unless that is done already."""
-        ...
-
-    def probe(self) -> None:
-        """Write something that changes nothing, durably, to learn whether events can be written."""
-        ...
+    worker = ""
+    """The name under which this process writes."""
 
     def commit(self, lines: list[LogLine]) -> list[int]:
         """Write lines durably in one transaction; the number of each, 0 if its key was taken, or ``MOVED``."""
-        ...
+        raise NotImplementedError
 
-    def logs_of(self, lines: list[LogLine]) -> list[str]:
-        """The name of the log that each line goes to: this worker's, or that of the line's problem."""
-        ...
+    def tail(self, after: Position, *, problems: bool = False) -> Iterator[ReadEntry]:
+        """The events after a position, in an order in which they can be applied; with ``problems``, only theirs."""
+        raise NotImplementedError
 
-    def last(self) -> int:
-        """The number of this worker's last event. A lost connection is made again, perhaps under another name.
-
-        Called before events are written after a failure, and followed by reading what is in the log.
-        """
-        ...
-
-    def read_transaction(self) -> AbstractContextManager[None]:
-        """A context within which all reads see the same state, whatever is written meanwhile."""
-        ...
+    def stream(self, tenant: str, kind: str, stream: str) -> list[LogEntry]:
+        """All events of one problem or decision."""
+        raise NotImplementedError
 
     def find_decisions(self, span: DecisionSpan) -> Iterator[LogEntry]:
-        """All events of decisions, newest decision first, by an index. Called by threads."""
-        ...
-
-    def problem_logs(self) -> Iterator[LogReader]:
-        """The logs of single problems that have snapshots of their own."""
-        ...
+        """All events of decisions, newest decision first, by an index."""
+        raise NotImplementedError
 
     def save(self, saved: SavedSnapshot) -> None:
         """Save a snapshot, and delete all but a few older ones."""
-        ...
+        raise NotImplementedError
+
+    def snapshots(self) -> Iterator[SavedSnapshot]:
+        """The snapshots, newest first."""
+        raise NotImplementedError
+
+    def key_rows(self) -> list[KeyRow]:
+        """All keys."""
+        raise NotImplementedError
+
+    def put_key(self, row: KeyRow) -> None:
+        """Add a key, or replace it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close all connections and release all locks."""
+        raise NotImplementedError
+
+    # --- what has a default ---
+
+    @property
+    def shards(self) -> Shards | None:
+        """Ownership of single problems; None where this process serves all of them."""
+        return None
+
+    @property
+    def compactor(self) -> Compactor | None:
+        """Compaction while the log is served; None where that cannot be done."""
+        return None
+
+    def open(self) -> None:
+        """Connect, unless that is done already."""
+
+    def probe(self) -> None:
+        """Write something that changes nothing, durably, to learn whether events can be written."""
+        self.commit([])
+
+    def logs_of(self, lines: list[LogLine]) -> list[str]:
+        """The name of the log that each line goes to: "" if there is one log, or that of the line's problem."""
+        return [""] * len(lines)
+
+    def find(self, lines: list[LogLine]) -> list[int]:
+        """The number of each line that is in the log, word for word, and 0 for others."""
+        known = {read.entry[:4]: read for read in self.tail({})} if lines else {}
+        found = [(known.get(line[:4]), decode_line(line)) for line in lines]
+        return [read.seq if read is not None and read.entry == entry else 0 for read, entry in found]
+
+    def bases(self) -> list[SavedSnapshot]:
+        """The snapshots that a compacted log begins with: none, one, or one for each problem with a log of its own."""
+        return []
+
+    def read_transaction(self) -> AbstractContextManager[None]:
+        """A context within which all reads see the same state, whatever is written meanwhile."""
+        return nullcontext()
+
+    def problem_logs(self) -> Iterator[LogReader]:
+        """The logs of single problems that have snapshots of their own."""
+        return iter(())
+
+    def check(self) -> str:
+        """The database's own integrity check: ``"ok"``, or what is wrong."""
+        return "ok"
+
+    def lost_tail(self) -> str:
+        """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""
+        return ""
+
+    def former_places(self) -> FormerPlaces:
+        """Where events were before ``superarm reshard`` moved them; empty if it never ran."""
+        return {}
+
+    def keep_out_others(self) -> None:
+        """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""
+        raise self._cannot("be kept from others")
 
     def compact(
         self, bases: dict[str, SavedSnapshot], decisions: list[Key], notes: list[NumberedLine], archive: str
@@ -246,47 +292,22 @@ class Store(LogReader, Protocol):
         All in one transaction, which also writes the notes and removes the snapshots. ``archive`` names where the
         decisions are, in words. Nobody else may use the log.
         """
-        ...
+        raise self._cannot("be compacted")
 
     def forget(self, saved: SavedSnapshot) -> None:
         """Delete a snapshot."""
-        ...
-
-    def keep_out_others(self) -> None:
-        """Raise ``SuperarmError`` if another process serves this log; keep others from it until ``close``."""
-        ...
-
-    def key_rows(self) -> list[KeyRow]:
-        """All keys."""
-        ...
-
-    def put_key(self, row: KeyRow) -> None:
-        """Add a key, or replace it."""
-        ...
-
-    def check(self) -> str:
-        """The database's own integrity check: ``"ok"``, or what is wrong."""
-        ...
-
-    def former_places(self) -> FormerPlaces:
-        """Where events were before ``superarm reshard`` moved them; empty if it never ran."""
-        ...
-
-    def lost_tail(self) -> str:
-        """What is missing at the end of the log, in a sentence; empty if nothing is known to be missing."""
-        ...
+        raise self._cannot("be repaired")
 
     def accept_loss(self) -> None:
         """Take the log as complete, although its end is missing."""
-        ...
+        raise self._cannot("say whether its end is missing")
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy of the log to a file, while the service runs."""
-        ...
+        raise self._cannot("be copied by superarm; use the database's own tools")
 
-    def close(self) -> None:
-        """Close all connections and release all locks."""
-        ...
+    def _cannot(self, what: str) -> SuperarmError:
+        return SuperarmError(f"--db: a log in {type(self).__name__} cannot {what}")
 
 
 def recall_decision(store: LogReader, key: Key, before: int | None = None) -> DecisionRecord | None:

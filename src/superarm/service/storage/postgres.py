@@ -10,9 +10,9 @@ import contextlib
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from msgspec.json import encode as json_encode
@@ -24,16 +24,18 @@ from superarm.service.storage.base import (
     AddressRefused,
     DecisionSpan,
     FormerPlaces,
+    KeyRow,
     LogLine,
     LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
+    Shards,
+    Store,
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.keys import KeyRow
 from superarm.service.storage.postgres_tables import (
     CLASS,
     COMPACTED,
@@ -50,7 +52,6 @@ from superarm.service.storage.postgres_tables import (
     problem_of,
     reshard,
 )
-
 from superarm.service.storage.snapshot import decode_snapshot, split_snapshot
 
 try:
@@ -61,6 +62,9 @@ except ImportError:
 
 MAX_SNAPSHOTS = 2
 MAX_WORKERS = 256
+N_TRIES = 10
+"""A session that was closed a moment ago may not have ended yet: for a second, its lock is tried again."""
+
 SESSION_SECONDS = 10
 """PostgreSQL ends the session of a worker that was silent for so long (it says something twice a second)."""
 
@@ -161,14 +165,12 @@ class Session:
     held: dict[str, int] = field(default_factory=dict)
 
 
-class Postgres:
+class Postgres(Store):
     """A store in the database at ``url``; with ``serving``, as one of its workers, which begins without any problem.
 
     It connects at once, or with ``wait`` only when ``open`` is called. A connection that is lost is made again when it
     is next needed.
     """
-
-    compactor = None
 
     def __init__(self, url: str, *, serving: bool = True, wait: bool = False) -> None:
         self._url, self._serving = url, serving
@@ -185,7 +187,7 @@ class Postgres:
                 raise
 
     @property
-    def shards(self) -> "Postgres":
+    def shards(self) -> Shards | None:
         return self
 
     @explain_errors()
@@ -285,9 +287,14 @@ class Postgres:
 
     def keep_out_others(self) -> None:
         query = "SELECT n, pg_try_advisory_lock(%s, n) FROM generate_series(0, %s) AS n"
-        taken = [number for number, free in self.rows(query, (CLASS, MAX_WORKERS - 1)) if not free]
-        if taken:
-            raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
+        own = int(self.worker[1:]) if self.worker else None
+        for _ in range(N_TRIES):
+            rows = self.rows(query, (CLASS, MAX_WORKERS - 1))
+            taken = [number for number, free in rows if not free and number != own]
+            if not taken:
+                return
+            time.sleep(0.1)
+        raise SuperarmError(f"--db: {len(taken)} workers of a service use this database; stop them first")
 
     # --- the log ---
 
@@ -413,7 +420,9 @@ class Postgres:
         with connection.transaction():
             n, held = reshard(connection, {} if base is None else base.position)
             if base is not None:
-                _begin_with(connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), "")
+                _begin_with(
+                    connection, split_snapshot(base, {problem_of(log): (log, seq) for log, seq in held.items()}), ""
+                )
         self._version = self._version - self._version % COMPACTED_VERSIONS + 2
         return n
 
@@ -431,27 +440,16 @@ class Postgres:
             row,
         )
 
-    def check(self) -> str:
-        return "ok"  # PostgreSQL checks its pages itself, if it was set up with checksums
-
     def former_places(self) -> FormerPlaces:
         ((known,),) = self.rows("SELECT to_regclass('superarm_moved') IS NOT NULL", ())
         found = self.rows("SELECT worker, seq, former_worker, former_seq FROM superarm_moved", ()) if known else ()
         return {(worker, seq): (former, number) for worker, seq, former, number in found}
 
-    def lost_tail(self) -> str:
-        return ""  # PostgreSQL's own log is archived
-
-    def accept_loss(self) -> None:
-        raise SuperarmError("--accept-loss: for SQLite only; PostgreSQL keeps no high-water mark")
-
-    def backup(self, target: Path) -> None:
-        raise SuperarmError("PostgreSQL is backed up with its own tools: pg_dump, or WAL archiving")
-
     def close(self) -> None:
-        for connection in (self._reader, self._session and self._session.connection):
-            if connection is not None:
-                connection.close()
+        if self._reader is not None:
+            self._reader.close()
+        if self._session is not None:
+            self._session.connection.close()
 
 
 class ProblemLog:
@@ -525,4 +523,6 @@ def _refuse_logs_of_workers(session: Any) -> None:
         " AND EXISTS (SELECT FROM superarm_events AS event WHERE event.worker = known.worker)"
     )
     if session.execute(query).fetchone() is not None:
-        raise SuperarmError("--db: the log was written by an earlier version; run superarm reshard once, while nothing runs")
+        raise SuperarmError(
+            "--db: the log was written by an earlier version; run superarm reshard once, while nothing runs"
+        )

@@ -15,23 +15,18 @@ from superarm.core.errors import SuperarmError
 from superarm.service.domain.ledger import Key, LogEntry
 from superarm.service.storage.base import (
     DecisionSpan,
-    FormerPlaces,
+    KeyRow,
     LogLine,
-    LogReader,
     NumberedLine,
     Position,
     ReadEntry,
     SavedSnapshot,
+    Store,
     StoreUnavailable,
     decode_line,
 )
-from superarm.service.storage.disk import write_scratch
-from superarm.service.storage.keys import KeyRow
-from superarm.service.storage.mark import HighWaterMark
-from superarm.service.storage.sqlite_base import begin_with, read_base, remove_decisions
-from superarm.service.storage.sqlite_connection import connect
-from superarm.service.storage.sqlite_lock import lock_file
-from superarm.service.storage.sqlite_tables import FIND, migrate
+from superarm.service.storage.sqlite_files import HighWaterMark, connect, lock_file, write_scratch
+from superarm.service.storage.sqlite_tables import FIND, begin_with, migrate, read_base, remove_decisions
 
 MAX_SNAPSHOTS = 2
 EVENTS_BETWEEN_RESTS, REST_SECONDS = 50, 0.002
@@ -52,13 +47,11 @@ class DamagedLog(SuperarmError):
     """The log is not what was written; the message says where."""
 
 
-class Sqlite:
+class Sqlite(Store):
     """A store in the file ``path``; with ``lock``, the only process on its directory that serves it.
 
     With ``rests``, whoever reads the log sleeps a little in between, so that other threads have the interpreter.
     """
-
-    worker, shared, shards = "", False, None
 
     def __init__(self, path: Path, *, lock: bool = True, rests: bool = False) -> None:
         self.path, self._rests = path, rests
@@ -94,9 +87,6 @@ class Sqlite:
         if count != want:
             raise DamagedLog(f"{self.path}: {count} events, where {want} were written; restore a backup")
 
-    def open(self) -> None:
-        pass  # the constructor has done it
-
     def probe(self) -> None:
         write_scratch(self.path.resolve())
         (version,) = self._writer.execute("PRAGMA user_version").fetchone()
@@ -111,9 +101,6 @@ class Sqlite:
             self._mark.advance(last, rows[-1][4])
             return list(range(first, first + len(lines)))
         return self._numbers_of(lines, first, written.rowcount)
-
-    def logs_of(self, lines: list[LogLine]) -> list[str]:
-        return [""] * len(lines)
 
     def find(self, lines: list[LogLine]) -> list[int]:
         where = "SELECT seq FROM events WHERE tenant = ? AND kind = ? AND stream = ? AND step = ? AND body = ?"
@@ -200,9 +187,6 @@ class Sqlite:
         with _transaction(self._writer) as connection:
             remove_decisions(connection, decisions, position)
 
-    def problem_logs(self) -> Iterator[LogReader]:
-        return iter(())
-
     def save(self, saved: SavedSnapshot) -> None:
         with _transaction(self._writer) as connection:
             connection.execute("INSERT INTO snapshots (digest, body) VALUES (?, ?)", saved)
@@ -232,9 +216,6 @@ class Sqlite:
             return str(self._reader.execute("PRAGMA integrity_check").fetchone()[0])
         except sqlite3.DatabaseError as error:
             return str(error)
-
-    def former_places(self) -> FormerPlaces:
-        return {}
 
     def lost_tail(self) -> str:
         mark = self._mark.read()  # before the log: it is never ahead of it

@@ -147,9 +147,6 @@ def upper_bound_directional_greedy(
         raise InvalidArgument("instance", "another reward or action set", "take Coverage with Subsets(k)")
     m = problem.n_items
     level = index or KL(m / 2.0 + 1.0, 2.0)
-    if level.rho < m / 2.0:
-        wrong = f"the level {level.rho:g} log t is too low for all directions of {m} items at once"
-        raise InvalidArgument("index", wrong, f"take rho >= {m / 2.0 + 1.0:g}")
     alpha = 1.0 - (1.0 - 1.0 / problem.k) ** problem.k
     s = setting(instance, gaps(instance, alpha=alpha) if known is None else known)
     directions = add_failures(level, m, math.log(2.0 * s.n_arms))
@@ -164,14 +161,18 @@ def upper_bound_directional_greedy(
 def add_failures(level: KL, m: int, log_factor: float) -> Callable[[Floats], Any]:
     r"""The function :math:`T \mapsto \sum_{t \le T}\min\{1, factor\cdot C_m(t)e^{-\ell_t}\}`, at most 1 % too large.
 
-    Beyond the first rounds :math:`C_m(t) \le \frac{\sqrt\pi}{\Gamma((m+1)/2)}(t + \frac{m+2}4)^{m/2}` is used, and the
-    terms fall if :math:`\rho \ge m/2`, so that each block of rounds costs at most its length times its first term.
+    ``m`` is the number of items whose directions the bound is for, 0 for a width. Beyond the first rounds
+    :math:`C_m(t) \le \frac{\sqrt\pi}{\Gamma((m+1)/2)}(t + \frac{m+2}4)^{m/2}` is used, and the terms fall if
+    :math:`\rho \ge m/2`, so that each block of rounds costs at most its length times its first term.
 
     >>> round(float(add_failures(KL(1.5, 2.0), 1, 0.0)(np.array(1e9))), 1)  # optimism of one arm
     3.8
     """
     first = np.arange(1.0, ONE_BY_ONE + 1.0)
     blocks = ONE_BY_ONE * BLOCK ** np.arange(0.0, math.log(1e300 / ONE_BY_ONE) / math.log(BLOCK))
+    if level.rho < m / 2.0:
+        wrong = f"the level {level.rho:g} log t is too low for the directions of {m} item{'s' * (m > 1)}"
+        raise InvalidArgument("index", wrong, f"take rho >= {m / 2.0 + 1.0:g}")
     half, shift = m / 2.0, 0.5 * math.log(math.pi) - float(gammaln(0.5 * (m + 1.0))) + log_factor
     exact = gammaln(first + half + 0.5) - gammaln(first + 0.5)
     rest = half * np.log(blocks + 0.25 * (m + 2.0))

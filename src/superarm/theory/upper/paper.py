@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from superarm.core.arrays import Floats
-from superarm.rewards import ClippedLinear, Coverage, Logistic
+from superarm.rewards import Coverage, Logistic
 from superarm.simulation.instances import Instance
 from superarm.theory.bound import (
     BERNSTEIN_FAILURES,
@@ -35,8 +35,6 @@ def paper_gamma_g(s: Setting) -> float:
     reward, exact = s.reward, s.smoothness.gamma_g
     if isinstance(reward, Coverage):
         return 1.0 / math.sqrt(math.e)
-    if isinstance(reward, ClippedLinear):
-        return math.sqrt(s.k) * reward.slope / 2.0
     if isinstance(reward, Logistic) and reward.c >= 0.48497:
         return max(exact, math.sqrt(1.0 + math.log(reward.c)) / 4.0)
     return exact

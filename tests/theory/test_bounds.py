@@ -1,0 +1,255 @@
+"""The table of all theorems: which apply, with which guarantee, what they say, and that regret agrees with them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import superarm as sa
+from superarm.simulation.contextual_instances import contextual_coverage, linear_cascade
+from superarm.theory import bounds, gaps
+from superarm.theory.bound import LABELS
+from superarm.theory.theorems import THEOREMS
+from superarm.theory.upper import bc_ucb, kl_ucb, local, paper
+
+INSTANCE = sa.instances.lower_bound(6, 3)
+BC_UCB = {"upper_bound", "upper_bound_gap_free", "upper_bound_sequences", "upper_bound_unsplit", "upper_bound_sharp"}
+BC_UCB |= {"upper_bound_sharp_gap_free"}
+THREE_LOGS = {"upper_bound_kl", "upper_bound_kl_gap_free", "upper_bound_local", "upper_bound_kl_late"}
+DEFAULT = {"upper_bound_kl_default", "upper_bound_kl_default_gap_free", "upper_bound_local_default"}
+
+
+def upper_names(instance, policy, **options):
+    return {bound.name for bound in bounds(instance, policy, 100, **options).applying if bound.kind == "upper"}
+
+
+def single(environment=sa.environments.Bernoulli):
+    return sa.Instance(
+        sa.Problem(3, 2, sa.Coverage(), sa.Subsets(1)), environment([[0.5, 0.4], [0.3, 0.4], [0.6, 0.0]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        (sa.bc_ucb(), BC_UCB),
+        (sa.kl_ucb(rho=3, c=0), THREE_LOGS),
+        (sa.kl_ucb(), DEFAULT),
+        (sa.cucb(), {"upper_bound_wang_chen"}),
+        (sa.policies.directional_kl_ucb(), DEFAULT),  # listed batches: it plays as kl_ucb() does
+        (sa.IndexPolicy(sa.indices.Bernstein(1.0)), set()),
+        (sa.kl_ucb(rho=2.0), set()),
+        (sa.kl_moss(), set()),
+        (sa.cts(), set()),
+        (sa.policies.bcucb_t(), set()),  # without the start that the theorem assumes
+        (sa.policies.sliding_window(sa.kl_ucb(), 100), set()),
+        (sa.uniform(), set()),
+    ],
+    ids=lambda part: f"{len(part)} theorems" if isinstance(part, set) else repr(part),  # sets have no order
+)
+def test_of_a_policy(policy, names):
+    assert upper_names(INSTANCE, policy) == names
+
+
+def test_the_values_are_those_of_the_functions():
+    known, horizon = gaps(INSTANCE), np.array([10.0, 1e4])
+    for policy, functions in (
+        (sa.bc_ucb(), (paper.upper_bound, paper.upper_bound_unsplit, bc_ucb.upper_bound_sharp_gap_free)),
+        (sa.kl_ucb(), (kl_ucb.upper_bound_kl_default, local.upper_bound_local_default)),
+        (sa.cucb(), (paper.upper_bound_wang_chen,)),
+    ):
+        table = bounds(INSTANCE, policy, horizon)
+        for function in functions:
+            np.testing.assert_array_equal(table[function.__name__].value, function(INSTANCE, horizon, known).value)
+
+
+def test_every_theorem_has_a_label_and_a_reason_or_a_value():
+    assert list(THEOREMS) == sorted(THEOREMS, key=list(LABELS).index)
+    assert set(THEOREMS) == set(LABELS)
+    table = bounds(INSTANCE, sa.kl_ucb(), 100)
+    assert len(table) == len(LABELS)
+    for bound in table:
+        assert bound.applies == (bound.reason == "") == math.isfinite(float(bound))
+        assert bound.assumptions
+        assert (bound.alpha, bound.beta, bound.target) == (1.0, 1.0, 0.5)
+
+
+def test_none_where_the_assumptions_fail():
+    changing = bounds(sa.instances.changing_coverage(4, 2, 2), sa.kl_ucb(), 10)
+    assert changing.applying == []
+    assert changing["upper_bound_kl_default"].reason == "the means change over time here"
+    assert upper_names(sa.instances.cascade(), sa.kl_ucb()) == {"upper_bound_cascade_kl"}
+    assert "only a part" in bounds(sa.instances.cascade(), sa.kl_ucb(), 10)["upper_bound_kl_default"].reason
+    listed = sa.Problem(4, 1, sa.Coverage(), sa.actions.Explicit([[0, 1], [2, 3]]))
+    cascade = sa.Instance(listed, sa.environments.Cascade(np.full((4, 1), 0.1)))  # arm 1 is never listed first
+    assert upper_names(cascade, sa.kl_ucb()) == set()
+    assert upper_names(cascade, sa.policies.bcucb_t()) == {"upper_bound_cascade"}
+    unguaranteed = sa.Problem(40, 4, sa.Logistic(50.0), sa.Subsets(4))  # no oracle has a guarantee
+    instance = sa.Instance(unguaranteed, sa.environments.Bernoulli(np.full((40, 4), 0.1)))
+    table = bounds(instance, sa.kl_ucb(), 10)
+    assert table.applying == []
+    assert "guarantees nothing" in table["upper_bound_kl_default"].reason
+    assert "does not apply: the policy's oracle guarantees nothing here." in repr(table["upper_bound_kl_default"])
+
+
+def test_late_feedback():
+    assert upper_names(INSTANCE, sa.kl_ucb(rho=3, c=0), delay=5) == {"upper_bound_kl_late"}
+    late, now = (bounds(INSTANCE, sa.kl_ucb(rho=3, c=0), 10, delay=d)["upper_bound_kl_late"] for d in (5, 0))
+    assert float(late) - float(now) == pytest.approx(6 * 0.1 * 5 * 14)
+    assert "before the next round" in bounds(INSTANCE, sa.kl_ucb(), 10, delay=1)["upper_bound_kl_default"].reason
+
+
+def test_directional_policies():
+    policy = sa.policies.directional_kl_ucb
+    assert upper_names(single(), policy()) == {"upper_bound_directional", "upper_bound_directional_greedy"}
+    assert upper_names(single(), policy(0.9, 3.0)) == {"upper_bound_directional"}
+    assert upper_names(single(), policy(0.4, 3.0)) == set()
+    assert upper_names(single(), sa.policies.directional_kl_moss()) == set()
+    several = sa.instances.random_coverage(6, 3, 2, high=0.9)
+    assert upper_names(several, policy(2.5, 2.0)) == {"upper_bound_directional_greedy"}
+    assert bounds(several, policy(), 10)["upper_bound_directional_greedy"].reason.startswith("the level 1 log t is too")
+    assert bounds(several, policy(), 10)["upper_bound_directional"].reason == "the direction is estimated"
+    independent, dependent = (
+        bounds(single(kind), policy(), 10**4)["upper_bound_directional"]
+        for kind in (sa.environments.Bernoulli, sa.environments.Comonotone)
+    )
+    assert float(independent.gamma_g) < float(dependent.gamma_g)  # it knows the law of the instance
+
+
+def test_contextual_policies_by_hand():
+    instance, t = contextual_coverage(n_arms=8, n_items=3, k=2, n_contexts=2), 1e5
+    problem = instance.problem
+    table = bounds(instance, sa.contextual.c2_ucb(), t)
+    assert [bound.name for bound in table.applying] == ["upper_bound_c2_ucb"]
+    d, n = problem.context.dimension(3), 2 * 3
+    plain = d * np.log(1 + n * t / d)
+    radius = np.sqrt(plain + 2 * np.log(t)) + 1
+    expected = 2 * radius * np.sqrt(3.0) * np.sqrt(2 * t * plain / np.log(2)) + 3 * (plain / np.log(2) + 1 + np.log(t))
+    assert float(table["upper_bound_c2_ucb"]) == pytest.approx(expected)
+    assert float(table["upper_bound_c2_ucb"].trivial) == pytest.approx(3 * t)
+    assert bounds(instance, sa.contextual.vac2_ucb(rho=1.0), t).applying == []
+    assert "radius of the horizon" in bounds(instance, sa.contextual.vac2_ucb(), t)["upper_bound_vac2_ucb"].reason
+    assert bounds(instance, sa.contextual.c2_ucb(0.5), t)["upper_bound_c2_ucb"].reason == "it is about c2_ucb(rho=1)"
+    lists = linear_cascade(n_arms=6, k=2, n_contexts=4)
+    assert "only a part" in bounds(lists, sa.contextual.c2_ucb(), t)["upper_bound_c2_ucb"].reason
+
+
+def test_lower_bounds_of_this_instance_and_of_its_size():
+    own = bounds(INSTANCE, sa.kl_ucb(), 1000)
+    assert own["lower_bound"].kind == own["graves_lai"].kind == "lower"
+    assert float(own["lower_bound"]) == pytest.approx(float(own["graves_lai"]), rel=1e-6)
+    assert own["lower_bound_gap_free"].kind == "size"
+    other = sa.Instance(INSTANCE.problem, sa.environments.Comonotone(INSTANCE.p * [[1.0], [1.0], [0.9], [1], [1], [1]]))
+    assert bounds(other, sa.kl_ucb(), 1000)["lower_bound"].kind == "size"
+    greedy = bounds(sa.instances.random_coverage(6, 2, 2), sa.kl_ucb(), 1000)
+    assert greedy["graves_lai"].reason == "it is about exact oracles (alpha = beta = 1)"
+
+
+def test_vacuous_and_crossover():
+    bound = bounds(INSTANCE, sa.bc_ucb(), [10.0, 1e6, 1e12])["upper_bound_sharp"]
+    np.testing.assert_allclose(bound.trivial, [1.0, 1e5, 1e11])
+    assert bound.vacuous.tolist() == [True, True, False]
+    assert float(bound.at(bound.crossover)) == pytest.approx(0.1 * bound.crossover)
+    assert bound.at(1e6).usefulness == f"vacuous, below the trivial bound from T = {bound.crossover:.3g} on"
+    assert bound.at(1e12).usefulness == f"below the trivial bound from T = {bound.crossover:.3g} on"
+    rate = bounds(INSTANCE, sa.bc_ucb(), [1.0, 10.0])["graves_lai"]
+    assert rate.vacuous.tolist() == [True, False]
+    assert math.isnan(rate.crossover)
+
+
+def test_a_bound_reads_like_a_sentence():
+    table = bounds(INSTANCE, sa.kl_ucb(), 1000)
+    value = float(table["upper_bound_kl_default"])
+    said = f"regret against 0.5 per round is at most {value:.4g} after 1000 rounds; vacuous, below the trivial bound"
+    assert repr(table["upper_bound_kl_default"]).startswith(f"KL theorem (KL-UCB, log t + 3 log log t): {said}")
+    assert repr(table["graves_lai"]).endswith("per round on this instance is at least 102.9 after 1000 rounds.")
+    text = repr(table)
+    assert text.startswith("Regret of kl_ucb(rho=1, c=3) against 0.5 per round (alpha 1, beta 1)\n")
+    assert "Other theorems are about bc_ucb(); kl_ucb(rho=3, c=0); cucb();" in text
+    assert "Assumed: the same means in every round" in text
+    assert repr(bounds(INSTANCE, sa.cts(), 10)).startswith("Regret of cts()")  # lower bounds are about every policy
+    random = sa.instances.random_coverage(6, 2, 2)
+    assert repr(bounds(random, sa.cts(), 10)).startswith("No theorem is about cts() here.")
+
+
+def test_index_iterate_and_frame():
+    table = bounds(INSTANCE, sa.kl_ucb(), [[10, 100], [1000, 10_000]])
+    assert [bound.name for bound in table] == list(THEOREMS)
+    assert table["upper_bound_kl_default"].value.shape == (2, 2)
+    with pytest.raises(KeyError, match="no theorem is called 'kl'; there are upper_bound, "):
+        table["kl"]
+    frame = table.to_pandas()
+    assert len(frame) == 4 * len(THEOREMS)
+    rows = frame[frame.name == "upper_bound_kl_default"]
+    np.testing.assert_allclose(rows.value, table["upper_bound_kl_default"].value.ravel())
+    assert rows.horizon.tolist() == [10, 100, 1000, 10_000]
+    assert rows.vacuous.all()
+    assert frame[~frame.applies].value.isna().all()
+
+
+def test_gaps_are_those_of_the_policys_own_oracle():
+    p = np.random.default_rng(0).uniform(0.0, 0.4, (6, 3))
+    instance = sa.Instance(sa.Problem(6, 3, sa.Coverage(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    for policy, alpha in ((sa.kl_ucb(), 0.75), (sa.kl_ucb(oracle=sa.oracles.Exhaustive()), 1.0)):
+        bound = bounds(instance, policy, 100)["upper_bound_kl_default"]
+        known = gaps(instance, alpha=alpha)
+        assert (bound.alpha, bound.largest) == pytest.approx((alpha, known.largest))
+        assert bound.target == pytest.approx(alpha * known.r_max.high)
+        assert float(bound) == pytest.approx(float(kl_ucb.upper_bound_kl_default(instance, 100, known)))
+
+
+def test_conjunctive_rewards_have_gaps_and_theorems():
+    p = np.random.default_rng(1).uniform(0.2, 0.9, (5, 1))
+    instance = sa.Instance(sa.Problem(5, 1, sa.rewards.Conjunctive(), sa.Subsets(2)), sa.environments.Bernoulli(p))
+    known, top = gaps(instance), np.sort(p[:, 0])[::-1]
+    assert known.r_max.high == pytest.approx(top[0] * top[1])
+    assert known.smallest == pytest.approx(top[0] * (top[1] - top[2]))
+    assert known.largest == pytest.approx(top[0] * top[1] - top[3] * top[4])
+    table = bounds(instance, sa.kl_ucb(), 100)
+    assert upper_names(instance, sa.kl_ucb()) == DEFAULT - {"upper_bound_local_default"}
+    assert "not known to be concave" in table["upper_bound_local_default"].reason
+    large = sa.Problem(60, 1, sa.rewards.Conjunctive(), sa.Subsets(8))
+    many = sa.Instance(large, sa.environments.Bernoulli(np.full((60, 1), 0.5)))
+    with pytest.raises(sa.InvalidArgument, match="more arms can lower"):
+        gaps(many, alpha=1.0)
+
+
+POLICIES = {
+    "BC-UCB": sa.bc_ucb(),
+    "CUCB": sa.cucb(),
+    "KL-UCB": sa.kl_ucb(rho=3.0, c=0.0),
+    "default": sa.kl_ucb(),
+    "greedy": sa.bc_ucb(oracle=sa.oracles.StochasticGreedy(0.02)),
+    "directional": sa.policies.directional_kl_ucb(2.0, 2.0),
+}
+
+
+def random_instance(seed):
+    """Up to six arms and three items: listed batches, all pairs, or single arms; independent or comonotone items."""
+    rng = np.random.default_rng(seed)
+    n_arms, n_items = int(rng.integers(3, 7)), int(rng.integers(1, 3))
+    batches = {tuple(sorted(rng.choice(n_arms, rng.integers(1, 4), replace=False))) for _ in range(8)}
+    listed = sa.actions.Explicit(sorted(batches | {(j,) for j in range(n_arms)}))
+    actions = (listed, sa.Subsets(2), sa.Subsets(1))[seed % 3]
+    problem = sa.Problem(n_arms, n_items, sa.Coverage(), actions, weights=rng.uniform(0.2, 2.0, n_items))
+    kind = (sa.environments.Bernoulli, sa.environments.Comonotone)[seed // 3 % 2]
+    return sa.Instance(problem, kind(rng.uniform(0.0, 1.0, (n_arms, n_items))))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_regret_between_the_bounds(seed):
+    instance, checked = random_instance(seed), 0
+    uniform = isinstance(instance.problem.actions, sa.Subsets)
+    policies = {name: one for name, one in POLICIES.items() if uniform or name != "greedy"}
+    found = sa.simulate(instance, policies, 1500, 3, seed=seed, target="approximation", progress=False)
+    for name, policy in policies.items():
+        regret, table = found.regret[name].mean(axis=0), bounds(instance, policy, found.rounds)
+        for bound in table.applying:
+            if bound.kind == "upper":
+                checked += 1
+                assert (regret <= bound.value).all(), (name, bound)
+        if name != "greedy" and table["graves_lai"].applies:
+            # no consistent policy stays under the Graves-Lai rate for ever; it may while log T has not told T apart
+            least = 0.25 * gaps(instance, alpha=1.0).smallest * 1500
+            assert regret[-1] >= 0.5 * min(float(table["graves_lai"].value[-1]), least) - 1e-6
+    assert checked >= 8
