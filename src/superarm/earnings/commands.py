@@ -10,9 +10,11 @@ from superarm.earnings.contest import ServedShop
 from superarm.earnings.people import draw_real, real_shops
 from superarm.earnings.report import Entry, format_summary, format_table, summarise, write_report
 from superarm.earnings.shops import KINDS, Shop, draw_shop
-from superarm.policies import Policy, cts, kl_moss, kl_ucb, pooled_thompson
+from superarm.policies import Policy, cts, discounted, kl_moss, kl_ucb, pooled_thompson
 
 VISITS = 20_000
+FORGETFUL = "pooled_thompson, discounted"
+"""A policy for shops that drift; it does not compete elsewhere."""
 
 POLICIES: dict[str, Callable[[Shop], Policy]] = {
     "kl_ucb": lambda shop: kl_ucb(),
@@ -20,6 +22,7 @@ POLICIES: dict[str, Callable[[Shop], Policy]] = {
     "cts": lambda shop: cts(),
     "pooled_thompson": lambda shop: pooled_thompson(),
     "pooled_thompson, baseline": lambda shop: pooled_thompson(baseline=shop.ranking.tolist()),
+    FORGETFUL: lambda shop: discounted(pooled_thompson(), half_life=4_000),
 }
 """The policies of the contest, each for a shop."""
 
@@ -32,7 +35,9 @@ def play(name: str, policy: str, draws: int, visits: int) -> Entry:
 
 def run_contest(draws: int, shops: list[str], visits: int, workers: int, tell: Callable[[str], None]) -> list[Entry]:
     """Every policy in every shop, on several processes; ``tell`` gets a line for each that is done."""
-    pairs, entries = [(shop, policy, draws, visits) for shop in shops for policy in POLICIES], []
+    drifts = [shop for shop in shops if shop in KINDS and KINDS[shop].drifts]
+    pairs, entries = [(one, name, draws, visits) for one in shops for name in POLICIES if name != FORGETFUL], []
+    pairs += [(shop, FORGETFUL, draws, visits) for shop in drifts]
     with ProcessPoolExecutor(workers) as pool:
         for entry in (map if workers == 1 else pool.map)(play, *zip(*pairs, strict=True)):
             entries.append(entry)

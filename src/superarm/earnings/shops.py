@@ -38,7 +38,8 @@ class Kind:
 
     ``form`` is ``one`` (one slate for all visitors, who are alike), ``items`` (one slate for all, segments are items)
     or ``context`` (a slate for each segment). A click is told up to ``delay`` visits later, and with the chance
-    ``lost`` never; what is not clicked is never told.
+    ``lost`` never; what is not clicked is never told. A purchase varies by ``spread``, the deviation of its logarithm.
+    With ``drifts`` the taste of visitors changes.
     """
 
     make: Callable[[Rng], Draft]
@@ -49,6 +50,7 @@ class Kind:
     delay: int = 0
     lost: float = 0.0
     spread: float = 0.0
+    drifts: bool = False
     held_out: bool = False
 
 
@@ -291,7 +293,7 @@ DEVELOPMENT = {
     "rare clicks": Kind(plain(200, 3, 0.002, 0.8, 0.5), 200, 5, "items", THREE),
     "revenue": Kind(revenue, 200, 6, "context", THREE, spread=0.8),
     "daily": Kind(daily, 240, 6, "context", THREE, delay=300),
-    "drift": Kind(drift, 150, 6, "items", THREE),
+    "drift": Kind(drift, 150, 6, "items", THREE, drifts=True),
     "large": Kind(large, 2000, 8, "context", TWO),
 }
 HELD_OUT = {
