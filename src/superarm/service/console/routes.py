@@ -188,7 +188,7 @@ class Console:
     async def _explain(self, key: Key) -> Any:
         """Why the slate was chosen, or a sentence on why that is not known."""
         try:
-            return (await explain(self._service.coordinator, key, FEATURES_SHOWN))[1]
+            return await explain(self._service.coordinator, key, FEATURES_SHOWN)
         except (RequestError, StoreUnavailable) as error:
             return str(error)
         except InvalidArgument as error:
