@@ -198,7 +198,9 @@ def test_entries_that_are_seen_together_err_together():
     s, keys = rng.binomial(200, 0.05, (30, 6)).astype(float), rng.integers(0, 2**63, 20_000).astype(np.uint64)
     spread = []
     for pulls in (n.sum(), n[:, 0].sum()):  # one entry per pull; all six in every pull
-        table = Observed(Dense(6, 30), np.array([pulls]), *(part.T[None].copy() for part in (n, s, s)), np.zeros(30, bool))
+        table = Observed(
+            Dense(6, 30), np.array([pulls]), *(part.T[None].copy() for part in (n, s, s)), np.zeros(30, bool)
+        )
         spread.append(Posterior(table, fit(table, 16.0)).draw(1.0, keys, 3)[:, :, 0].sum(1).std())
     assert 1.8 < spread[1] / spread[0] < np.sqrt(6.0) + 0.1  # six independent errors, and six that are the same
 

@@ -11,14 +11,14 @@ MANY_ENTRIES = 1_000_000
 """From so many entries on, a draw of all of them takes longer than a web page waits."""
 
 
-class Recommendation(NamedTuple):
+class RecommendedPolicy(NamedTuple):
     """A policy, and the reason for it in a sentence or two."""
 
     policy: Policy
     reason: str
 
 
-class Rule(NamedTuple):
+class _Rule(NamedTuple):
     """When a policy is recommended, and where it is; the first rule that applies counts."""
 
     applies: Callable[[Problem], Any]
@@ -32,34 +32,34 @@ def _model(problem: Problem) -> str:
 
 
 RULES = (
-    Rule(
+    _Rule(
         lambda problem: _model(problem) == "LinearModel",
         "contextual",
         "vac2_ucb",
         "The context has a linear model: a policy on that model is needed, and this one weighs observations by their "
         "variance (docs/context.md).",
     ),
-    Rule(
+    _Rule(
         lambda problem: _model(problem) == "LogisticModel",
         "contextual",
         "logistic_ts",
         "The context has a logistic model: a policy on that model is needed, and sampling its parameters explores "
         "least (docs/context.md).",
     ),
-    Rule(
+    _Rule(
         lambda problem: type(problem.reward).__name__ == "Spread",
         "policies",
         "bcucb_t",
         "Arms are triggered along the edges of a graph: the policy must not insist on playing every arm "
         "(docs/beyond/influence.md).",
     ),
-    Rule(
+    _Rule(
         lambda problem: problem.n_entries >= MANY_ENTRIES,
         "policies",
         "kl_ucb",
         "There are a million entries or more: this policy skips arms that cannot win, while sampling draws all.",
     ),
-    Rule(
+    _Rule(
         lambda problem: True,
         "policies",
         "pooled_thompson",
@@ -70,7 +70,7 @@ RULES = (
 """The table, in the order in which it is read."""
 
 
-def recommend(problem: Problem) -> Recommendation:
+def recommend(problem: Problem) -> RecommendedPolicy:
     """The policy that earned most on problems of this kind, and why it is recommended.
 
     ``Agent(problem)`` takes it. The evidence is the contest ``superarm run earnings``, described on the page
@@ -87,4 +87,4 @@ def recommend(problem: Problem) -> Recommendation:
     'It earned most i'
     """
     rule = next(rule for rule in RULES if rule.applies(problem))
-    return Recommendation(getattr(import_module(f"superarm.{rule.package}"), rule.policy)(), rule.reason)
+    return RecommendedPolicy(getattr(import_module(f"superarm.{rule.package}"), rule.policy)(), rule.reason)
